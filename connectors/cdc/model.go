@@ -1,0 +1,95 @@
+package cdc
+
+import "time"
+
+// TableID names a table for as long as it exists at the source (PostgreSQL: its OID).
+type TableID uint32
+
+// Table describes one version of a table's definition. A definition never
+// changes in place: a schema change yields a new *Table with the same ID.
+type Table struct {
+	ID      TableID
+	Schema  string
+	Name    string
+	Columns []Column
+	// Key lists the indexes into Columns that identify a row, in key order. Never empty
+	// for a table that is replicated.
+	Key []int
+}
+
+// Column is a column of a [Table].
+type Column struct {
+	Name string
+	// Type is the PostgreSQL type OID; CockroachDB's types map onto the same OIDs.
+	Type uint32
+	// Modifier is PostgreSQL's atttypmod; -1 when there is none.
+	Modifier int32
+	// NotNull says that the source promises no NULL in this column.
+	NotNull bool
+	// Attr is the column's attribute number at the source (PostgreSQL: attnum).
+	Attr int16
+	// BytewiseCollation says that the column's collation orders strings by their bytes
+	// (C, POSIX, C.UTF-8 and types without a collation).
+	BytewiseCollation bool
+	// Enum says that the type is an enumeration; values travel as labels.
+	Enum bool
+}
+
+// Op is what a [Change] did to a row.
+type Op uint8
+
+// The operations of a change.
+const (
+	Insert Op = iota + 1
+	Update
+	Delete
+	Truncate
+)
+
+// DatumKind says how a [Datum] carries its value.
+type DatumKind uint8
+
+// The kinds of datum. The zero kind is Absent: the source did not send the column.
+const (
+	Absent    DatumKind = iota
+	Null                // SQL NULL
+	Text                // Data holds the type's text output
+	Binary              // Data holds the type's binary send format
+	Unchanged           // an unchanged TOASTed value that the source did not send
+)
+
+// Datum is one column's value as the source sent it. Data is only valid as long
+// as the call that handed it over, unless said otherwise.
+type Datum struct {
+	Kind DatumKind
+	Data []byte
+}
+
+// Row holds one datum per column of its table.
+type Row []Datum
+
+// Change is what a transaction did to one row.
+type Change struct {
+	Table *Table
+	Op    Op
+	// Old holds the previous key columns (others Absent) of a Delete, and of an Update that changed
+	// the key; nil otherwise.
+	Old Row
+	// New holds the new row of an Insert or Update; nil otherwise.
+	New Row
+}
+
+// Commit ends a transaction.
+type Commit struct {
+	Position Position
+	// Time is the commit time by the source's clock.
+	Time time.Time
+}
+
+// Watermark says that every transaction committed up to Position has been
+// handed over, and that Position covered all that was committed at Time.
+// It keeps staleness honest while the source is idle.
+type Watermark struct {
+	Position Position
+	Time     time.Time
+}

@@ -1,0 +1,54 @@
+package cdc
+
+import "context"
+
+// Source is a database's change stream together with consistent copies of its tables.
+type Source interface {
+	// Tables lists the tables that the source's include and exclude patterns select. A table that
+	// cannot be replicated comes with the reason. It prepares what the stream needs (publication, slot).
+	Tables(ctx context.Context) ([]Discovered, error)
+	// Copy reads the tables on one consistent snapshot into sink and returns the
+	// position at which the copies are exact: a change belongs on top of them if
+	// and only if its transaction's position is after it.
+	Copy(ctx context.Context, tables []TableID, sink CopySink) (Position, error)
+	// Stream hands over all transactions after from, and goes on until ctx
+	// ends or an error. Calls to h are sequential. A h that blocks holds the stream back, never a commit.
+	// Losing the stream's history yields a [*TerminalError].
+	Stream(ctx context.Context, from Position, h Handler) error
+	// Current returns a position that is at or after every transaction
+	// whose commit was acknowledged before the call. The stream is guaranteed to reach it soon, also when idle.
+	Current(ctx context.Context) (Position, error)
+	// Confirm lets the source forget what is at or before p, because the replica holds it durably.
+	Confirm(p Position)
+}
+
+// Discovered is a table that a source's patterns select.
+type Discovered struct {
+	Table *Table
+	// Stopped says why the table cannot be replicated; nil if it can.
+	Stopped *TableError
+}
+
+// CopySink receives copied rows. Calls are sequential; rows are valid during the call only.
+type CopySink interface {
+	// Begin tells the position of the copy before its first row.
+	Begin(ctx context.Context, at Position, tables []*Table) error
+	Rows(ctx context.Context, t *Table, rows []Row) error
+	// Stopped says that the copy gives up one table; its rows so far are void, the others go on.
+	Stopped(ctx context.Context, id TableID, why *TableError) error
+}
+
+// Handler receives a stream. Slices and their data are valid during the call only.
+type Handler interface {
+	// Changes hands over the next changes of the current transaction, in order. A large transaction comes in several calls.
+	Changes(ctx context.Context, changes []Change) error
+	// Commit ends the current transaction. A transaction without changes of interest may be left out.
+	Commit(ctx context.Context, c Commit) error
+	// Watermark comes between transactions only.
+	Watermark(ctx context.Context, w Watermark) error
+	// Discovered announces, between transactions, a table that appeared or whose definition changed
+	// so that its copy must be taken anew; Stopped is set when it cannot go on.
+	Discovered(ctx context.Context, d Discovered) error
+	// Dropped announces that a table is gone or no longer selected.
+	Dropped(ctx context.Context, id TableID) error
+}
