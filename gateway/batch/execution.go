@@ -1,0 +1,141 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ClickHouse/ch-go/proto"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// Execution is one run of a statement on one snapshot, shared by all who asked the same.
+type Execution struct {
+	snapshot Snapshot
+	spool    *spool
+	done     chan struct{}
+	// started is when the engine got the statement; staleness is the snapshot's age at that moment.
+	started   time.Time
+	staleness time.Duration
+	shared    int
+}
+
+// execute starts one execution for a group of identical queries and answers them. Its goroutine is owned by d.running.
+func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
+	q := group[0]
+	if e := d.recent.lookup(q.Key, s); e != nil && e.attach(group) {
+		d.metrics.shared.Add(float64(len(group)))
+		return e
+	}
+	ctx, cancel := context.WithCancel(d.ctx)
+	now := d.clock()
+	e := &Execution{
+		snapshot: s, done: make(chan struct{}), started: now, staleness: now.Sub(s.Time()),
+		spool: newSpool(d.cfg.ShareBytes, cancel),
+	}
+	sql, err := q.Build(s)
+	if err != nil || d.enter() != nil {
+		cancel()
+		close(e.done)
+		d.refuse(group, errors.Join(err, d.ctx.Err()))
+		return e
+	}
+	s.Retain()
+	d.recent.keep(q.Key, s, e)
+	e.attach(group)
+	d.metrics.shared.Add(float64(len(group) - 1))
+	d.metrics.staleness.Observe(e.staleness.Seconds())
+	go func() {
+		defer d.running.Done()
+		defer close(e.done)
+		defer s.Release()
+		defer cancel()
+		err := d.run(ctx, e, sql, q)
+		if errors.Is(err, context.Canceled) && d.ctx.Err() != nil {
+			err = ErrClosed
+		}
+		e.spool.finish(err)
+		d.metrics.run.Observe(d.clock().Sub(e.started).Seconds())
+	}()
+	return e
+}
+
+// run holds a slot while the engine works, and encodes what comes.
+func (d *Dispatcher) run(ctx context.Context, e *Execution, sql string, q *Query) error {
+	select {
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	encoder := q.Encoder()
+	return d.engine.Query(ctx, sql, q.Settings, func(cols proto.Results, n int) error {
+		rows, err := encoder.Encode(make([][][]byte, 0, n), cols, n)
+		if err != nil {
+			return err
+		}
+		return e.spool.put(ctx, rows)
+	})
+}
+
+// attach answers every query of the group with a reader; false when the result's beginning is gone.
+func (e *Execution) attach(group []*Query) bool {
+	readers := make([]*Reader, 0, len(group))
+	for range group {
+		id, ok := e.spool.join()
+		if !ok {
+			for _, r := range readers {
+				r.Close()
+			}
+			return false
+		}
+		readers = append(readers, &Reader{e: e, id: id})
+	}
+	for i, q := range group {
+		readers[i].ctx = q.ctx
+		q.answer(readers[i], nil)
+	}
+	return true
+}
+
+// Reader yields the rows of one query.
+type Reader struct {
+	e   *Execution
+	id  int
+	ctx context.Context
+}
+
+// Next returns the next rows, valid until the reader is closed, or io.EOF after the last.
+func (r *Reader) Next() ([][][]byte, error) { return r.e.spool.next(r.ctx, r.id) }
+
+// Close gives the query up; the last reader's Close ends it in the engine.
+func (r *Reader) Close() { r.e.spool.leave(r.id) }
+
+// Position is the position of the snapshot that the rows come from.
+func (r *Reader) Position() cdc.Position { return r.e.snapshot.Position() }
+
+// SnapshotTime is when the snapshot's watermark was committed.
+func (r *Reader) SnapshotTime() time.Time { return r.e.snapshot.Time() }
+
+// Staleness is the snapshot's age when the query started on it.
+func (r *Reader) Staleness() time.Duration { return r.e.staleness }
+
+// share groups queries with equal keys, in order of arrival.
+func share(queries []*Query) [][]*Query {
+	var groups [][]*Query
+	index := map[string]int{}
+	for _, q := range queries {
+		if q.Key == "" {
+			groups = append(groups, []*Query{q})
+			continue
+		}
+		if i, ok := index[q.Key]; ok {
+			groups[i] = append(groups[i], q)
+			continue
+		}
+		index[q.Key] = len(groups)
+		groups = append(groups, []*Query{q})
+	}
+	return groups
+}

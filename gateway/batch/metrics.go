@@ -1,0 +1,35 @@
+package batch
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Registerer is where metrics are registered.
+type Registerer = prometheus.Registerer
+
+type metrics struct {
+	batches, overruns, shared prometheus.Counter
+	wait, run, staleness      prometheus.Histogram
+}
+
+func newMetrics(reg Registerer) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "freshet", Subsystem: "batch", Name: name, Help: help})
+		reg.MustRegister(c)
+		return c
+	}
+	histogram := func(name, help string) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "freshet", Subsystem: "batch", Name: name, Help: help,
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
+		})
+		reg.MustRegister(h)
+		return h
+	}
+	return &metrics{
+		batches:   counter("started_total", "Batches started."),
+		overruns:  counter("overruns_total", "Batches whose queries outlasted the budget."),
+		shared:    counter("shared_queries_total", "Queries answered by another's execution on the same snapshot."),
+		wait:      histogram("wait_seconds", "Time from a query's arrival to its start."),
+		run:       histogram("run_seconds", "Time from an execution's start to its end."),
+		staleness: histogram("staleness_seconds", "Age of the snapshot at the moment an execution starts on it."),
+	}
+}

@@ -1,0 +1,124 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ClickHouse/ch-go/proto"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// Snapshot is one transaction-consistent state of all tables. It stays readable until it is released.
+type Snapshot interface {
+	Position() cdc.Position
+	// Time is when the snapshot's watermark was committed, by the source's clock.
+	Time() time.Time
+	// Relation is the subquery that yields the table's columns at this
+	// snapshot; false when the table is not to be had.
+	Relation(id cdc.TableID, columns []string) (string, bool)
+	Retain()
+	Release()
+}
+
+// Snapshots publishes.
+type Snapshots interface {
+	// Publish makes what has arrived visible and returns the newest snapshot, retained for the caller.
+	Publish(ctx context.Context) (Snapshot, error)
+}
+
+// Engine runs a statement of the columnar engine.
+type Engine interface {
+	Query(ctx context.Context, sql string, settings map[string]string, onBlock func(cols proto.Results, rows int) error) error
+}
+
+// Encoder turns blocks of the engine into rows for the client.
+type Encoder interface {
+	// Encode appends the block's rows to rows; each row has one value for each field, nil for NULL.
+	Encode(rows [][][]byte, cols proto.Results, n int) ([][][]byte, error)
+}
+
+// Query is one analytical query.
+type Query struct {
+	// Key names what is asked: queries with equal keys have equal results on one snapshot. Empty: never shared.
+	Key string
+	// Build yields the engine's statement for a snapshot.
+	Build func(Snapshot) (string, error)
+	// Settings are the engine's settings for this statement.
+	Settings map[string]string
+	// Encoder makes an encoder for one run.
+	Encoder func() Encoder
+	// MaxStaleness refuses an older snapshot with [*StaleError]; zero accepts any.
+	MaxStaleness time.Duration
+
+	ctx     context.Context
+	result  chan answer
+	claimed atomic.Bool
+}
+
+type answer struct {
+	reader *Reader
+	err    error
+}
+
+func (q *Query) prepare(ctx context.Context) {
+	q.ctx, q.result = ctx, make(chan answer, 1)
+}
+
+// answer hands the outcome to the submitter, or closes the reader when the submitter has gone.
+func (q *Query) answer(r *Reader, err error) {
+	if !q.claimed.CompareAndSwap(false, true) {
+		if r != nil {
+			r.Close()
+		}
+		return
+	}
+	q.result <- answer{r, err}
+}
+
+// await is the submitter's side of answer.
+func (q *Query) await() (*Reader, error) {
+	select {
+	case a := <-q.result:
+		return a.reader, a.err
+	case <-q.ctx.Done():
+		if q.claimed.CompareAndSwap(false, true) {
+			return nil, context.Cause(q.ctx)
+		}
+		a := <-q.result
+		return a.reader, a.err
+	}
+}
+
+// StaleError says that the newest snapshot is older than the query allows.
+type StaleError struct{ Staleness, Max time.Duration }
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("newest snapshot is %v old, the query allows %v", e.Staleness.Round(time.Millisecond), e.Max)
+}
+
+// Submit queues q and waits until it has started on a snapshot. The caller closes the reader.
+// When ctx ends, the query is given up, also in the engine.
+func (d *Dispatcher) Submit(ctx context.Context, q *Query) (*Reader, error) {
+	q.prepare(ctx)
+	queued := d.clock()
+	if err := d.queue.put(q); err != nil {
+		return nil, err
+	}
+	r, err := q.await()
+	d.metrics.wait.Observe(d.clock().Sub(queued).Seconds())
+	return r, err
+}
+
+// RunOn runs q at once on a snapshot that the caller holds: statements of a READ ONLY transaction.
+func (d *Dispatcher) RunOn(ctx context.Context, s Snapshot, q *Query) (*Reader, error) {
+	q.prepare(ctx)
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.running.Done()
+	d.execute(s, []*Query{q})
+	return q.await()
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/ch-go"
+	"github.com/ClickHouse/ch-go/chpool"
+	"github.com/ClickHouse/ch-go/proto"
+)
+
+// ErrUnavailable says that the engine could not be reached or went away in the middle of a query.
+var ErrUnavailable = errors.New("columnar engine is unavailable")
+
+// Config says where the engine is.
+type Config struct {
+	Addr, Database, User, Password string
+	// MaxConns bounds the connections; zero means four for each CPU.
+	MaxConns int32
+	// Settings are sent with every query.
+	Settings map[string]string
+	// Dialer, when set, replaces plain TCP (TLS in clusters).
+	Dialer ch.Dialer
+}
+
+// Client is a pool of connections to one engine. It is safe for concurrent use.
+type Client struct {
+	pool     *chpool.Pool
+	settings []ch.Setting
+}
+
+// Open prepares a client. It does not wait for the engine: queries fail with [ErrUnavailable] until it is there.
+func Open(ctx context.Context, cfg Config) (*Client, error) {
+	maxConns := cfg.MaxConns
+	if maxConns <= 0 {
+		maxConns = int32(4 * runtime.NumCPU())
+	}
+	pool, err := chpool.New(ctx, chpool.Options{
+		ClientOptions: ch.Options{
+			Address: cfg.Addr, Database: cfg.Database, User: cfg.User, Password: cfg.Password,
+			Compression: ch.CompressionDisabled, DialTimeout: 2 * time.Second, Dialer: cfg.Dialer,
+			ClientName: "freshet",
+		},
+		MaxConns:        maxConns,
+		MaxConnLifetime: time.Hour,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open engine pool %q: %w", cfg.Addr, err)
+	}
+	return &Client{pool: pool, settings: settingList(cfg.Settings)}, nil
+}
+
+// Close ends the connections.
+func (c *Client) Close() { c.pool.Close() }
+
+// Query runs sql and hands every block of its result to onBlock, whose columns
+// are valid during the call only. An exception of the engine comes as
+// [*ch.Exception]; anything else that went wrong with the connection wraps [ErrUnavailable].
+func (c *Client) Query(ctx context.Context, sql string, settings map[string]string, onBlock func(cols proto.Results, rows int) error) error {
+	var cols proto.Results
+	var sinkErr error
+	err := c.pool.Do(ctx, ch.Query{
+		Body:     sql,
+		Settings: append(slices.Clip(c.settings), settingList(settings)...),
+		Result:   cols.Auto(),
+		OnResult: func(_ context.Context, b proto.Block) error {
+			if b.Rows == 0 {
+				return nil
+			}
+			sinkErr = onBlock(cols, b.Rows)
+			return sinkErr
+		},
+	})
+	return classify(ctx, err, sinkErr)
+}
+
+// classify tells apart the caller's end, the sink's error, the engine's exceptions and a lost connection.
+func classify(ctx context.Context, err, sinkErr error) error {
+	switch {
+	case err == nil:
+		return nil
+	case sinkErr != nil:
+		return sinkErr
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	if ex, ok := ch.AsException(err); ok {
+		return ex
+	}
+	var netErr net.Error
+	if errors.As(err, &netErr) || errors.Is(err, ch.ErrClosed) || isDisconnect(err) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return fmt.Errorf("query columnar engine: %w", err)
+}
+
+func isDisconnect(err error) bool {
+	s := err.Error()
+	return strings.Contains(s, "EOF") || strings.Contains(s, "connection re") || strings.Contains(s, "broken pipe")
+}
+
+func settingList(m map[string]string) []ch.Setting {
+	list := make([]ch.Setting, 0, len(m))
+	for k, v := range m {
+		list = append(list, ch.Setting{Key: k, Value: v, Important: true})
+	}
+	slices.SortFunc(list, func(a, b ch.Setting) int { return strings.Compare(a.Key, b.Key) })
+	return list
+}
