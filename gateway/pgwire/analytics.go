@@ -1,0 +1,194 @@
+package pgwire
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// Analytics decides for and runs the analytical route. Implementations are
+// safe for concurrent use. No method keeps a reference to its *SessionInfo
+// after returning, except that a [Query] may use it until Run returns.
+type Analytics interface {
+	// Candidate says by the text alone what a statement is. The session caches
+	// the answer by the text with its numeric and string constants left out, so
+	// the answer must not depend on those and is asked again when Generation changes.
+	Candidate(sql string) Candidate
+	// Generation changes whenever an earlier answer of Candidate may have become
+	// another one (a table was added, its key changed). It is read for every
+	// statement: an atomic load.
+	Generation() uint64
+	// Plan decides the route of one execution. A *RelayError means that PostgreSQL
+	// runs it; any other error goes to the client.
+	Plan(ctx context.Context, s *SessionInfo, st Statement) (Query, error)
+	// Explain answers EXPLAIN (FRESHET) with the lines of its QUERY PLAN column.
+	Explain(ctx context.Context, s *SessionInfo, st Statement) ([]string, error)
+	// Begin pins one snapshot for a READ ONLY transaction block. It is called before
+	// the Plan of the block's first statement that is offered; the Tx is then in
+	// SessionInfo.Tx until the block ends. A *RelayError sends the statement to
+	// PostgreSQL.
+	Begin(ctx context.Context, s *SessionInfo) (Tx, error)
+}
+
+// Tx is a snapshot pinned for a READ ONLY transaction block.
+type Tx interface {
+	// End releases the snapshot. It is called once: at COMMIT, at ROLLBACK, or
+	// when the connection ends.
+	End()
+}
+
+// CandidateKind is what a statement's text makes it.
+type CandidateKind uint8
+
+// The kinds of candidate.
+const (
+	// Relay is a statement for PostgreSQL: a write, a locking read, a point read, a
+	// utility statement, several statements, or text that does not parse.
+	Relay CandidateKind = iota
+	// Read is one read-only statement that may run on the columnar replica.
+	Read
+	// Explain is EXPLAIN (FRESHET …) of one statement.
+	Explain
+)
+
+// Candidate is what [Analytics.Candidate] found in a statement's text.
+type Candidate struct {
+	Kind CandidateKind
+	// Inner is the statement inside EXPLAIN (FRESHET …).
+	Inner string
+	// Writes says that the statement may write when PostgreSQL runs it: it
+	// modifies data or calls a function that is not known to be free of effects.
+	Writes bool
+	// SetsSession says that it may change what names or values mean in the
+	// session: set_config, or a function that is not known to be free of effects.
+	SetsSession bool
+	// Reason says why a Relay is one, for freshet.last_route and for the error
+	// under freshet.route = columnar.
+	Reason string
+}
+
+// Statement is one execution that is offered.
+type Statement struct {
+	SQL string
+	// ParamOIDs are the types of the parameters as PostgreSQL describes them.
+	ParamOIDs []uint32
+	Params    []Param
+	// Fields is PostgreSQL's own description of the result. Format is what
+	// PostgreSQL sent (0); the formats asked for are passed to Run.
+	Fields []pgproto3.FieldDescription
+}
+
+// Param is the value of a parameter as the client bound it.
+type Param struct {
+	Format int16 // 0 text, 1 binary
+	Null   bool
+	Value  []byte
+}
+
+// Query is one execution that was planned for the columnar replica.
+type Query interface {
+	// Run streams the rows and returns their number. formats has one entry per field,
+	// 0 for text and 1 for binary; a row has one value per field in that format, nil
+	// for NULL, valid only during the call of sink. A *RelayError before the first row
+	// sends the statement to PostgreSQL after all; after the first row it is an error.
+	// When sink returns an error Run stops and returns it.
+	Run(ctx context.Context, formats []int16, sink func(row [][]byte) error) (int64, error)
+}
+
+// SessionInfo is what the analytical route may know of a session. It is current
+// when a method of [Analytics] is called.
+type SessionInfo struct {
+	ID       uint64 // of the session in this process
+	Database string
+	// SessionUser authenticated, User is in effect (SET ROLE).
+	SessionUser, User string
+	ApplicationName   string
+	// SearchPath is current_schemas(true): the schemas that exist and that names
+	// are looked up in, in order, pg_catalog and the temporary schema included.
+	SearchPath []string
+	// TempTables says that the session has temporary relations. Such a session's
+	// statements are not offered; it is here for EXPLAIN (FRESHET).
+	TempTables bool
+
+	TimeZone, DateStyle, IntervalStyle string
+	ClientEncoding                     string
+	ByteaOutput                        string
+	ExtraFloatDigits                   int
+	StandardConformingStrings          bool
+	// StatementTimeout is zero when there is none. The session enforces it itself.
+	StatementTimeout time.Duration
+	// Isolation is the isolation level of the transaction, as PostgreSQL prints it.
+	Isolation string
+
+	Settings Settings
+	// Tx is not nil inside a READ ONLY transaction block.
+	Tx Tx
+	// WroteSince says that the session may have committed a write since its last
+	// columnar answer, which the next answer must see.
+	WroteSince bool
+
+	// Ask runs one row-returning statement on the session's own backend, as the session's
+	// user, and returns its rows in text format, nil for NULL. It must not change
+	// anything. It is valid during Begin, Plan and Explain only. (PostgreSQL does not check
+	// privileges when it describes a statement; this is the way to ask it.)
+	Ask func(ctx context.Context, sql string) ([][][]byte, error)
+	// Record notes how the statement ran, for SHOW freshet.last_route and its like.
+	Record func(LastRun)
+}
+
+// LastRun is what SHOW freshet.snapshot, freshet.staleness and freshet.last_route
+// tell of the session's last statement that was offered.
+type LastRun struct {
+	Route     string // "columnar" or "oltp"
+	Reason    string // why that route
+	Snapshot  string // position of the snapshot; empty on the oltp route
+	Staleness time.Duration
+}
+
+// RelayError says that a statement is not for the columnar replica. Under
+// freshet.route = auto PostgreSQL runs it; under columnar the client gets it as
+// an error 0A000.
+type RelayError struct {
+	Reason string
+	// Code and Hint are for the error that the client sees where relaying is not
+	// allowed; Code is 0A000 when empty.
+	Code, Hint string
+	Err        error
+}
+
+func (e *RelayError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %v", e.Reason, e.Err)
+	}
+	return e.Reason
+}
+
+// Unwrap returns the cause, if any.
+func (e *RelayError) Unwrap() error { return e.Err }
+
+// Error is an error with what PostgreSQL's ErrorResponse says of one. Errors
+// of other types reach the client as XX000.
+type Error struct {
+	Code     string // SQLSTATE
+	Message  string
+	Detail   string
+	Hint     string
+	Position int32 // in characters from 1; 0 when none
+	Err      error
+}
+
+func (e *Error) Error() string {
+	s := e.Message
+	if e.Code != "" {
+		s += " (SQLSTATE " + e.Code + ")"
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause, if any.
+func (e *Error) Unwrap() error { return e.Err }

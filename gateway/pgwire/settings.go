@@ -1,0 +1,148 @@
+package pgwire
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// Freshness is how fresh an analytical answer must be.
+type Freshness uint8
+
+// The values of freshet.freshness.
+const (
+	// Bounded answers are no older than freshet.max_staleness.
+	Bounded Freshness = iota
+	// Strong answers see every transaction that committed before the query began.
+	Strong
+	// Eventual answers come from the newest snapshot there is, however old.
+	Eventual
+)
+
+// Route is the user's choice of where reads run.
+type Route uint8
+
+// The values of freshet.route.
+const (
+	// RouteAuto lets the gateway choose.
+	RouteAuto Route = iota
+	// RouteOLTP sends everything to PostgreSQL.
+	RouteOLTP
+	// RouteColumnar makes a read that cannot run on the columnar replica an error.
+	RouteColumnar
+)
+
+// The names of the settings. The first four can be set; the last four report.
+const (
+	settingFreshness    = "freshet.freshness"
+	settingMaxStaleness = "freshet.max_staleness"
+	settingMinSnapshot  = "freshet.min_snapshot"
+	settingRoute        = "freshet.route"
+	settingSnapshot     = "freshet.snapshot"
+	settingStaleness    = "freshet.staleness"
+	settingLastRoute    = "freshet.last_route"
+	settingLastReason   = "freshet.last_reason"
+)
+
+var (
+	freshnessNames = []string{Bounded: "bounded", Strong: "strong", Eventual: "eventual"}
+	routeNames     = []string{RouteAuto: "auto", RouteOLTP: "oltp", RouteColumnar: "columnar"}
+)
+
+// String returns the setting's value as the user writes it.
+func (f Freshness) String() string { return freshnessNames[f] }
+
+// String returns the setting's value as the user writes it.
+func (r Route) String() string { return routeNames[r] }
+
+// Settings are the session's freshet.* settings.
+type Settings struct {
+	Freshness Freshness
+	// MaxStaleness bounds the age of a Bounded answer's snapshot.
+	MaxStaleness time.Duration
+	// MinSnapshot is a position that the snapshot must have reached, whatever the
+	// mode; zero when there is none.
+	MinSnapshot cdc.Position
+	Route       Route
+}
+
+// set parses value for the setting called name, which is in lower case. An empty value
+// leaves the default: it is what PostgreSQL keeps after RESET of a custom setting.
+func (s *Settings) set(name, value string) error {
+	if value == "" {
+		return nil
+	}
+	switch name {
+	case settingFreshness:
+		i, err := parseChoice(name, value, freshnessNames)
+		s.Freshness = Freshness(i)
+		return err
+	case settingRoute:
+		i, err := parseChoice(name, value, routeNames)
+		s.Route = Route(i)
+		return err
+	case settingMaxStaleness:
+		d, err := parseDuration(value)
+		if err != nil {
+			return &Error{Code: codeInvalidParameter, Message: invalidValue(name, value),
+				Hint: `Valid values are durations from 0 to 24 days, such as "500ms", "2 s" or "1min"; a number without a unit is in milliseconds.`}
+		}
+		s.MaxStaleness = d
+		return nil
+	case settingMinSnapshot:
+		p, err := cdc.ParsePosition(value)
+		if err != nil {
+			return &Error{Code: codeInvalidParameter, Message: invalidValue(name, value),
+				Hint: `Valid values are positions as SHOW freshet.snapshot prints them, such as "16/B374D848", or '' for none.`}
+		}
+		s.MinSnapshot = p
+		return nil
+	case settingSnapshot, settingStaleness, settingLastRoute, settingLastReason:
+		return &Error{Code: codeCantChangeParameter, Message: fmt.Sprintf("parameter %q cannot be changed", name),
+			Hint: "It reports how the session's last analytical statement ran."}
+	}
+	return &Error{Code: codeUndefinedObject, Message: fmt.Sprintf("unrecognized configuration parameter %q", name),
+		Hint: "Available settings: freshet.freshness, freshet.max_staleness, freshet.min_snapshot, freshet.route."}
+}
+
+func invalidValue(name, value string) string {
+	return fmt.Sprintf("invalid value for parameter %q: %q", name, value)
+}
+
+func parseChoice(name, value string, names []string) (int, error) {
+	for i, n := range names {
+		if strings.EqualFold(n, value) {
+			return i, nil
+		}
+	}
+	return 0, &Error{Code: codeInvalidParameter, Message: invalidValue(name, value),
+		Hint: "Available values: " + strings.Join(names, ", ") + "."}
+}
+
+// maxDuration is what PostgreSQL allows for a setting in milliseconds.
+const maxDuration = (1<<31 - 1) * time.Millisecond
+
+// parseDuration reads a duration as PostgreSQL's settings are written: a number
+// with a unit of us, ms, s, min, h or d, and milliseconds without.
+func parseDuration(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	end := strings.LastIndexAny(text, "0123456789.") + 1
+	n, err := strconv.ParseFloat(text[:end], 64)
+	if err != nil {
+		return 0, fmt.Errorf("parse duration %q: %w", text, err)
+	}
+	units := map[string]time.Duration{"": time.Millisecond, "us": time.Microsecond, "ms": time.Millisecond,
+		"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+	unit, ok := units[strings.TrimSpace(text[end:])]
+	if !ok {
+		return 0, fmt.Errorf("parse duration %q: unknown unit", text)
+	}
+	d := n * float64(unit)
+	if !(d >= 0 && d <= float64(maxDuration)) {
+		return 0, fmt.Errorf("parse duration %q: out of range", text)
+	}
+	return time.Duration(d), nil
+}
