@@ -1,0 +1,132 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Spec says what to start and how.
+type Spec struct {
+	Path string
+	Args []string // without the program's name
+	Dir  string   // working directory; empty is the caller's
+	Env  []string // nil is the caller's
+	// Output receives standard output and standard error. Nil discards them.
+	Output *os.File
+	// Extra files become descriptors 3, 4, …
+	Extra []*os.File
+	// Credential is the user to run as; nil is the caller's.
+	Credential *syscall.Credential
+	// Cores pins the process and its children to these CPUs; empty leaves them free.
+	Cores []int
+	// Orphaned is the signal that the process gets when its parent dies; 0 means SIGKILL.
+	Orphaned syscall.Signal
+}
+
+// Process is a running child. Its methods may be called from any goroutine.
+type Process struct {
+	cmd      *exec.Cmd
+	identity Identity
+	done     chan struct{}
+	err      error
+}
+
+// Start starts a process and waits for it in the background.
+func Start(spec Spec) (*Process, error) {
+	cmd := exec.Command(spec.Path, spec.Args...)
+	cmd.Dir, cmd.Env, cmd.ExtraFiles = spec.Dir, spec.Env, spec.Extra
+	if spec.Output != nil {
+		cmd.Stdout, cmd.Stderr = spec.Output, spec.Output
+	}
+	orphaned := spec.Orphaned
+	if orphaned == 0 {
+		orphaned = syscall.SIGKILL
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		// A group of its own keeps the terminal's Ctrl-C from reaching the child before its owner decides.
+		Setpgid:    true,
+		Pdeathsig:  orphaned,
+		Credential: spec.Credential,
+	}
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	started := make(chan error, 1)
+	go p.own(spec.Cores, started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Path, err)
+	}
+	return p, nil
+}
+
+// own starts the child and waits for it on one thread that lives exactly as long as the child: the
+// kernel delivers the parent-death signal when the starting *thread* ends, and the child inherits that
+// thread's CPU affinity. The thread is never unlocked, so that no other goroutine gets its affinity.
+func (p *Process) own(cores []int, started chan<- error) {
+	runtime.LockOSThread()
+	if len(cores) > 0 {
+		if err := pinThread(cores); err != nil {
+			started <- err
+			return
+		}
+	}
+	if err := p.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	// A child that is already gone has no identity; then nobody can signal it either.
+	p.identity, _ = Identify(p.cmd.Process.Pid)
+	started <- nil
+	p.err = p.cmd.Wait()
+	close(p.done)
+}
+
+func pinThread(cores []int) error {
+	var set unix.CPUSet
+	for _, c := range cores {
+		set.Set(c)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin to cores %v (this machine offers %d): %w", cores, runtime.NumCPU(), err)
+	}
+	return nil
+}
+
+// PID returns the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Identity returns what tells this process from a later one with the same id.
+func (p *Process) Identity() Identity { return p.identity }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err says how the process ended; nil for exit status 0. Valid after Done is closed.
+func (p *Process) Err() error { return p.err }
+
+// Signal sends a signal. A process that has ended already is not an error.
+func (p *Process) Signal(sig os.Signal) error {
+	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("send %v to process %d: %w", sig, p.PID(), err)
+	}
+	return nil
+}
+
+// Kill ends the process and all its descendants at once, as kill -9 does, and returns when they are gone.
+func (p *Process) Kill() error {
+	tree := Descendants(p.PID())
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.done
+	for _, child := range tree {
+		if err := child.Kill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
