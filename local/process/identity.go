@@ -138,13 +138,27 @@ func Descendants(pid int) []Identity {
 	return found
 }
 
-// WorkingDir returns the working directory of a process, empty when it cannot be read.
-func WorkingDir(pid int) string {
-	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-	if err != nil {
-		return ""
+// WorkingIn lists the running processes of one program whose working directory is dir, as far as they can be seen.
+func WorkingIn(dir, program string) []Identity {
+	var found []Identity
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		if cwd, err := os.Readlink(link); err != nil || cwd != dir {
+			continue
+		}
+		proc := filepath.Dir(link)
+		if exe, err := os.Readlink(filepath.Join(proc, "exe")); err != nil || filepath.Base(exe) != program {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(proc))
+		if err != nil {
+			continue
+		}
+		if id, err := Identify(pid); err == nil {
+			found = append(found, id)
+		}
 	}
-	return dir
+	return found
 }
 
 // stat reads start time and state from /proc/PID/stat. The name in parentheses may itself

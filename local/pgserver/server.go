@@ -1,0 +1,251 @@
+package pgserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// Superuser is the name of the role that initdb creates.
+const Superuser = "postgres"
+
+// host is the only address that the server listens on.
+const host = "127.0.0.1"
+
+// Config says where and how to run a server.
+type Config struct {
+	// Home is the folder of the binaries, with bin/initdb and bin/postgres.
+	Home string
+	// DataDir is initialised by the first Start.
+	DataDir string
+	// Port to listen on, on the loopback address; 0 chooses a free one and keeps it for later starts.
+	Port int
+	// Settings override the defaults of this package. ALTER SYSTEM overrides both.
+	Settings map[string]string
+	// Cores pins the server and all its backends to these CPUs; empty leaves them free.
+	Cores []int
+	// LogFile receives the server's log; empty is DataDir + ".log".
+	LogFile string
+	// RunAs names the user that the server runs as where the caller is root; empty is postgres or nobody.
+	RunAs string
+	// Volatile leaves out the fsyncs of initialising the data folder, not those of the server.
+	Volatile bool
+}
+
+// Server is one server on one data folder. Start, Stop and Kill must not be called at the same time.
+type Server struct {
+	cfg      Config
+	port     int
+	password string
+	owner    *syscall.Credential
+	proc     *process.Process
+}
+
+// New returns a server that is not started yet.
+func New(cfg Config) (*Server, error) {
+	dir, err := filepath.Abs(cfg.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("resolve data folder %s: %w", cfg.DataDir, err)
+	}
+	cfg.DataDir = dir
+	if cfg.LogFile == "" {
+		cfg.LogFile = cfg.DataDir + ".log"
+	}
+	owner, err := process.Unprivileged(cfg.RunAs)
+	if err != nil {
+		return nil, fmt.Errorf("set up PostgreSQL, which refuses to run as root: %w", err)
+	}
+	return &Server{cfg: cfg, port: cfg.Port, owner: owner}, nil
+}
+
+// Start initialises the data folder if it is not there, starts the server and returns when it accepts connections.
+// A server that crashed before is recovered by PostgreSQL itself.
+func (s *Server) Start(ctx context.Context) error {
+	if s.running() {
+		return fmt.Errorf("start PostgreSQL on %s: it runs already as process %d", s.cfg.DataDir, s.PID())
+	}
+	if err := process.Reachable(filepath.Join(s.cfg.Home, "bin", "postgres"), s.owner); err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	if err := process.Reachable(s.cfg.DataDir, s.owner); err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	if err := s.initialise(ctx); err != nil {
+		return fmt.Errorf("initialise PostgreSQL's data folder %s: %w", s.cfg.DataDir, err)
+	}
+	if err := s.freeFromOthers(); err != nil {
+		return err
+	}
+	if err := s.writeSettings(); err != nil {
+		return fmt.Errorf("write PostgreSQL's settings: %w", err)
+	}
+	if err := s.choosePort(); err != nil {
+		return err
+	}
+	return s.launch(ctx)
+}
+
+// launch starts the server process and waits until it is ready.
+func (s *Server) launch(ctx context.Context) error {
+	log, err := os.OpenFile(s.cfg.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open PostgreSQL's log: %w", err)
+	}
+	defer log.Close()
+	s.proc, err = process.Start(process.Spec{
+		Path:       filepath.Join(s.cfg.Home, "bin", "postgres"),
+		Args:       []string{"-D", s.cfg.DataDir, "-h", host, "-p", strconv.Itoa(s.port)},
+		Dir:        "/",
+		Env:        environment(),
+		Output:     log,
+		Credential: s.owner,
+		Cores:      s.cfg.Cores,
+		Orphaned:   syscall.SIGQUIT, // immediate shutdown: the server takes its backends with it
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.waitReady(ctx); err != nil {
+		return errors.Join(fmt.Errorf("start PostgreSQL on %s: %w", s.cfg.DataDir, err), s.Kill())
+	}
+	return nil
+}
+
+// waitReady watches the status that the server itself keeps in postmaster.pid.
+func (s *Server) waitReady(ctx context.Context) error {
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		lock, err := readLockFile(s.cfg.DataDir)
+		if err == nil && lock.pid == s.PID() && lock.status == "ready" {
+			return nil
+		}
+		select {
+		case <-s.proc.Done():
+			return fmt.Errorf("the server ended (%v); its log %s ends:\n%s", s.proc.Err(), s.cfg.LogFile, Tail(s.cfg.LogFile))
+		case <-ctx.Done():
+			return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, Tail(s.cfg.LogFile))
+		case <-poll.C:
+		}
+	}
+}
+
+// Stop ends the server by a fast shutdown: sessions are ended, everything is on disk. Where ctx ends
+// before that, the server is killed and the error says so; the next start recovers it.
+func (s *Server) Stop(ctx context.Context) error {
+	if !s.running() {
+		return nil
+	}
+	if err := s.proc.Signal(syscall.SIGINT); err != nil {
+		return fmt.Errorf("stop PostgreSQL: %w", err)
+	}
+	select {
+	case <-s.proc.Done():
+		return nil
+	case <-ctx.Done():
+		err := fmt.Errorf("stop PostgreSQL (process %d): killed it, as it did not end in time: %w", s.PID(), ctx.Err())
+		return errors.Join(err, s.Kill())
+	}
+}
+
+// Kill ends the server and its backends with SIGKILL and returns when they are gone.
+func (s *Server) Kill() error {
+	if !s.running() {
+		return nil
+	}
+	if err := s.proc.Kill(); err != nil {
+		return fmt.Errorf("kill PostgreSQL: %w", err)
+	}
+	return nil
+}
+
+// PID returns the server's process id, 0 before the first start.
+func (s *Server) PID() int {
+	if s.proc == nil {
+		return 0
+	}
+	return s.proc.PID()
+}
+
+// Identity returns the server process's identity, for a file that outlives this process.
+func (s *Server) Identity() process.Identity {
+	if s.proc == nil {
+		return process.Identity{}
+	}
+	return s.proc.Identity()
+}
+
+// Done is closed when the server process of the last Start has ended. Nil before the first start.
+func (s *Server) Done() <-chan struct{} {
+	if s.proc == nil {
+		return nil
+	}
+	return s.proc.Done()
+}
+
+// Port returns the port, 0 before the first start unless it was configured.
+func (s *Server) Port() int { return s.port }
+
+// Addr returns host:port.
+func (s *Server) Addr() string { return net.JoinHostPort(host, strconv.Itoa(s.port)) }
+
+// Password returns the superuser's password, empty before the first start.
+func (s *Server) Password() string { return s.password }
+
+// LogFile returns the path of the server's log.
+func (s *Server) LogFile() string { return s.cfg.LogFile }
+
+// URL returns the superuser's connection string for a database.
+func (s *Server) URL(database string) string {
+	u := url.URL{
+		Scheme:   "postgres",
+		User:     url.UserPassword(Superuser, s.password),
+		Host:     s.Addr(),
+		Path:     "/" + database,
+		RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+func (s *Server) running() bool {
+	if s.proc == nil {
+		return false
+	}
+	select {
+	case <-s.proc.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// choosePort finds a free port where none is configured, else makes sure that the configured one is free.
+func (s *Server) choosePort() error {
+	l, err := net.Listen("tcp", s.Addr())
+	if err != nil {
+		return &PortError{Port: s.port, Err: err}
+	}
+	s.port = l.Addr().(*net.TCPAddr).Port
+	return l.Close()
+}
+
+// environment is the caller's without what would redirect or translate PostgreSQL.
+func environment() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "PG") && !strings.HasPrefix(v, "LC_") && !strings.HasPrefix(v, "LANG") {
+			env = append(env, v)
+		}
+	}
+	return append(env, "LC_ALL=C", "TZ=UTC")
+}
