@@ -1,0 +1,126 @@
+package finish
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Kind says how a result column travels from the engine and is written for the client.
+type Kind uint8
+
+// The kinds of column. Every engine column is Nullable; the engine type is in parentheses.
+const (
+	Bool        Kind = iota + 1 // bool (Bool)
+	Int16                       // int2 (Int16)
+	Int32                       // int4 (Int32)
+	Int64                       // int8 (Int64)
+	Float32                     // float4 (Float32)
+	Float64                     // float8 (Float64)
+	String                      // text, varchar, name, json, enum labels, numeric as text: bytes as they are (String)
+	Char                        // bpchar, to be padded with blanks to Pad characters (String)
+	Numeric                     // numeric (Decimal(18, Scale), or Decimal(76, Scale) if Wide)
+	Date                        // date (Int32 days since 1970-01-01)
+	Timestamp                   // timestamp (Int64 microseconds since 1970-01-01)
+	TimestampTZ                 // timestamptz (Int64 microseconds since 1970-01-01 UTC)
+	Time                        // time (Int64 microseconds)
+	UUID                        // uuid (FixedString(16))
+	Bytea                       // bytea (String)
+	OID                         // oid (Int64)
+)
+
+// Dynamic is the Display of a numeric whose display scale differs by row: it
+// comes in the engine column that follows (Int32).
+const Dynamic = -1
+
+// Column is one column of a result as the client sees it.
+type Column struct {
+	Name string
+	// Type is the PostgreSQL type OID, as PostgreSQL described it.
+	Type uint32
+	Kind Kind
+	// Scale and Wide describe the engine's Decimal of a Numeric.
+	Scale int
+	Wide  bool
+	// Display is a Numeric's number of digits after the point, or Dynamic.
+	Display int
+	// Pad is the width of a Char in characters.
+	Pad int
+}
+
+// EngineTypes returns the engine's types, without Nullable, of the engine columns that make up the column.
+func (c Column) EngineTypes() []string {
+	switch c.Kind {
+	case Bool:
+		return []string{"Bool"}
+	case Int16:
+		return []string{"Int16"}
+	case Int32, Date:
+		return []string{"Int32"}
+	case Int64, Timestamp, TimestampTZ, Time, OID:
+		return []string{"Int64"}
+	case Float32:
+		return []string{"Float32"}
+	case Float64:
+		return []string{"Float64"}
+	case UUID:
+		return []string{"FixedString(16)"}
+	case Numeric:
+		precision := 18
+		if c.Wide {
+			precision = 76
+		}
+		types := []string{fmt.Sprintf("Decimal(%d, %d)", precision, c.Scale)}
+		if c.Display == Dynamic {
+			types = append(types, "Int32")
+		}
+		return types
+	default:
+		return []string{"String"}
+	}
+}
+
+// Style holds the session settings that PostgreSQL's output functions heed. An empty field stands for PostgreSQL's default.
+type Style struct {
+	DateStyle        string // default "ISO, MDY"
+	TimeZone         string // default "UTC"
+	ByteaOutput      string // default "hex"
+	ExtraFloatDigits string // default "1"
+}
+
+// ErrStyle says that a session setting asks for a format that is not handled: PostgreSQL is to answer.
+var ErrStyle = errors.New("output style is not handled")
+
+// utcNames are the names of zones that never had an offset.
+var utcNames = map[string]bool{
+	"": true, "utc": true, "gmt": true, "etc/utc": true, "etc/gmt": true, "uct": true, "etc/uct": true,
+	"zulu": true, "etc/zulu": true, "universal": true, "etc/universal": true, "greenwich": true, "etc/greenwich": true,
+	"gmt0": true, "etc/gmt0": true, "gmt+0": true, "gmt-0": true, "etc/gmt+0": true, "etc/gmt-0": true,
+}
+
+// IsUTC reports whether the name of a time zone stands for UTC.
+func IsUTC(zone string) bool { return utcNames[strings.ToLower(zone)] }
+
+func (s Style) check(c Column, binary bool) error {
+	if binary {
+		return nil
+	}
+	switch c.Kind {
+	case Date, Timestamp, TimestampTZ:
+		if s.DateStyle != "" && !strings.HasPrefix(strings.ToUpper(s.DateStyle), "ISO") {
+			return fmt.Errorf("write column %q: DateStyle %q: %w", c.Name, s.DateStyle, ErrStyle)
+		}
+		if c.Kind == TimestampTZ && !IsUTC(s.TimeZone) {
+			return fmt.Errorf("write column %q: TimeZone %q: %w", c.Name, s.TimeZone, ErrStyle)
+		}
+	case Bytea:
+		if s.ByteaOutput != "" && s.ByteaOutput != "hex" {
+			return fmt.Errorf("write column %q: bytea_output %q: %w", c.Name, s.ByteaOutput, ErrStyle)
+		}
+	case Float32, Float64:
+		if d := s.ExtraFloatDigits; d != "" && d != "1" && d != "2" && d != "3" {
+			return fmt.Errorf("write column %q: extra_float_digits %q: %w", c.Name, d, ErrStyle)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package finish
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/ClickHouse/ch-go"
+	"github.com/ClickHouse/ch-go/proto"
+)
+
+// GuardMessage starts the message of every exception that a translated statement raises on purpose.
+const GuardMessage = "freshet guard: "
+
+// guardCodes are the engine's errors that a value can cause in a translated statement.
+var guardCodes = []proto.Error{
+	proto.ErrCannotConvertType, proto.ErrDecimalOverflow, proto.ErrIllegalDivision, proto.ErrArgumentOutOfBound,
+	proto.ErrIncorrectResultOfScalarSubquery, proto.ErrValueIsOutOfRangeOfDataType, proto.ErrFunctionThrowIfValueIsNonZero,
+}
+
+// IsGuard reports whether the engine refused to compute a value on which it might differ from
+// PostgreSQL. The statement is then to be run by PostgreSQL, which gives the answer or the genuine error.
+func IsGuard(err error) bool {
+	e, ok := errors.AsType[*ch.Exception](err)
+	if !ok {
+		return false
+	}
+	if strings.Contains(e.Message, GuardMessage) {
+		return true
+	}
+	for _, code := range guardCodes {
+		if e.Code == code {
+			return true
+		}
+	}
+	return false
+}

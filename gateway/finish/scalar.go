@@ -1,0 +1,105 @@
+package finish
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// oidJSONB's binary format starts with a version byte.
+const oidJSONB = 3802
+
+func textBool(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, 't')
+	}
+	return append(dst, 'f')
+}
+
+func binaryBool(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}
+
+func textInt[T int16 | int32 | int64](dst []byte, v T) []byte {
+	return strconv.AppendInt(dst, int64(v), 10)
+}
+
+func binaryInt16(dst []byte, v int16) []byte { return binary.BigEndian.AppendUint16(dst, uint16(v)) }
+func binaryInt32(dst []byte, v int32) []byte { return binary.BigEndian.AppendUint32(dst, uint32(v)) }
+func binaryInt64(dst []byte, v int64) []byte { return binary.BigEndian.AppendUint64(dst, uint64(v)) }
+func binaryOID(dst []byte, v int64) []byte   { return binary.BigEndian.AppendUint32(dst, uint32(v)) }
+
+func binaryFloat32(dst []byte, v float32) []byte {
+	return binary.BigEndian.AppendUint32(dst, math.Float32bits(v))
+}
+
+func binaryFloat64(dst []byte, v float64) []byte {
+	return binary.BigEndian.AppendUint64(dst, math.Float64bits(v))
+}
+
+func textFloat32(dst []byte, v float32) []byte { return appendFloat(dst, float64(v), 32, 6) }
+func textFloat64(dst []byte, v float64) []byte { return appendFloat(dst, v, 64, 15) }
+
+// appendFloat writes the shortest digits that read back as the same value, in PostgreSQL's choice of
+// notation: positional for decimal exponents from -4 to below digits.
+func appendFloat(dst []byte, v float64, bits, digits int) []byte {
+	switch {
+	case math.IsNaN(v):
+		return append(dst, "NaN"...)
+	case math.IsInf(v, 1):
+		return append(dst, "Infinity"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-Infinity"...)
+	case v == 0:
+		return strconv.AppendFloat(dst, v, 'f', -1, bits)
+	}
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, v, 'e', -1, bits)
+	e := len(dst) - 1
+	for dst[e] != 'e' {
+		e--
+	}
+	exponent, _ := strconv.Atoi(string(dst[e+1:])) // strconv wrote it
+	if exponent < -4 || exponent >= digits {
+		return dst
+	}
+	return strconv.AppendFloat(dst[:start], v, 'f', -1, bits)
+}
+
+func raw(dst, v []byte) []byte { return append(dst, v...) }
+
+func stringWriter(oid uint32, binary bool) func(dst, v []byte) []byte {
+	if oid == oidJSONB && binary {
+		return func(dst, v []byte) []byte { return append(append(dst, 1), v...) }
+	}
+	return raw
+}
+
+func padded(width int) func(dst, v []byte) []byte {
+	return func(dst, v []byte) []byte {
+		dst = append(dst, v...)
+		for n := utf8.RuneCount(v); n < width; n++ {
+			dst = append(dst, ' ')
+		}
+		return dst
+	}
+}
+
+func textBytea(dst, v []byte) []byte {
+	return hex.AppendEncode(append(dst, `\x`...), v)
+}
+
+func textUUID(dst, v []byte) []byte {
+	for i, part := range [][]byte{v[:4], v[4:6], v[6:8], v[8:10], v[10:]} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, part)
+	}
+	return dst
+}

@@ -1,0 +1,301 @@
+package translate
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// Class is what the relay must know of a statement text before anything else.
+// The zero Class stands for a text that must be relayed as it is.
+type Class struct {
+	// Statements is the number of statements in the text; 0 if it is empty or the grammar does not know it.
+	Statements int
+	// Kind is the first statement's kind.
+	Kind Kind
+	// Candidate: one read-only SELECT, VALUES or WITH … SELECT over tables. Only a candidate is worth
+	// describing and translating.
+	Candidate bool
+	// Reason says why the text is no candidate; empty if it is.
+	Reason string
+	// Writes: some statement may change data or session state, if only by a function that is not known to be harmless.
+	Writes bool
+	// Locking: FOR UPDATE, FOR SHARE or the like.
+	Locking bool
+	// FromLess: a query that reads no table.
+	FromLess bool
+	// ExplainFreshet: EXPLAIN (FRESHET) statement; Explained is the text of the statement to explain.
+	ExplainFreshet bool
+	Explained      string
+	// Point is set for a candidate that reads one table and binds columns to single values.
+	Point *Point
+}
+
+// Point are the facts that make a statement a point read, if Columns cover the table's key.
+type Point struct {
+	Schema, Table string
+	// Columns are bound by equality to a constant or parameter.
+	Columns []string
+}
+
+// Kind groups statements by how the relay must treat them.
+type Kind uint8
+
+// The kinds of statement.
+const (
+	KindOther       Kind = iota // DDL, utility commands, COPY, anything else
+	KindQuery                   // SELECT, VALUES, TABLE, WITH … SELECT
+	KindModify                  // INSERT, UPDATE, DELETE, MERGE, SELECT INTO, data-modifying WITH
+	KindTransaction             // BEGIN, COMMIT, ROLLBACK, SAVEPOINT, …
+	KindSet                     // SET, RESET, DISCARD
+	KindShow                    // SHOW
+	KindExplain                 // EXPLAIN
+	KindCursor                  // DECLARE, FETCH, MOVE, CLOSE
+	KindPrepare                 // PREPARE, EXECUTE, DEALLOCATE
+)
+
+// Classify parses sql and says what it is. It needs no catalog.
+func Classify(sql string) Class {
+	t, err := Parse(sql)
+	if err != nil {
+		return Class{Kind: KindOther, Writes: true, Reason: "the grammar does not know it"}
+	}
+	return t.Classify(sql)
+}
+
+// Classify says what the statements are. sql is the text that was parsed.
+func (t *Tree) Classify(sql string) Class {
+	c := Class{Statements: len(t.statements)}
+	for i, s := range t.statements {
+		k := kindOf(s.Stmt)
+		if i == 0 {
+			c.Kind = k
+		}
+		switch k {
+		case KindShow:
+		case KindQuery:
+			q := inspect(s.Stmt.GetSelectStmt())
+			c.Writes = c.Writes || q.writes != ""
+			c.Locking = c.Locking || q.locking
+			c.FromLess = q.tables == 0
+			if q.modifies && i == 0 {
+				c.Kind = KindModify
+			}
+			if len(t.statements) == 1 {
+				c.Reason = q.reason()
+				c.Candidate = c.Reason == ""
+				c.Point = q.point(s.Stmt.GetSelectStmt())
+			}
+		case KindExplain:
+			c.ExplainFreshet, c.Explained = explainFreshet(s, sql)
+			c.Writes = c.Writes || !c.ExplainFreshet
+		default:
+			c.Writes = true
+		}
+	}
+	switch {
+	case len(t.statements) > 1:
+		c.Reason = "several statements"
+	case !c.Candidate && c.Reason == "":
+		c.Reason = "not a query"
+	}
+	return c
+}
+
+func kindOf(n *pg.Node) Kind {
+	switch v := n.GetNode().(type) {
+	case *pg.Node_SelectStmt:
+		if intoClause(v.SelectStmt) {
+			return KindModify
+		}
+		return KindQuery
+	case *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt, *pg.Node_MergeStmt:
+		return KindModify
+	case *pg.Node_TransactionStmt:
+		return KindTransaction
+	case *pg.Node_VariableSetStmt, *pg.Node_DiscardStmt, *pg.Node_ConstraintsSetStmt:
+		return KindSet
+	case *pg.Node_VariableShowStmt:
+		return KindShow
+	case *pg.Node_ExplainStmt:
+		return KindExplain
+	case *pg.Node_DeclareCursorStmt, *pg.Node_FetchStmt, *pg.Node_ClosePortalStmt:
+		return KindCursor
+	case *pg.Node_PrepareStmt, *pg.Node_ExecuteStmt, *pg.Node_DeallocateStmt:
+		return KindPrepare
+	}
+	return KindOther
+}
+
+// intoClause finds SELECT … INTO, which the grammar keeps at the leftmost arm of a set operation.
+func intoClause(s *pg.SelectStmt) bool {
+	for ; s != nil; s = s.Larg {
+		if s.IntoClause != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// explainFreshet cuts the explained statement out of the text: it starts after the option list.
+func explainFreshet(s *pg.RawStmt, sql string) (bool, string) {
+	explain := s.Stmt.GetExplainStmt()
+	found := false
+	for _, o := range explain.GetOptions() {
+		found = found || o.GetDefElem().GetDefname() == "freshet"
+	}
+	if !found {
+		return false, ""
+	}
+	text := sql[s.StmtLocation:]
+	if s.StmtLen > 0 {
+		text = text[:s.StmtLen]
+	}
+	_, rest, ok := strings.Cut(text, ")") // option values of ours hold no parenthesis
+	return ok, strings.TrimSpace(rest)
+}
+
+// query is what inspect found in one SELECT.
+type query struct {
+	tables   int
+	locking  bool
+	modifies bool
+	writes   string // why it may write
+	foreign  string // why it is no candidate for other reasons
+}
+
+func (q query) reason() string {
+	switch {
+	case q.modifies:
+		return "data-modifying WITH"
+	case q.writes != "":
+		return q.writes
+	case q.locking:
+		return "locking clause"
+	case q.foreign != "":
+		return q.foreign
+	case q.tables == 0:
+		return "reads no table"
+	}
+	return ""
+}
+
+func inspect(s *pg.SelectStmt) query {
+	var q query
+	ctes := map[string]bool{}
+	visit := func(n *pg.Node) bool {
+		switch v := n.Node.(type) {
+		case *pg.Node_SelectStmt:
+			q.locking = q.locking || len(v.SelectStmt.LockingClause) > 0
+		case *pg.Node_CommonTableExpr:
+			ctes[v.CommonTableExpr.Ctename] = true
+			q.modifies = q.modifies || v.CommonTableExpr.Ctequery.GetSelectStmt() == nil
+		case *pg.Node_RangeVar:
+			if v.RangeVar.Schemaname != "" || !ctes[v.RangeVar.Relname] {
+				q.tables++
+			}
+		case *pg.Node_FuncCall:
+			if name := functionName(v.FuncCall); !harmless[name] {
+				q.writes = "function that is not known to be free of effects"
+			}
+		default:
+			if !known(n) {
+				q.foreign = "syntax that is not translated"
+			}
+		}
+		return true
+	}
+	walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, visit)
+	if q.modifies {
+		q.writes = "data-modifying WITH"
+	}
+	return q
+}
+
+// functionName returns the name of a built-in function, or "" if the call names another schema.
+func functionName(f *pg.FuncCall) string {
+	names := stringsOf(f.Funcname)
+	switch {
+	case len(names) == 1:
+		return names[0]
+	case len(names) == 2 && names[0] == "pg_catalog":
+		return names[1]
+	}
+	return ""
+}
+
+func stringsOf(nodes []*pg.Node) []string {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.GetString_().GetSval()
+	}
+	return out
+}
+
+// point finds the equality conditions that every row of a single table's query meets.
+func (q query) point(s *pg.SelectStmt) *Point {
+	if q.reason() != "" || len(s.FromClause) != 1 || s.FromClause[0].GetRangeVar() == nil || q.tables != 1 {
+		return nil
+	}
+	table := s.FromClause[0].GetRangeVar()
+	p := &Point{Schema: table.Schemaname, Table: table.Relname}
+	for _, c := range conjuncts(s.WhereClause) {
+		e := c.GetAExpr()
+		if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || operatorName(e.Name) != "=" {
+			continue
+		}
+		column, value := e.Lexpr, e.Rexpr
+		if column.GetColumnRef() == nil {
+			column, value = value, column
+		}
+		fields := column.GetColumnRef().GetFields()
+		if len(fields) == 0 || !isBound(value) {
+			continue
+		}
+		if name := fields[len(fields)-1].GetString_(); name != nil {
+			p.Columns = append(p.Columns, name.Sval)
+		}
+	}
+	if len(p.Columns) == 0 {
+		return nil
+	}
+	return p
+}
+
+// isBound reports whether an expression is one value for the whole statement.
+func isBound(n *pg.Node) bool {
+	switch v := n.GetNode().(type) {
+	case *pg.Node_AConst, *pg.Node_ParamRef:
+		return true
+	case *pg.Node_TypeCast:
+		return isBound(v.TypeCast.Arg)
+	}
+	return false
+}
+
+// conjuncts splits a condition at its ANDs.
+func conjuncts(n *pg.Node) []*pg.Node {
+	if n == nil {
+		return nil
+	}
+	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
+		var out []*pg.Node
+		for _, a := range b.Args {
+			out = append(out, conjuncts(a)...)
+		}
+		return out
+	}
+	return []*pg.Node{n}
+}
+
+// operatorName returns the name of a built-in operator, or "" if it names another schema.
+func operatorName(nodes []*pg.Node) string {
+	names := stringsOf(nodes)
+	switch {
+	case len(names) == 1:
+		return names[0]
+	case len(names) == 2 && names[0] == "pg_catalog":
+		return names[1]
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package translate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/finish"
+)
+
+// Unsupported says why a statement has no proven translation. It is to be run by PostgreSQL.
+type Unsupported struct {
+	// Reason names the construct, for EXPLAIN (FRESHET) and metrics; it holds no data of the statement.
+	Reason string
+}
+
+func (e *Unsupported) Error() string { return "not translated: " + e.Reason }
+
+func unsupported(format string, args ...any) error {
+	return &Unsupported{Reason: fmt.Sprintf(format, args...)}
+}
+
+// Catalog finds tables by name.
+type Catalog interface {
+	// Table resolves a name as PostgreSQL would with this search path; schema is empty for an
+	// unqualified name. It returns only tables that are replicated and ready.
+	Table(searchPath []string, schema, name string) (*cdc.Table, bool)
+}
+
+// Field is one column of PostgreSQL's own description of the statement's result.
+type Field struct {
+	Name     string
+	TypeOID  uint32
+	Modifier int32
+	TableOID uint32
+	Attr     int16
+}
+
+// Param is one bound parameter.
+type Param struct {
+	Null bool
+	// Format is the protocol's format code: 0 text, 1 binary.
+	Format int16
+	Value  []byte
+}
+
+// Env is what a translation depends on besides the statement.
+type Env struct {
+	Catalog    Catalog
+	SearchPath []string
+	// TimeZone is the session's setting, as PostgreSQL reports it.
+	TimeZone string
+	// BytewiseCollation says that the database's default collation orders strings by their bytes.
+	BytewiseCollation bool
+	Fields            []Field
+	ParamOIDs         []uint32
+	Params            []Param
+	// Rows estimates a table's number of rows; nil: unknown. It only affects speed.
+	Rows func(cdc.TableID) int64
+}
+
+// Relation is a table that a plan reads.
+type Relation struct {
+	Table *cdc.Table
+	// Columns are indexes into Table.Columns, ascending, never empty.
+	Columns []int
+}
+
+// Plan is a translated statement. It is immutable.
+type Plan struct {
+	Relations []Relation
+	// Output says how each result column is made of the engine's columns.
+	Output []finish.Column
+	// Settings are the engine settings that the SQL's meaning and speed depend on; all must be sent along.
+	Settings map[string]string
+	// PointRead says that every table is bound by equality on its whole key.
+	PointRead bool
+	// Ordered says that the statement fixes the order of its rows.
+	Ordered bool
+
+	text []string // SQL between relations
+	refs []int    // refs[i] is the relation between text[i] and text[i+1]
+}
+
+// SQL returns the engine's statement. relation gives the text that stands for
+// Relations[i] in a FROM clause: a table name or a parenthesised subquery that yields at least Columns,
+// without an alias.
+func (p *Plan) SQL(relation func(i int) string) string {
+	var b strings.Builder
+	for i, t := range p.text {
+		b.WriteString(t)
+		if i < len(p.refs) {
+			b.WriteString(relation(p.refs[i]))
+		}
+	}
+	return b.String()
+}

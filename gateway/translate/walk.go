@@ -1,0 +1,137 @@
+package translate
+
+import pg "github.com/pganalyze/pg_query_go/v6"
+
+// walk calls visit for n and everything below it, parents first, without descending where visit
+// returns false. Node kinds that it does not know are visited but not descended into.
+func walk(n *pg.Node, visit func(*pg.Node) bool) {
+	if n == nil || n.Node == nil || !visit(n) {
+		return
+	}
+	switch v := n.Node.(type) {
+	case *pg.Node_SelectStmt:
+		walkSelect(v.SelectStmt, visit)
+	case *pg.Node_CommonTableExpr:
+		walk(v.CommonTableExpr.Ctequery, visit)
+	case *pg.Node_ResTarget:
+		walk(v.ResTarget.Val, visit)
+	case *pg.Node_JoinExpr:
+		walk(v.JoinExpr.Larg, visit)
+		walk(v.JoinExpr.Rarg, visit)
+		walk(v.JoinExpr.Quals, visit)
+	case *pg.Node_RangeSubselect:
+		walk(v.RangeSubselect.Subquery, visit)
+	case *pg.Node_RangeFunction:
+		walkAll(v.RangeFunction.Functions, visit)
+	case *pg.Node_List:
+		walkAll(v.List.Items, visit)
+	case *pg.Node_SortBy:
+		walk(v.SortBy.Node, visit)
+	case *pg.Node_GroupingSet:
+		walkAll(v.GroupingSet.Content, visit)
+	case *pg.Node_WindowDef:
+		walkWindow(v.WindowDef, visit)
+	default:
+		walkExpr(n, visit)
+	}
+}
+
+func walkExpr(n *pg.Node, visit func(*pg.Node) bool) {
+	switch v := n.Node.(type) {
+	case *pg.Node_AExpr:
+		walk(v.AExpr.Lexpr, visit)
+		walk(v.AExpr.Rexpr, visit)
+	case *pg.Node_BoolExpr:
+		walkAll(v.BoolExpr.Args, visit)
+	case *pg.Node_NullTest:
+		walk(v.NullTest.Arg, visit)
+	case *pg.Node_BooleanTest:
+		walk(v.BooleanTest.Arg, visit)
+	case *pg.Node_FuncCall:
+		walkAll(v.FuncCall.Args, visit)
+		walkAll(v.FuncCall.AggOrder, visit)
+		walk(v.FuncCall.AggFilter, visit)
+		if v.FuncCall.Over != nil {
+			walkWindow(v.FuncCall.Over, visit)
+		}
+	case *pg.Node_CaseExpr:
+		walk(v.CaseExpr.Arg, visit)
+		walkAll(v.CaseExpr.Args, visit)
+		walk(v.CaseExpr.Defresult, visit)
+	case *pg.Node_CaseWhen:
+		walk(v.CaseWhen.Expr, visit)
+		walk(v.CaseWhen.Result, visit)
+	case *pg.Node_CoalesceExpr:
+		walkAll(v.CoalesceExpr.Args, visit)
+	case *pg.Node_MinMaxExpr:
+		walkAll(v.MinMaxExpr.Args, visit)
+	case *pg.Node_TypeCast:
+		walk(v.TypeCast.Arg, visit)
+	case *pg.Node_CollateClause:
+		walk(v.CollateClause.Arg, visit)
+	case *pg.Node_SubLink:
+		walk(v.SubLink.Testexpr, visit)
+		walk(v.SubLink.Subselect, visit)
+	case *pg.Node_RowExpr:
+		walkAll(v.RowExpr.Args, visit)
+	case *pg.Node_AArrayExpr:
+		walkAll(v.AArrayExpr.Elements, visit)
+	case *pg.Node_AIndirection:
+		walk(v.AIndirection.Arg, visit)
+	case *pg.Node_GroupingFunc:
+		walkAll(v.GroupingFunc.Args, visit)
+	}
+}
+
+// known reports whether walk descends into everything that a node of this kind may hold.
+func known(n *pg.Node) bool {
+	switch n.Node.(type) {
+	case *pg.Node_SelectStmt, *pg.Node_CommonTableExpr, *pg.Node_ResTarget, *pg.Node_JoinExpr, *pg.Node_RangeSubselect,
+		*pg.Node_RangeVar, *pg.Node_List, *pg.Node_SortBy, *pg.Node_GroupingSet, *pg.Node_WindowDef, *pg.Node_AExpr,
+		*pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_FuncCall, *pg.Node_CaseExpr,
+		*pg.Node_CaseWhen, *pg.Node_CoalesceExpr, *pg.Node_MinMaxExpr, *pg.Node_TypeCast, *pg.Node_CollateClause,
+		*pg.Node_SubLink, *pg.Node_RowExpr, *pg.Node_AArrayExpr, *pg.Node_AIndirection, *pg.Node_GroupingFunc,
+		*pg.Node_ColumnRef, *pg.Node_AConst, *pg.Node_ParamRef, *pg.Node_SqlvalueFunction, *pg.Node_AStar,
+		*pg.Node_Integer, *pg.Node_Float, *pg.Node_Boolean, *pg.Node_String_, *pg.Node_SetToDefault:
+		return true
+	}
+	return false
+}
+
+func walkAll(nodes []*pg.Node, visit func(*pg.Node) bool) {
+	for _, n := range nodes {
+		walk(n, visit)
+	}
+}
+
+func walkWindow(w *pg.WindowDef, visit func(*pg.Node) bool) {
+	walkAll(w.PartitionClause, visit)
+	walkAll(w.OrderClause, visit)
+	walk(w.StartOffset, visit)
+	walk(w.EndOffset, visit)
+}
+
+func walkSelect(s *pg.SelectStmt, visit func(*pg.Node) bool) {
+	if s == nil {
+		return
+	}
+	if s.WithClause != nil {
+		walkAll(s.WithClause.Ctes, visit)
+	}
+	walkAll(s.DistinctClause, visit)
+	walkAll(s.TargetList, visit)
+	walkAll(s.FromClause, visit)
+	walk(s.WhereClause, visit)
+	walkAll(s.GroupClause, visit)
+	walk(s.HavingClause, visit)
+	walkAll(s.WindowClause, visit)
+	walkAll(s.ValuesLists, visit)
+	walkAll(s.SortClause, visit)
+	walk(s.LimitOffset, visit)
+	walk(s.LimitCount, visit)
+	for _, arm := range []*pg.SelectStmt{s.Larg, s.Rarg} {
+		if arm != nil {
+			walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: arm}}, visit)
+		}
+	}
+}
