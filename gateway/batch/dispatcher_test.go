@@ -70,7 +70,7 @@ type fakeEngine struct {
 	blocks  int
 }
 
-func (e *fakeEngine) Query(ctx context.Context, sql string, _ map[string]string, onBlock func(proto.Results, int) error) error {
+func (e *fakeEngine) Query(ctx context.Context, sql string, _ map[string]string, _ proto.Results, onBlock func(int) error) error {
 	e.mu.Lock()
 	e.ran = append(e.ran, sql)
 	e.mu.Unlock()
@@ -81,7 +81,7 @@ func (e *fakeEngine) Query(ctx context.Context, sql string, _ map[string]string,
 		return ctx.Err()
 	}
 	for range e.blocks {
-		if err := onBlock(nil, 1); err != nil {
+		if err := onBlock(1); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,9 @@ func (e *fakeEngine) Query(ctx context.Context, sql string, _ map[string]string,
 
 type oneRow struct{}
 
-func (oneRow) Encode(rows [][][]byte, _ proto.Results, n int) ([][][]byte, error) {
+func (oneRow) Results() proto.Results { return nil }
+
+func (oneRow) Encode(n int) (rows [][][]byte, err error) {
 	for range n {
 		rows = append(rows, [][]byte{[]byte("1")})
 	}
@@ -130,7 +132,7 @@ func query(key string) *Query {
 	return &Query{
 		Key:     key,
 		Build:   func(s Snapshot) (string, error) { r, _ := s.Relation(1, nil); return key + "@" + r, nil },
-		Encoder: func() Encoder { return oneRow{} },
+		Encoder: func() (Encoder, error) { return oneRow{}, nil },
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/ClickHouse/ch-go/proto"
-
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
@@ -69,9 +67,12 @@ func (d *Dispatcher) run(ctx context.Context, e *Execution, sql string, q *Query
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	encoder := q.Encoder()
-	return d.engine.Query(ctx, sql, q.Settings, func(cols proto.Results, n int) error {
-		rows, err := encoder.Encode(make([][][]byte, 0, n), cols, n)
+	encoder, err := q.Encoder()
+	if err != nil {
+		return err
+	}
+	return d.engine.Query(ctx, sql, q.Settings, encoder.Results(), func(n int) error {
+		rows, err := encoder.Encode(n)
 		if err != nil {
 			return err
 		}

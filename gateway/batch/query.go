@@ -31,13 +31,17 @@ type Snapshots interface {
 
 // Engine runs a statement of the columnar engine.
 type Engine interface {
-	Query(ctx context.Context, sql string, settings map[string]string, onBlock func(cols proto.Results, rows int) error) error
+	// Query decodes each block of the result into result's columns and calls onBlock with its number of rows.
+	Query(ctx context.Context, sql string, settings map[string]string, result proto.Results, onBlock func(rows int) error) error
 }
 
 // Encoder turns blocks of the engine into rows for the client.
 type Encoder interface {
-	// Encode appends the block's rows to rows; each row has one value for each field, nil for NULL.
-	Encode(rows [][][]byte, cols proto.Results, n int) ([][][]byte, error)
+	// Results are the columns that the engine's blocks are decoded into.
+	Results() proto.Results
+	// Encode returns the n rows of the current block; each row has one value for each field, nil for NULL.
+	// The rows stay valid.
+	Encode(n int) ([][][]byte, error)
 }
 
 // Query is one analytical query.
@@ -49,7 +53,7 @@ type Query struct {
 	// Settings are the engine's settings for this statement.
 	Settings map[string]string
 	// Encoder makes an encoder for one run.
-	Encoder func() Encoder
+	Encoder func() (Encoder, error)
 	// MaxStaleness refuses an older snapshot with [*StaleError]; zero accepts any.
 	MaxStaleness time.Duration
 

@@ -59,21 +59,20 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 // Close ends the connections.
 func (c *Client) Close() { c.pool.Close() }
 
-// Query runs sql and hands every block of its result to onBlock, whose columns
-// are valid during the call only. An exception of the engine comes as
+// Query runs sql, decodes every block of its result into result's columns and calls onBlock with
+// the number of rows. An exception of the engine comes as
 // [*ch.Exception]; anything else that went wrong with the connection wraps [ErrUnavailable].
-func (c *Client) Query(ctx context.Context, sql string, settings map[string]string, onBlock func(cols proto.Results, rows int) error) error {
-	var cols proto.Results
+func (c *Client) Query(ctx context.Context, sql string, settings map[string]string, result proto.Results, onBlock func(rows int) error) error {
 	var sinkErr error
 	err := c.pool.Do(ctx, ch.Query{
 		Body:     sql,
 		Settings: append(slices.Clip(c.settings), settingList(settings)...),
-		Result:   cols.Auto(),
+		Result:   result,
 		OnResult: func(_ context.Context, b proto.Block) error {
 			if b.Rows == 0 {
 				return nil
 			}
-			sinkErr = onBlock(cols, b.Rows)
+			sinkErr = onBlock(b.Rows)
 			return sinkErr
 		},
 	})

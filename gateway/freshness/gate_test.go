@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
@@ -82,20 +81,5 @@ func TestGate_waitsForWhatTheRequirementNames(t *testing.T) {
 				t.Errorf("waited for %v, want %d", replica.max, c.want)
 			}
 		})
-	}
-}
-
-func TestParseStaleness_readsUnits(t *testing.T) {
-	for in, want := range map[string]time.Duration{
-		"250": 250 * time.Millisecond, "1.5s": 1500 * time.Millisecond, " 2 min ": 2 * time.Minute, "100us": 100 * time.Microsecond,
-	} {
-		if got, err := ParseStaleness(in); err != nil || got != want {
-			t.Errorf("%q: %v, %v, want %v", in, got, err, want)
-		}
-	}
-	for _, in := range []string{"", "-1", "0", "1 fortnight", "s", "1e400"} {
-		if d, err := ParseStaleness(in); err == nil {
-			t.Errorf("%q: got %v, want an error", in, d)
-		}
 	}
 }

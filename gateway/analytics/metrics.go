@@ -1,0 +1,22 @@
+package analytics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	answered prometheus.Counter
+	relayed  *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		answered: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "freshet", Subsystem: "route", Name: "columnar_total", Help: "Statements answered by the columnar replica.",
+		}),
+		relayed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "freshet", Subsystem: "route", Name: "relayed_total",
+			Help: "Candidates that PostgreSQL ran instead: untranslated, refused, stale, guard, unavailable or engine.",
+		}, []string{"cause"}),
+	}
+	reg.MustRegister(m.answered, m.relayed)
+	return m
+}

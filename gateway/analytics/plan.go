@@ -1,0 +1,152 @@
+package analytics
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// planned is the outcome of a translation, good or bad; both are worth keeping.
+type planned struct {
+	plan *translate.Plan
+	err  error
+}
+
+// Plan implements [pgwire.Analytics].
+func (r *Router) Plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) (pgwire.Query, error) {
+	plan, err := r.plan(ctx, s, st)
+	if err != nil {
+		return nil, r.relay(err)
+	}
+	return &query{router: r, session: s, plan: plan, fields: st.Fields}, nil
+}
+
+func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) (*translate.Plan, error) {
+	if err := r.sessionFit(s); err != nil {
+		return nil, err
+	}
+	plan, err := r.translated(s, st)
+	if err != nil {
+		return nil, err
+	}
+	if plan.PointRead && s.Settings.Route != pgwire.RouteColumnar {
+		return nil, &pgwire.RelayError{Reason: reasonPointRead}
+	}
+	if err := r.verify(ctx, s, plan.Relations); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// sessionFit refuses sessions whose settings change what values or names mean.
+func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
+	switch {
+	case r.cfg.Database != "" && s.Database != r.cfg.Database:
+		return &pgwire.RelayError{Reason: fmt.Sprintf("database %q is not replicated", s.Database)}
+	case s.TempTables:
+		return &pgwire.RelayError{Reason: "the session has temporary tables"}
+	case !strings.EqualFold(s.ClientEncoding, "UTF8"):
+		return &pgwire.RelayError{Reason: "client_encoding is not UTF8"}
+	case !s.StandardConformingStrings:
+		return &pgwire.RelayError{Reason: "standard_conforming_strings is off"}
+	case !strings.HasPrefix(s.DateStyle, "ISO"):
+		return &pgwire.RelayError{Reason: "DateStyle is not ISO"}
+	case s.IntervalStyle != "postgres":
+		return &pgwire.RelayError{Reason: "IntervalStyle is not postgres"}
+	}
+	return nil
+}
+
+// translated returns the plan from the cache or makes it.
+func (r *Router) translated(s *pgwire.SessionInfo, st pgwire.Statement) (*translate.Plan, error) {
+	key := planKey(r.replica.Generation(), s, st)
+	if p, ok := r.plans.Get(key); ok {
+		return p.plan, p.err
+	}
+	tree, err := r.tree(st.SQL)
+	if err != nil {
+		return nil, &translate.Unsupported{Reason: "the statement does not parse"}
+	}
+	plan, err := translate.Translate(tree, r.environment(s, st))
+	var refused *translate.Unsupported
+	if err == nil || errors.As(err, &refused) {
+		r.plans.Add(key, planned{plan, err})
+	}
+	return plan, err
+}
+
+func (r *Router) tree(sql string) (*translate.Tree, error) {
+	if t, ok := r.trees.Get(sql); ok {
+		return t, nil
+	}
+	t, err := translate.Parse(sql)
+	if err != nil {
+		return nil, err
+	}
+	r.trees.Add(sql, t)
+	return t, nil
+}
+
+func (r *Router) environment(s *pgwire.SessionInfo, st pgwire.Statement) translate.Env {
+	env := translate.Env{
+		Catalog: r.replica, SearchPath: s.SearchPath, TimeZone: s.TimeZone,
+		BytewiseCollation: r.cfg.BytewiseCollation, ParamOIDs: st.ParamOIDs, Rows: r.replica.Rows,
+	}
+	for _, f := range st.Fields {
+		env.Fields = append(env.Fields, translate.Field{
+			Name: string(f.Name), TypeOID: f.DataTypeOID, Modifier: f.TypeModifier,
+			TableOID: f.TableOID, Attr: int16(f.TableAttributeNumber),
+		})
+	}
+	for _, p := range st.Params {
+		env.Params = append(env.Params, translate.Param{Null: p.Null, Format: p.Format, Value: p.Value})
+	}
+	return env
+}
+
+// planKey names everything that a translation depends on, each part with its length before it.
+func planKey(generation uint64, s *pgwire.SessionInfo, st pgwire.Statement) string {
+	b := binary.AppendUvarint(nil, generation)
+	add := func(part string) {
+		b = binary.AppendUvarint(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	add(st.SQL)
+	add(strings.Join(s.SearchPath, "\x00"))
+	add(s.TimeZone)
+	for i, p := range st.Params {
+		b = binary.AppendUvarint(b, uint64(st.ParamOIDs[i]))
+		if p.Null {
+			b = append(b, 'n')
+			continue
+		}
+		b = append(b, byte('0'+p.Format))
+		add(string(p.Value))
+	}
+	for _, f := range st.Fields {
+		add(string(f.Name))
+		b = binary.AppendUvarint(b, uint64(f.DataTypeOID))
+		b = binary.AppendVarint(b, int64(f.TypeModifier))
+		b = binary.AppendUvarint(b, uint64(f.TableOID))
+	}
+	return string(b)
+}
+
+// relay turns refusals into the session's kind of error and counts them.
+func (r *Router) relay(err error) error {
+	var refused *translate.Unsupported
+	var relayed *pgwire.RelayError
+	switch {
+	case errors.As(err, &refused):
+		r.metrics.relayed.WithLabelValues("untranslated").Inc()
+		return &pgwire.RelayError{Reason: refused.Reason}
+	case errors.As(err, &relayed):
+		r.metrics.relayed.WithLabelValues("refused").Inc()
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/freshness"
+	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// Replica is what the route needs of the columnar replica.
+type Replica interface {
+	translate.Catalog
+	// Generation changes whenever the set of ready tables or a definition does.
+	Generation() uint64
+	// Rows estimates a table's number of rows.
+	Rows(cdc.TableID) int64
+	// Acquire returns the newest snapshot, retained.
+	Acquire(ctx context.Context) (batch.Snapshot, error)
+}
+
+// Dispatcher runs planned queries.
+type Dispatcher interface {
+	Submit(ctx context.Context, q *batch.Query) (*batch.Reader, error)
+	RunOn(ctx context.Context, s batch.Snapshot, q *batch.Query) (*batch.Reader, error)
+}
+
+// Config adjusts a Router. Zero values choose the defaults named.
+type Config struct {
+	// Database is the source database that is replicated; sessions of others are relayed.
+	Database string
+	// BytewiseCollation says that the database's default collation orders strings by their bytes.
+	BytewiseCollation bool
+	// LagLimit is how long a statement waits for a snapshot that is fresh enough before PostgreSQL
+	// runs it instead. Zero means one second.
+	LagLimit time.Duration
+	// PlanCache is how many translations are kept; zero means 1,024.
+	PlanCache int
+}
+
+// Router decides for and runs the analytical route; it implements [pgwire.Analytics].
+type Router struct {
+	cfg        Config
+	replica    Replica
+	gate       *freshness.Gate
+	dispatcher Dispatcher
+	clock      func() time.Time
+	log        *slog.Logger
+	metrics    *metrics
+
+	trees  *lru.Cache[string, *translate.Tree]
+	plans  *lru.Cache[string, planned]
+	checks *lru.Cache[string, check]
+}
+
+// New returns a router.
+func New(cfg Config, replica Replica, gate *freshness.Gate, dispatcher Dispatcher, clock func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Router, error) {
+	if cfg.LagLimit <= 0 {
+		cfg.LagLimit = time.Second
+	}
+	if cfg.PlanCache <= 0 {
+		cfg.PlanCache = 1024
+	}
+	r := &Router{
+		cfg: cfg, replica: replica, gate: gate, dispatcher: dispatcher,
+		clock: clock, log: log, metrics: newMetrics(reg),
+	}
+	var err error
+	if r.trees, err = lru.New[string, *translate.Tree](cfg.PlanCache); err != nil {
+		return nil, fmt.Errorf("make cache of parsed statements: %w", err)
+	}
+	if r.plans, err = lru.New[string, planned](cfg.PlanCache); err != nil {
+		return nil, fmt.Errorf("make cache of plans: %w", err)
+	}
+	if r.checks, err = lru.New[string, check](cfg.PlanCache); err != nil {
+		return nil, fmt.Errorf("make cache of checks: %w", err)
+	}
+	return r, nil
+}
+
+// Generation implements [pgwire.Analytics].
+func (r *Router) Generation() uint64 { return r.replica.Generation() }
+
+// Candidate implements [pgwire.Analytics].
+func (r *Router) Candidate(sql string) pgwire.Candidate {
+	c := translate.Classify(sql)
+	out := pgwire.Candidate{Writes: c.Writes, SetsSession: c.Writes, Reason: c.Reason}
+	switch {
+	case c.ExplainFreshet:
+		out.Kind, out.Inner = pgwire.Explain, c.Explained
+	case c.Candidate && r.pointRead(c.Point):
+		out.Reason = reasonPointRead
+	case c.Candidate:
+		out.Kind = pgwire.Read
+	}
+	return out
+}
+
+const reasonPointRead = "point read by key: PostgreSQL is the faster store"
+
+// pointRead says whether p binds the whole key of its table.
+func (r *Router) pointRead(p *translate.Point) bool {
+	if p == nil {
+		return false
+	}
+	t, ok := r.replica.Table([]string{"public"}, p.Schema, p.Table)
+	if !ok {
+		return false
+	}
+	bound := map[string]bool{}
+	for _, c := range p.Columns {
+		bound[c] = true
+	}
+	for _, k := range t.Key {
+		if !bound[t.Columns[k].Name] {
+			return false
+		}
+	}
+	return true
+}
+
+// requirement is what the session's settings ask of a snapshot.
+func requirement(s *pgwire.SessionInfo) freshness.Requirement {
+	need := freshness.Requirement{
+		MaxStaleness: s.Settings.MaxStaleness, Min: s.Settings.MinSnapshot, OwnWrites: s.WroteSince,
+	}
+	switch {
+	case s.Settings.Freshness == pgwire.Eventual:
+		need.Mode = freshness.Eventual
+	case s.Settings.Freshness == pgwire.Strong, s.Settings.MaxStaleness == 0: // nothing may be missing
+		need.Mode = freshness.Strong
+	}
+	return need
+}

@@ -1,0 +1,208 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/ClickHouse/ch-go"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/engine"
+	"github.com/freshet-io/freshet/gateway/finish"
+	"github.com/freshet-io/freshet/gateway/freshness"
+	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// holdBack is how much of a result is kept until the engine has ended, so that a guard that
+// fires late can still send the whole statement to PostgreSQL. In bytes.
+const holdBack = 4 << 20
+
+// query is one execution that was planned for the replica; it implements [pgwire.Query].
+type query struct {
+	router  *Router
+	session *pgwire.SessionInfo
+	plan    *translate.Plan
+	fields  []pgproto3.FieldDescription
+}
+
+// Run implements [pgwire.Query].
+func (q *query) Run(ctx context.Context, formats []int16, sink func(row [][]byte) error) (int64, error) {
+	reader, err := q.start(ctx, formats)
+	if err != nil {
+		return 0, q.router.refusal(ctx, err)
+	}
+	defer reader.Close()
+	n, err := deliver(reader, sink)
+	if err != nil {
+		return n, q.router.refusal(ctx, err)
+	}
+	q.session.Record(pgwire.LastRun{
+		Route: "columnar", Reason: "translated", Snapshot: reader.Position().String(), Staleness: reader.Staleness(),
+	})
+	q.router.metrics.answered.Inc()
+	return n, nil
+}
+
+// start waits for the freshness that the session asks for and hands the query to the dispatcher.
+func (q *query) start(ctx context.Context, formats []int16) (*batch.Reader, error) {
+	if tx, ok := q.session.Tx.(*pinned); ok {
+		return q.router.dispatcher.RunOn(ctx, tx.snapshot, q.job(formats))
+	}
+	need := requirement(q.session)
+	deadline := q.router.clock().Add(q.router.cfg.LagLimit)
+	for {
+		if err := q.router.await(ctx, q.session, need); err != nil {
+			return nil, err
+		}
+		job := q.job(formats)
+		job.MaxStaleness = need.Bound()
+		reader, err := q.router.dispatcher.Submit(ctx, job)
+		var stale *batch.StaleError
+		if !errors.As(err, &stale) || !q.router.clock().Before(deadline) {
+			return reader, err
+		}
+		// The source is late. Its next watermark may be enough: ask for a position that only a newer one can have.
+		need.OwnWrites = true
+	}
+}
+
+// job is the query as the dispatcher takes it.
+func (q *query) job(formats []int16) *batch.Query {
+	style := styleOf(q.session)
+	return &batch.Query{
+		Key:      q.key(formats, style),
+		Build:    q.build,
+		Settings: q.plan.Settings,
+		Encoder:  func() (batch.Encoder, error) { return newEncoder(q.plan.Output, formats, style) },
+	}
+}
+
+// key names the result: the statement for the engine without its snapshot, and the form of its rows.
+func (q *query) key(formats []int16, style finish.Style) string {
+	sql := q.plan.SQL(func(i int) string {
+		return fmt.Sprintf("\x00%d\x00", q.plan.Relations[i].Table.ID)
+	})
+	return fmt.Sprint(formats, style, len(sql)) + sql
+}
+
+// build is the statement for one snapshot.
+func (q *query) build(s batch.Snapshot) (string, error) {
+	var missing error
+	sql := q.plan.SQL(func(i int) string {
+		rel := q.plan.Relations[i]
+		names := make([]string, len(rel.Columns))
+		for j, c := range rel.Columns {
+			names[j] = rel.Table.Columns[c].Name
+		}
+		text, ok := s.Relation(rel.Table.ID, names)
+		if !ok {
+			missing = &pgwire.RelayError{Reason: fmt.Sprintf("table %s.%s is not on the replica", rel.Table.Schema, rel.Table.Name)}
+		}
+		return text
+	})
+	return sql, missing
+}
+
+// await waits for the session's freshness. Unless the session insists on the replica, a replica
+// that lags for long is no reason to wait: PostgreSQL's answer is fresh by nature.
+func (r *Router) await(ctx context.Context, s *pgwire.SessionInfo, need freshness.Requirement) error {
+	if s.Settings.Route == pgwire.RouteColumnar {
+		return r.gate.Wait(ctx, need)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, r.cfg.LagLimit, errLag)
+	defer cancel()
+	return r.gate.Wait(limited, need)
+}
+
+var errLag = errors.New("the replica lags behind PostgreSQL")
+
+// deliver hands the rows to the client. The first holdBack bytes wait for the end of the execution.
+func deliver(reader *batch.Reader, sink func(row [][]byte) error) (int64, error) {
+	var held [][][]byte
+	var sent int64
+	size, streaming := 0, false
+	send := func(rows [][][]byte) error {
+		for _, row := range rows {
+			if err := sink(row); err != nil {
+				return err
+			}
+			sent++
+		}
+		return nil
+	}
+	for {
+		rows, err := reader.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			err := send(held)
+			return sent, err
+		case err != nil && sent > 0:
+			return sent, &pgwire.Error{
+				Code: "40001", Message: "the columnar engine could not finish a result that was already being sent",
+				Hint: "Repeat the statement, or SET freshet.route = 'oltp'.", Err: err,
+			}
+		case err != nil:
+			return 0, err
+		}
+		if !streaming {
+			held = append(held, rows...)
+			for _, row := range rows {
+				for _, v := range row {
+					size += len(v) + 24
+				}
+			}
+			if size <= holdBack {
+				continue
+			}
+			streaming, rows, held = true, held, nil
+		}
+		if err := send(rows); err != nil {
+			return sent, err
+		}
+	}
+}
+
+// refusal turns what stopped a query into what the session must do.
+func (r *Router) refusal(ctx context.Context, err error) error {
+	var stale *batch.StaleError
+	var exception *ch.Exception
+	relay := func(kind, reason string) error {
+		r.metrics.relayed.WithLabelValues(kind).Inc()
+		return &pgwire.RelayError{Reason: reason, Code: "55000", Err: err}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, errLag):
+		return relay("stale", "the replica lags behind PostgreSQL")
+	case errors.As(err, &stale):
+		return relay("stale", "the newest snapshot is older than freshet.max_staleness")
+	case finish.IsGuard(err):
+		return relay("guard", "a value needs PostgreSQL's own arithmetic")
+	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, batch.ErrClosed):
+		return relay("unavailable", "the columnar engine is unavailable")
+	case errors.Is(err, ErrUnavailable):
+		return relay("unavailable", "the replica is not ready")
+	case errors.Is(err, finish.ErrStyle):
+		return relay("untranslated", "the session's output settings are not handled")
+	case errors.As(err, &exception):
+		r.log.Warn("the engine refused a translated statement", "code", int(exception.Code), "error", exception.Message)
+		return relay("engine", "the columnar engine refused the statement (code "+strconv.Itoa(int(exception.Code))+")")
+	}
+	return err
+}
+
+// ErrUnavailable is to be wrapped by a [Replica] that has no snapshot to give.
+var ErrUnavailable = errors.New("replica is not ready")
+
+func styleOf(s *pgwire.SessionInfo) finish.Style {
+	return finish.Style{
+		DateStyle: s.DateStyle, TimeZone: s.TimeZone, ByteaOutput: s.ByteaOutput,
+		ExtraFloatDigits: strconv.Itoa(s.ExtraFloatDigits),
+	}
+}

@@ -1,0 +1,49 @@
+package analytics
+
+import (
+	"context"
+	"time"
+
+	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/pgwire"
+)
+
+// pinned is the snapshot of a READ ONLY transaction block.
+type pinned struct{ snapshot batch.Snapshot }
+
+// End implements [pgwire.Tx].
+func (p *pinned) End() { p.snapshot.Release() }
+
+// Begin implements [pgwire.Analytics]: the block's snapshot is as fresh as the session asks at its first statement.
+func (r *Router) Begin(ctx context.Context, s *pgwire.SessionInfo) (pgwire.Tx, error) {
+	if err := r.sessionFit(s); err != nil {
+		return nil, r.relay(err)
+	}
+	need := requirement(s)
+	deadline := r.clock().Add(r.cfg.LagLimit)
+	for {
+		if err := r.await(ctx, s, need); err != nil {
+			return nil, r.refusal(ctx, err)
+		}
+		snapshot, err := r.replica.Acquire(ctx)
+		if err != nil {
+			return nil, r.refusal(ctx, err)
+		}
+		staleness := r.clock().Sub(snapshot.Time())
+		if bound := need.Bound(); bound == 0 || staleness <= bound {
+			r.record(s, snapshot, staleness)
+			return &pinned{snapshot}, nil
+		}
+		snapshot.Release()
+		if !r.clock().Before(deadline) {
+			return nil, r.refusal(ctx, &batch.StaleError{Staleness: staleness, Max: need.Bound()})
+		}
+		need.OwnWrites = true // wait for a newer watermark
+	}
+}
+
+func (r *Router) record(s *pgwire.SessionInfo, snapshot batch.Snapshot, staleness time.Duration) {
+	s.Record(pgwire.LastRun{
+		Route: "columnar", Reason: "READ ONLY transaction", Snapshot: snapshot.Position().String(), Staleness: staleness,
+	})
+}

@@ -1,0 +1,113 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/freshness"
+	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// checkLife is the longest time that a check of privileges and definitions is relied on.
+// It is never longer than the staleness that the session allows its data.
+const checkLife = time.Second
+
+// check is what PostgreSQL said of a user and a set of tables.
+type check struct {
+	at  time.Time
+	err error
+}
+
+// verify asks PostgreSQL, as the session's user, whether the tables may be read and are still
+// defined as the replica has them. PostgreSQL checks privileges when it executes, not when it
+// describes, and a definition may change without a row that tells the stream.
+func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, relations []translate.Relation) error {
+	key := checkKey(s, relations)
+	now := r.clock()
+	if c, ok := r.checks.Get(key); ok && now.Sub(c.at) < checkBound(s) {
+		return c.err
+	}
+	rows, err := s.Ask(ctx, checkSQL(relations))
+	if err != nil {
+		return fmt.Errorf("check privileges and table definitions: %w", err)
+	}
+	verdict := judge(rows, relations)
+	r.checks.Add(key, check{at: now, err: verdict})
+	return verdict
+}
+
+// checkBound is how old a check may be for this session's next answer.
+func checkBound(s *pgwire.SessionInfo) time.Duration {
+	need := requirement(s)
+	switch {
+	case s.WroteSince || need.Mode == freshness.Strong:
+		return 0
+	case need.Mode == freshness.Eventual:
+		return checkLife
+	}
+	return min(checkLife, need.Bound())
+}
+
+func checkKey(s *pgwire.SessionInfo, relations []translate.Relation) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d:%s", len(s.User), s.User)
+	for _, rel := range relations {
+		fmt.Fprintf(&b, ",%d@%p", rel.Table.ID, rel.Table)
+	}
+	return b.String()
+}
+
+func checkSQL(relations []translate.Relation) string {
+	ids := make([]string, len(relations))
+	for i, rel := range relations {
+		ids[i] = strconv.FormatUint(uint64(rel.Table.ID), 10)
+	}
+	return `SELECT c.oid, pg_catalog.has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity,
+ c.relhassubclass AND c.relkind <> 'p',
+ (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum, a.atttypid, a.atttypmod, a.attname), E'\n' ORDER BY a.attnum)
+  FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+ FROM pg_catalog.pg_class c WHERE c.oid IN (` + strings.Join(ids, ",") + `)`
+}
+
+// judge compares PostgreSQL's answer with what the plan assumes.
+func judge(rows [][][]byte, relations []translate.Relation) error {
+	found := map[string][][]byte{}
+	for _, row := range rows {
+		found[string(row[0])] = row
+	}
+	for _, rel := range relations {
+		t := rel.Table
+		row, ok := found[strconv.FormatUint(uint64(t.ID), 10)]
+		reason := ""
+		switch {
+		case !ok:
+			reason = "was dropped"
+		case string(row[1]) != "t":
+			reason = "needs PostgreSQL to check the user's privileges on it"
+		case string(row[2]) == "t":
+			reason = "has row-level security"
+		case string(row[3]) == "t":
+			reason = "has inheritance children"
+		case string(row[4]) != definition(t):
+			reason = "has a definition that the replica does not have yet"
+		}
+		if reason != "" {
+			return &pgwire.RelayError{Reason: fmt.Sprintf("table %s.%s %s", t.Schema, t.Name, reason)}
+		}
+	}
+	return nil
+}
+
+// definition prints a table as checkSQL does.
+func definition(t *cdc.Table) string {
+	lines := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		lines[i] = fmt.Sprintf("%d %d %d %s", c.Attr, c.Type, c.Modifier, c.Name)
+	}
+	return strings.Join(lines, "\n")
+}
