@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
@@ -14,7 +15,25 @@ import (
 // planned is the outcome of a translation, good or bad; both are worth keeping.
 type planned struct {
 	plan *translate.Plan
-	err  error
+	// unqualified are the tables that the statement names without a schema.
+	unqualified map[cdc.TableID]bool
+	err         error
+}
+
+// recorder notes which tables were looked up by the search path: PostgreSQL must agree that the
+// bare name means them, since a view or table that is not replicated may hide them.
+type recorder struct {
+	translate.Catalog
+	unqualified map[cdc.TableID]bool
+}
+
+// Table implements [translate.Catalog].
+func (c recorder) Table(searchPath []string, schema, name string) (*cdc.Table, bool) {
+	t, ok := c.Catalog.Table(searchPath, schema, name)
+	if ok && schema == "" {
+		c.unqualified[t.ID] = true
+	}
+	return t, ok
 }
 
 // Plan implements [pgwire.Analytics].
@@ -30,14 +49,15 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 	if err := r.sessionFit(s); err != nil {
 		return nil, err
 	}
-	plan, err := r.translated(s, st)
-	if err != nil {
-		return nil, err
+	p := r.translated(s, st)
+	if p.err != nil {
+		return nil, p.err
 	}
+	plan := p.plan
 	if plan.PointRead && s.Settings.Route != pgwire.RouteColumnar {
 		return nil, &pgwire.RelayError{Reason: reasonPointRead}
 	}
-	if err := r.verify(ctx, s, plan.Relations); err != nil {
+	if err := r.verify(ctx, s, p); err != nil {
 		return nil, err
 	}
 	return plan, nil
@@ -62,22 +82,24 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 	return nil
 }
 
-// translated returns the plan from the cache or makes it.
-func (r *Router) translated(s *pgwire.SessionInfo, st pgwire.Statement) (*translate.Plan, error) {
+// translated returns the outcome from the cache or makes it.
+func (r *Router) translated(s *pgwire.SessionInfo, st pgwire.Statement) planned {
 	key := planKey(r.replica.Generation(), s, st)
 	if p, ok := r.plans.Get(key); ok {
-		return p.plan, p.err
+		return p
 	}
 	tree, err := r.tree(st.SQL)
 	if err != nil {
-		return nil, &translate.Unsupported{Reason: "the statement does not parse"}
+		return planned{err: &translate.Unsupported{Reason: "the statement does not parse"}}
 	}
-	plan, err := translate.Translate(tree, r.environment(s, st))
+	names := recorder{r.replica, map[cdc.TableID]bool{}}
+	p := planned{unqualified: names.unqualified}
+	p.plan, p.err = translate.Translate(tree, r.environment(names, s, st))
 	var refused *translate.Unsupported
-	if err == nil || errors.As(err, &refused) {
-		r.plans.Add(key, planned{plan, err})
+	if p.err == nil || errors.As(p.err, &refused) {
+		r.plans.Add(key, p)
 	}
-	return plan, err
+	return p
 }
 
 func (r *Router) tree(sql string) (*translate.Tree, error) {
@@ -92,9 +114,9 @@ func (r *Router) tree(sql string) (*translate.Tree, error) {
 	return t, nil
 }
 
-func (r *Router) environment(s *pgwire.SessionInfo, st pgwire.Statement) translate.Env {
+func (r *Router) environment(names translate.Catalog, s *pgwire.SessionInfo, st pgwire.Statement) translate.Env {
 	env := translate.Env{
-		Catalog: r.replica, SearchPath: s.SearchPath, TimeZone: s.TimeZone,
+		Catalog: names, SearchPath: s.SearchPath, TimeZone: s.TimeZone,
 		BytewiseCollation: r.cfg.BytewiseCollation, ParamOIDs: st.ParamOIDs, Rows: r.replica.Rows,
 	}
 	for _, f := range st.Fields {

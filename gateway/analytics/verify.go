@@ -26,17 +26,17 @@ type check struct {
 // verify asks PostgreSQL, as the session's user, whether the tables may be read and are still
 // defined as the replica has them. PostgreSQL checks privileges when it executes, not when it
 // describes, and a definition may change without a row that tells the stream.
-func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, relations []translate.Relation) error {
-	key := checkKey(s, relations)
+func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p planned) error {
+	key := checkKey(s, p)
 	now := r.clock()
 	if c, ok := r.checks.Get(key); ok && now.Sub(c.at) < checkBound(s) {
 		return c.err
 	}
-	rows, err := s.Ask(ctx, checkSQL(relations))
+	rows, err := s.Ask(ctx, checkSQL(p.plan.Relations))
 	if err != nil {
 		return fmt.Errorf("check privileges and table definitions: %w", err)
 	}
-	verdict := judge(rows, relations)
+	verdict := judge(rows, p)
 	r.checks.Add(key, check{at: now, err: verdict})
 	return verdict
 }
@@ -53,11 +53,11 @@ func checkBound(s *pgwire.SessionInfo) time.Duration {
 	return min(checkLife, need.Bound())
 }
 
-func checkKey(s *pgwire.SessionInfo, relations []translate.Relation) string {
+func checkKey(s *pgwire.SessionInfo, p planned) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d:%s", len(s.User), s.User)
-	for _, rel := range relations {
-		fmt.Fprintf(&b, ",%d@%p", rel.Table.ID, rel.Table)
+	fmt.Fprintf(&b, "%d:%s%q", len(s.User), s.User, s.SearchPath)
+	for _, rel := range p.plan.Relations {
+		fmt.Fprintf(&b, ",%d@%p%t", rel.Table.ID, rel.Table, p.unqualified[rel.Table.ID])
 	}
 	return b.String()
 }
@@ -70,17 +70,18 @@ func checkSQL(relations []translate.Relation) string {
 	return `SELECT c.oid, pg_catalog.has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity,
  c.relhassubclass AND c.relkind <> 'p',
  (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum, a.atttypid, a.atttypmod, a.attname), E'\n' ORDER BY a.attnum)
-  FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+  FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+ pg_catalog.pg_table_is_visible(c.oid)
  FROM pg_catalog.pg_class c WHERE c.oid IN (` + strings.Join(ids, ",") + `)`
 }
 
 // judge compares PostgreSQL's answer with what the plan assumes.
-func judge(rows [][][]byte, relations []translate.Relation) error {
+func judge(rows [][][]byte, p planned) error {
 	found := map[string][][]byte{}
 	for _, row := range rows {
 		found[string(row[0])] = row
 	}
-	for _, rel := range relations {
+	for _, rel := range p.plan.Relations {
 		t := rel.Table
 		row, ok := found[strconv.FormatUint(uint64(t.ID), 10)]
 		reason := ""
@@ -93,6 +94,8 @@ func judge(rows [][][]byte, relations []translate.Relation) error {
 			reason = "has row-level security"
 		case string(row[3]) == "t":
 			reason = "has inheritance children"
+		case p.unqualified[t.ID] && string(row[5]) != "t":
+			reason = "is hidden by another relation in the search path"
 		case string(row[4]) != definition(t):
 			reason = "has a definition that the replica does not have yet"
 		}
