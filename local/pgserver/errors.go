@@ -1,10 +1,6 @@
 package pgserver
 
-import (
-	"bytes"
-	"fmt"
-	"os"
-)
+import "fmt"
 
 // PortError says that the port is taken.
 type PortError struct {
@@ -38,21 +34,4 @@ type RunningError struct {
 
 func (e *RunningError) Error() string {
 	return fmt.Sprintf("PostgreSQL already runs on %s as process %d: stop it first", e.DataDir, e.PID)
-}
-
-// Tail returns the last part of a log file, for error messages.
-func Tail(path string) string {
-	const most = 2000 // bytes
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	b = bytes.TrimSpace(b)
-	if len(b) > most {
-		b = b[len(b)-most:]
-		if i := bytes.IndexByte(b, '\n'); i >= 0 {
-			b = b[i+1:]
-		}
-	}
-	return string(b)
 }

@@ -15,6 +15,9 @@ import (
 // PostgresMajor is the major version of PostgreSQL in the toolchain, as PG_VERSION of a data folder gives it.
 const PostgresMajor = "18"
 
+// EngineVersion is the version of the columnar engine in the toolchain.
+const EngineVersion = "26.7.3"
+
 // CacheVariable is the environment variable that overrides the cache folder.
 const CacheVariable = "FRESHET_CACHE"
 

@@ -1,0 +1,11 @@
+// Package differential compares the columnar route with PostgreSQL on random queries.
+//
+// A run makes worlds of random tables with package sqlgen, loads each into PostgreSQL and into the
+// columnar engine, and gives every generated query to both. What it demands is invariant 4 of the
+// design: an answer of the columnar route equals PostgreSQL's in column names, types, every
+// value as exact text, and the order of rows as far as the query fixes it; a query that PostgreSQL refuses is
+// not answered. Refusing to answer is always right for the columnar route, so that the share of
+// queries that it does answer is reported, and required.
+//
+// Each difference is minimised and written as a reproducer. A run is repeated by its seed.
+package differential

@@ -1,0 +1,220 @@
+package sqlgen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// aggregate is an aggregate function call whose result is of a family; its argument reads this
+// level's own relations only.
+func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
+	if c.sc == nil || len(c.sc.rels) == 0 {
+		return expr{}, false
+	}
+	inner := ctx{sc: &scope{rels: c.sc.rels}, plain: true}
+	if c.sc.outer != nil { // keeps every reference qualified
+		inner.sc.outer = &scope{}
+	}
+	var e expr
+	var ok bool
+	switch fam {
+	case famInt:
+		e, ok = g.intAggregate(inner)
+	case famNum:
+		e, ok = g.numAggregate(inner)
+	case famBool:
+		g.use("bool_and, bool_or")
+		e, ok = expr{sql: fmt.Sprintf("%s(%s)", g.one("bool_and", "bool_or", "every"), g.predicate(inner, 1)), t: typ{kind: Bool}}, true
+	case famStr:
+		if g.chance(0.2) {
+			g.use("string_agg")
+			a := g.expr(inner, famStr, 1)
+			e, ok = expr{sql: fmt.Sprintf("string_agg(%s::text, ',' ORDER BY %s::text)", a.sql, a.sql), t: typ{kind: Text}}, !isConstant(a.sql)
+			break
+		}
+		fallthrough
+	case famDate, famTS, famTSTZ, famFloat, famTime, famOther:
+		e, ok = g.extreme(inner, fam)
+	default:
+		return expr{}, false
+	}
+	if ok && g.chance(0.1) && !strings.HasPrefix(e.sql, "(") {
+		g.use("aggregate filter")
+		e.sql = fmt.Sprintf("%s FILTER (WHERE %s)", e.sql, g.predicate(inner, 1))
+	}
+	return e, ok
+}
+
+// extreme is min or max.
+func (g *gen) extreme(c ctx, fam family) (expr, bool) {
+	a := g.expr(c, fam, 1)
+	min := a.t.kind == Float4 || a.t.kind == Float8 // equal floats print alike unless one is -0
+	if !a.t.canonical() && (!min || a.t.special) || a.t.kind == Bytea || a.t.kind == Bool || a.t.kind == UUID {
+		return expr{}, false
+	}
+	g.use("min, max")
+	return expr{sql: fmt.Sprintf("%s(%s)", g.one("min", "max"), a.sql), t: a.t}, true
+}
+
+func (g *gen) intAggregate(c ctx) (expr, bool) {
+	count := intType(Int8, 1e5)
+	switch g.weighted(5, 3, 2, 4, 3) {
+	case 0:
+		g.use("count(*)")
+		return expr{sql: "count(*)", t: count}, true
+	case 1:
+		g.use("count")
+		return expr{sql: fmt.Sprintf("count(%s)", g.expr(c, g.comparableFamily(c), 1).sql), t: count}, true
+	case 2:
+		a := g.expr(c, g.comparableFamily(c), 1)
+		if !a.t.canonical() {
+			return expr{}, false
+		}
+		g.use("count distinct")
+		return expr{sql: fmt.Sprintf("count(DISTINCT %s)", a.sql), t: count}, true
+	case 3:
+		a := g.expr(c, famInt, 1)
+		if a.t.kind == Int8 {
+			return expr{}, false
+		}
+		g.use("sum of integers")
+		return expr{sql: fmt.Sprintf("sum(%s%s)", g.distinct(), a.sql), t: intType(Int8, a.t.max*3e4)}, true
+	default:
+		return g.extreme(c, famInt)
+	}
+}
+
+func (g *gen) distinct() string {
+	if g.chance(0.06) {
+		g.use("sum or avg distinct")
+		return "DISTINCT "
+	}
+	return ""
+}
+
+func (g *gen) numAggregate(c ctx) (expr, bool) {
+	switch g.weighted(6, 3, 2, 3, 1, 2) {
+	case 0:
+		a := g.expr(c, famNum, 2)
+		g.use("sum of numerics")
+		t := a.t
+		t.max *= 3e4
+		return expr{sql: fmt.Sprintf("sum(%s)", a.sql), t: t}, true
+	case 1:
+		a := g.expr(c, famNum, 1)
+		g.use("avg of numerics")
+		return expr{sql: fmt.Sprintf("avg(%s%s)", g.distinct(), a.sql), t: typ{kind: Numeric, scale: varying, max: a.t.max, special: a.t.special}}, true
+	case 2:
+		a := g.expr(c, famInt, 1)
+		g.use("avg of integers")
+		return expr{sql: fmt.Sprintf("avg(%s)", a.sql), t: typ{kind: Numeric, scale: varying, max: a.t.max}}, true
+	case 3:
+		return g.extreme(c, famNum)
+	case 4:
+		a := g.expr(c, []family{famInt, famNum}[g.r.IntN(2)], 1)
+		if a.t.max > 1e12 || a.t.special {
+			return expr{}, false
+		}
+		g.use("variance, stddev")
+		return expr{sql: fmt.Sprintf("%s(%s)", g.one("variance", "stddev", "var_pop", "stddev_pop"), a.sql), t: typ{kind: Numeric, scale: varying, max: a.t.max * a.t.max}}, true
+	default:
+		a := g.expr(c, famInt, 1)
+		g.use("sum of integers")
+		return expr{sql: fmt.Sprintf("sum(%s::int8)", a.sql), t: numType(0, a.t.max*3e4)}, true
+	}
+}
+
+// window is a window function call over the rows of the scope.
+func (g *gen) window(c ctx) (expr, bool) {
+	inner := ctx{sc: c.sc, plain: true, grouped: c.grouped, keys: c.keys}
+	keys := c.keys
+	if !c.grouped {
+		keys = c.sc.keys()
+	}
+	total := keys != nil
+	spec := ""
+	if g.chance(0.6) {
+		p := g.leaf(inner, []family{famInt, famStr, famBool, famDate}[g.r.IntN(4)])
+		if p.t.canonical() && !isConstant(p.sql) {
+			spec = "PARTITION BY " + p.sql + " "
+		}
+	}
+	o := g.leaf(inner, g.comparableFamily(inner))
+	var order []string
+	if !isConstant(o.sql) && g.chance(0.8) {
+		order = append(order, o.sql+g.direction())
+	}
+	loose := strings.Join(order, ", ")
+	for _, k := range keys {
+		order = append(order, k.sql+g.direction())
+	}
+	strict := strings.Join(order, ", ")
+	peers := spec
+	if loose != "" {
+		peers += "ORDER BY " + loose
+	}
+	g.use("window function")
+	if total && strict != "" && g.chance(0.5) {
+		return g.positional(inner, spec+"ORDER BY "+strict)
+	}
+	if loose != "" && g.chance(0.45) {
+		g.use("rank")
+		f := g.one("rank()", "dense_rank()", "rank()", "percent_rank()", "cume_dist()")
+		t := intType(Int8, 1e5)
+		if strings.Contains(f, "t_rank") || strings.Contains(f, "cume") {
+			t = typ{kind: Float8}
+		}
+		return expr{sql: fmt.Sprintf("%s OVER (%s)", f, peers), t: t}, true
+	}
+	if c.grouped {
+		return expr{}, false
+	}
+	e, ok := g.aggregate(inner, []family{famInt, famNum, famDate}[g.weighted(3, 3, 1)])
+	if !ok || strings.Contains(e.sql, "DISTINCT") || strings.Contains(e.sql, "ORDER BY") {
+		return expr{}, false
+	}
+	g.use("aggregate over window")
+	return expr{sql: fmt.Sprintf("%s OVER (%s)", e.sql, peers), t: e.t}, true
+}
+
+// positional is a window function that needs a total order.
+func (g *gen) positional(c ctx, spec string) (expr, bool) {
+	a := g.leaf(c, g.comparableFamily(c))
+	if c.grouped && strings.Contains(a.sql, "DISTINCT") {
+		return expr{}, false
+	}
+	count := intType(Int8, 1e5)
+	switch g.weighted(5, 1, 4, 2, 2) {
+	case 0:
+		g.use("row_number")
+		return expr{sql: fmt.Sprintf("row_number() OVER (%s)", spec), t: count}, true
+	case 1:
+		g.use("ntile")
+		return expr{sql: fmt.Sprintf("ntile(3) OVER (%s)", spec), t: intType(Int4, 3)}, true
+	case 2:
+		g.use("lag, lead")
+		return expr{sql: fmt.Sprintf("%s OVER (%s)", fmt.Sprintf(g.one("lag(%s)", "lead(%s)", "lag(%s, 2)"), a.sql), spec), t: a.t}, true
+	case 3:
+		g.use("first_value, last_value")
+		return expr{sql: fmt.Sprintf("%s(%s) OVER (%s)", g.one("first_value", "last_value"), a.sql, spec), t: a.t}, true
+	default:
+		g.use("rows frame")
+		e, ok := g.aggregate(ctx{sc: c.sc, plain: true}, []family{famInt, famNum}[g.r.IntN(2)])
+		if !ok || c.grouped || strings.Contains(e.sql, "DISTINCT") {
+			return expr{}, false
+		}
+		frame := g.one("ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING", "ROWS UNBOUNDED PRECEDING")
+		return expr{sql: fmt.Sprintf("%s OVER (%s %s)", e.sql, spec, frame), t: e.t}, true
+	}
+}
+
+func (g *gen) direction() string {
+	return g.one("", "", " ASC", " DESC", " DESC NULLS LAST", " NULLS FIRST")
+}
+
+// isConstant says that an expression may not stand alone in GROUP BY or ORDER BY: a bare literal
+// there is an error or names a column by its position.
+func isConstant(sql string) bool {
+	return sql == "" || sql[0] == '\'' || sql[0] == '$' || sql[0] == '-' || sql[0] >= '0' && sql[0] <= '9' ||
+		strings.HasPrefix(sql, "(-") || strings.HasPrefix(sql, "NULL") || sql == "true" || sql == "false"
+}

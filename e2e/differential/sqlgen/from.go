@@ -1,0 +1,185 @@
+package sqlgen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxRows bounds the estimated rows of a FROM clause, for the sake of the run's time.
+const maxRows = 30000
+
+// fromClause is a FROM clause with what it brings into scope and the conditions that
+// belong into WHERE.
+type fromClause struct {
+	sql   string
+	sc    *scope
+	where []string
+	rows  float64
+	comma bool
+}
+
+// from generates a FROM clause of up to joins+1 relations.
+func (g *gen) from(joins int, outer *scope, limit float64) fromClause {
+	first, sql := g.source(limit, joins > 0 || outer == nil)
+	f := fromClause{sql: sql, sc: &scope{rels: []*relation{first}, outer: outer}, rows: first.rows}
+	for range joins {
+		g.join(&f, limit)
+	}
+	return f
+}
+
+// join adds a relation to the clause, or leaves it as it is when nothing fits in size.
+func (g *gen) join(f *fromClause, limit float64) {
+	right, sql := g.source(limit, true)
+	wide := &scope{rels: append(append([]*relation(nil), f.sc.rels...), right), outer: f.sc.outer}
+	if f.rows*right.rows <= 400 && g.chance(0.1) {
+		g.use("cross join")
+		f.sql += " CROSS JOIN " + sql
+		f.sc, f.rows = wide, max(1, f.rows*right.rows)
+		return
+	}
+	on, rows, ok := g.joinCondition(f, right, wide, limit)
+	if !ok {
+		return
+	}
+	kind := g.one("JOIN", "INNER JOIN", "JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
+	if strings.Contains(on, " < ") {
+		kind = "JOIN"
+	}
+	if kind != "FULL JOIN" && g.chance(0.15) {
+		on += " AND " + g.simplePredicate(ctx{sc: &scope{rels: wide.rels}, plain: true}, 1)
+		g.use("join condition beside equality")
+	}
+	switch { // ON does not see beyond a comma
+	case f.comma:
+		kind = ","
+	case kind == "," && len(f.sc.rels) > 1:
+		kind = "JOIN"
+	}
+	if kind == "," {
+		g.use("comma join")
+		f.comma = true
+		f.sql += ", " + sql
+		f.where = append(f.where, on)
+	} else {
+		g.use(strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(kind, "INNER ", ""), "OUTER ", "")))
+		f.sql += fmt.Sprintf(" %s %s ON %s", kind, sql, on)
+		rows = max(rows, f.rows)
+	}
+	f.sc, f.rows = wide, rows
+}
+
+// joinCondition equates a column of the clause with one of the new relation, preferably keys.
+func (g *gen) joinCondition(f *fromClause, right *relation, wide *scope, limit float64) (string, float64, bool) {
+	type pair struct {
+		sql    string
+		rows   float64
+		weight int
+	}
+	var pairs []pair
+	total := 0
+	for _, l := range f.sc.rels {
+		for i, lc := range l.cols {
+			for j, rc := range right.cols {
+				lf, rf := lc.t.kind.family(), rc.t.kind.family()
+				if lf != rf || lf == famOther || lf == famFloat || lc.t.special || rc.t.special {
+					continue
+				}
+				rows := f.rows * right.rows / max(lc.distinct, rc.distinct, 1)
+				if rows > limit {
+					continue
+				}
+				p := pair{sql: fmt.Sprintf("%s = %s", wide.ref(l, i).sql, wide.ref(right, j).sql), rows: max(rows, 1), weight: 1}
+				if lc.domain != "" && lc.domain == rc.domain {
+					p.weight = 40
+				}
+				pairs = append(pairs, p)
+				total += p.weight
+			}
+		}
+	}
+	if total == 0 {
+		return "", 0, false
+	}
+	n := g.r.IntN(total)
+	for _, p := range pairs {
+		if n -= p.weight; n < 0 {
+			if f.rows*right.rows < 20000 && g.chance(0.04) {
+				g.use("non-equality join")
+				return strings.Replace(p.sql, " = ", " < ", 1), f.rows * right.rows / 2, f.rows*right.rows < limit
+			}
+			return p.sql, p.rows, true
+		}
+	}
+	return "", 0, false
+}
+
+// source is one FROM item: a table most of the time.
+func (g *gen) source(limit float64, derived bool) (*relation, string) {
+	if len(g.ctes) > 0 && g.chance(0.6) {
+		g.use("cte reference")
+		c := g.ctes[g.r.IntN(len(g.ctes))]
+		rel := *c
+		rel.alias = g.alias("r")
+		return &rel, c.alias + g.one(" AS ", " ") + rel.alias
+	}
+	if derived && g.subs > 0 && g.chance(0.13) {
+		g.subs--
+		g.use("subquery in from")
+		return g.derived()
+	}
+	if g.chance(0.015) {
+		return g.values()
+	}
+	return g.tableSource(limit)
+}
+
+func (g *gen) derived() (*relation, string) {
+	q := g.subquery(nil)
+	rel := q.relation(g.alias("s"))
+	return rel, fmt.Sprintf("(%s) AS %s", q.sql, rel.alias)
+}
+
+func (g *gen) values() (*relation, string) {
+	g.use("values")
+	alias := g.alias("v")
+	rel := &relation{alias: alias, rows: 3, key: []int{0}, cols: []column{
+		{name: "n", t: intType(Int4, 10), distinct: 3, domain: "key"}, {name: "s", t: typ{kind: Text}, distinct: 3}}}
+	return rel, fmt.Sprintf("(VALUES (1, 'a'), (2, 'alpha'), (3, NULL)) AS %s(n, s)", alias)
+}
+
+func (g *gen) tableSource(limit float64) (*relation, string) {
+	t := g.w.Tables[g.r.IntN(len(g.w.Tables))]
+	for range 3 { // empty and tiny tables are worth a test, not a habit
+		if len(t.Rows) > 1 || g.chance(0.04) {
+			break
+		}
+		t = g.w.Tables[g.r.IntN(len(g.w.Tables))]
+	}
+	for float64(len(t.Rows)) > limit {
+		t = g.w.Tables[g.r.IntN(len(g.w.Tables))]
+	}
+	rel := &relation{alias: t.Name, rows: float64(len(t.Rows)), key: t.Key, table: true}
+	for i, c := range t.Columns {
+		col := column{name: c.Name, t: c.t, domain: c.domain, pool: t.samples(i)}
+		switch {
+		case c.domain != "" && !t.isKey(i):
+			col.distinct = float64(len(t.Rows))
+		case t.isKey(i) && len(t.Key) == 1:
+			col.distinct = float64(len(t.Rows))
+		case t.isKey(i) && i == t.Key[0]:
+			col.distinct = float64(len(t.Rows)) / 4
+		case t.isKey(i):
+			col.distinct = 4
+		default:
+			col.distinct = float64(len(c.pool)) / 2
+		}
+		rel.cols = append(rel.cols, col)
+	}
+	rel.alias = g.alias("r")
+	if g.chance(0.1) {
+		g.use("schema-qualified table")
+		return rel, fmt.Sprintf("public.%s AS %s", QuoteIdent(t.Name), rel.alias)
+	}
+	return rel, fmt.Sprintf("%s %s", QuoteIdent(t.Name), rel.alias)
+}

@@ -1,0 +1,114 @@
+package sqlgen
+
+import "fmt"
+
+// correlated is the FROM and WHERE of a subquery in an expression that may refer to the outer query.
+func (g *gen) correlated(c ctx) (fromClause, string) {
+	g.subs--
+	outer := c.sc
+	if c.grouped || g.chance(0.35) {
+		outer = nil
+	}
+	limit := float64(maxRows)
+	if outer != nil {
+		rows := 1.0
+		for _, r := range outer.rels {
+			rows *= max(r.rows, 1)
+		}
+		limit = max(200, 400000/min(rows, maxRows))
+	}
+	joins := 0
+	if g.chance(0.2) {
+		joins = 1
+	}
+	f := g.from(joins, outer, limit)
+	inner := ctx{sc: f.sc, plain: true}
+	where := ""
+	add := func(p string) {
+		if where != "" {
+			where += " AND "
+		}
+		where += p
+	}
+	for _, p := range f.where {
+		add(p)
+	}
+	if outer != nil {
+		if p, ok := g.correlation(f.sc, outer); ok {
+			add(p)
+		}
+	}
+	if where == "" || g.chance(0.4) {
+		add(g.simplePredicate(inner, 1))
+	}
+	return f, " WHERE " + where
+}
+
+// correlation equates (or compares) an inner with an outer column.
+func (g *gen) correlation(inner, outer *scope) (string, bool) {
+	for range 6 {
+		fam := []family{famInt, famInt, famInt, famStr, famDate, famNum}[g.r.IntN(6)]
+		in, out := inner.qualified(fam), outer.qualified(fam)
+		if len(in) == 0 || len(out) == 0 {
+			continue
+		}
+		a, b := in[g.r.IntN(len(in))], out[g.r.IntN(len(out))]
+		if fam == famInt && (a.col.domain == "") != (b.col.domain == "") {
+			continue
+		}
+		g.use("correlated subquery")
+		return fmt.Sprintf("%s %s %s", a.sql, g.one("=", "=", "=", "=", "<", "<>"), b.sql), true
+	}
+	return "", false
+}
+
+// scalarSubquery is a subquery of one row by construction: an aggregate without grouping.
+func (g *gen) scalarSubquery(c ctx, fam family) (expr, bool) {
+	if c.plain || g.subs <= 0 || c.sc == nil {
+		return expr{}, false
+	}
+	f, where := g.correlated(c)
+	e, ok := g.aggregate(ctx{sc: f.sc, grouped: true, plain: true}, fam)
+	if !ok {
+		return expr{}, false
+	}
+	g.use("scalar subquery")
+	return expr{sql: fmt.Sprintf("(SELECT %s FROM %s%s)", e.sql, f.sql, where), t: e.t}, true
+}
+
+// subqueryPredicate is EXISTS, IN, ANY, ALL or a comparison with a scalar subquery.
+func (g *gen) subqueryPredicate(c ctx) (string, bool) {
+	if c.sc == nil {
+		return "", false
+	}
+	fam := []family{famInt, famInt, famStr, famNum, famDate}[g.r.IntN(5)]
+	switch g.weighted(5, 5, 2, 3) {
+	case 0:
+		f, where := g.correlated(c)
+		g.use("exists")
+		return fmt.Sprintf("%sEXISTS (SELECT %s FROM %s%s)", g.one("", "NOT "), g.one("1", "*", "NULL"), f.sql, where), true
+	case 1:
+		left := g.expr(c, fam, 1)
+		f, where := g.correlated(c)
+		right := g.leaf(ctx{sc: f.sc, plain: true}, fam)
+		op := g.one("IN", "IN", "NOT IN")
+		g.use("in subquery")
+		if op == "NOT IN" {
+			g.use("not in subquery")
+		}
+		return fmt.Sprintf("%s %s (SELECT %s FROM %s%s)", left.sql, op, right.sql, f.sql, where), true
+	case 2:
+		left := g.expr(c, fam, 1)
+		f, where := g.correlated(c)
+		right := g.leaf(ctx{sc: f.sc, plain: true}, fam)
+		g.use("any, all subquery")
+		return fmt.Sprintf("%s %s %s (SELECT %s FROM %s%s)", left.sql, g.one("=", "<>", "<", ">", ">=", "<="), g.one("ANY", "ALL", "SOME"), right.sql, f.sql, where), true
+	default:
+		left := g.leaf(c, fam)
+		right, ok := g.scalarSubquery(c, fam)
+		if !ok {
+			return "", false
+		}
+		return fmt.Sprintf("%s %s %s", left.sql, g.one("=", "<", ">", "<=", ">=", "<>"), right.sql), true
+	}
+}

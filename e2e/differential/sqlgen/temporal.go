@@ -1,0 +1,76 @@
+package sqlgen
+
+import "fmt"
+
+// dateExpr is date arithmetic; it stays within the calendar.
+func (g *gen) dateExpr(c ctx, depth int) expr {
+	date := typ{kind: Date}
+	switch g.weighted(4, 3, 2, 1) {
+	case 0:
+		a := g.expr(c, famDate, depth-1)
+		if a.t.wild {
+			return a
+		}
+		g.use("date ± integer")
+		if g.chance(0.7) {
+			return expr{sql: fmt.Sprintf("(%s %s %d)", a.sql, g.one("+", "-"), g.r.IntN(400)), t: date}
+		}
+		n := g.expr(c, famInt, depth-1)
+		if n.t.max > 10000 || n.t.kind == Int8 {
+			return a
+		}
+		return expr{sql: fmt.Sprintf("(%s + %s)", a.sql, n.sql), t: date}
+	case 1:
+		a := g.expr(c, []family{famDate, famTS}[g.r.IntN(2)], depth-1)
+		g.use("date_trunc")
+		if a.t.wild {
+			return g.leaf(c, famDate)
+		}
+		return expr{sql: fmt.Sprintf("date_trunc('%s', %s)::date", g.one("month", "year", "week", "quarter", "day"), a.sql), t: date}
+	case 2:
+		a := g.expr(c, famTS, depth-1)
+		g.use("timestamp to date")
+		return expr{sql: a.sql + "::date", t: typ{kind: Date, wild: a.t.wild}}
+	default:
+		a := g.expr(c, famDate, depth-1)
+		if a.t.wild {
+			return a
+		}
+		g.use("date ± interval")
+		return expr{sql: fmt.Sprintf("(%s + %s)::date", a.sql, g.interval()), t: date}
+	}
+}
+
+func (g *gen) interval() string {
+	return g.one("interval '1 day'", "interval '3 months'", "interval '1 year'", "interval '1 month'", "interval '-7 days'",
+		"interval '2 hours'", "interval '90' day", "'1 week'::interval", "interval '1 year 2 months 3 days'")
+}
+
+// timestampExpr is arithmetic on timestamps with or without a zone.
+func (g *gen) timestampExpr(c ctx, fam family, depth int) expr {
+	kind := Timestamp
+	if fam == famTSTZ {
+		kind = Timestamptz
+	}
+	a := g.expr(c, fam, depth-1)
+	if a.t.wild {
+		return a
+	}
+	switch g.r.IntN(4) {
+	case 0:
+		g.use("timestamp ± interval")
+		return expr{sql: fmt.Sprintf("(%s %s %s)", a.sql, g.one("+", "-"), g.interval()), t: typ{kind: kind}}
+	case 1:
+		g.use("date_trunc")
+		return expr{sql: fmt.Sprintf("date_trunc('%s', %s)", g.one("month", "year", "week", "quarter", "day", "hour", "minute", "second"), a.sql), t: typ{kind: kind}}
+	case 2:
+		d := g.expr(c, famDate, depth-1)
+		if d.t.wild || fam == famTSTZ {
+			return a
+		}
+		g.use("date to timestamp")
+		return expr{sql: d.sql + "::timestamp", t: typ{kind: Timestamp}}
+	default:
+		return a
+	}
+}

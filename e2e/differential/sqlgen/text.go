@@ -1,0 +1,107 @@
+package sqlgen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// textExpr is string manipulation.
+func (g *gen) textExpr(c ctx, depth int) expr {
+	arg := func() expr { return g.expr(c, famStr, depth-1) }
+	text := typ{kind: Text}
+	switch g.weighted(4, 4, 4, 3, 2, 2, 2, 2, 1) {
+	case 0:
+		a, b := arg(), arg()
+		g.use("||")
+		return expr{sql: fmt.Sprintf("(%s || %s)", a.sql, b.sql), t: text}
+	case 1:
+		g.use("upper, lower")
+		return expr{sql: fmt.Sprintf("%s(%s)", g.one("upper", "lower"), arg().sql), t: text}
+	case 2:
+		g.use("substring")
+		n, m := g.r.IntN(6)-1, g.r.IntN(5)
+		return expr{sql: fmt.Sprintf(g.one("substring(%s from %d for %d)", "substr(%s, %d, %d)", "substring(%s, %d, %d)"), arg().sql, n, m), t: text}
+	case 3:
+		g.use("left, right, trim")
+		f := g.one("left(%s, 3)", "right(%s, 2)", "left(%s, -1)", "right(%s, -1)", "trim(%s)", "ltrim(%s)", "rtrim(%s)", "btrim(%s, 'a ')", "trim(leading 'a' from %s)")
+		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
+	case 4:
+		g.use("replace, reverse and such")
+		f := g.one("replace(%s, 'a', 'xy')", "replace(%s, 'b', '')", "reverse(%s)", "translate(%s, 'abc', 'xy')", "repeat(%s, 2)", "initcap(%s)")
+		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
+	case 5:
+		g.use("concat")
+		other := g.leaf(c, []family{famStr, famInt, famStr}[g.r.IntN(3)])
+		return expr{sql: fmt.Sprintf(g.one("concat(%s, %s)", "concat_ws('-', %s, %s)"), arg().sql, other.sql), t: text}
+	case 6:
+		g.use("pad, split")
+		f := g.one("lpad(%s, 5, '*')", "rpad(%s, 4)", "lpad(%s, 2)", "split_part(%s, ' ', 1)", "split_part(%s, ',', 2)", "md5(%s)")
+		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
+	case 7:
+		g.use("cast to text")
+		from := g.expr(c, []family{famInt, famInt, famNum, famDate, famBool, famTS}[g.r.IntN(6)], depth-1)
+		return expr{sql: fmt.Sprintf(g.one("%s::text", "CAST(%s AS text)", "CAST(%s AS varchar)"), from.sql), t: text}
+	default:
+		g.use("to_char")
+		d := g.leaf(c, []family{famDate, famTS}[g.r.IntN(2)])
+		return expr{sql: fmt.Sprintf("to_char(%s, '%s')", d.sql, g.one("YYYY-MM", "YYYY-MM-DD", "Mon YYYY", "DD.MM.YY")), t: text}
+	}
+}
+
+// like is a pattern match; patterns come from the column's own values.
+func (g *gen) like(c ctx, depth int) string {
+	e := g.expr(c, famStr, depth-1)
+	op := g.one("LIKE", "LIKE", "LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE")
+	g.use("like")
+	if strings.HasSuffix(op, "ILIKE") {
+		g.use("ilike")
+	}
+	if g.chance(0.05) {
+		g.use("like with a computed pattern")
+		return fmt.Sprintf("%s %s (%s || '%%')", e.sql, op, g.leaf(c, famStr).sql)
+	}
+	pattern := g.pattern(e)
+	if g.chance(0.08) {
+		g.use("like escape")
+		return fmt.Sprintf("%s %s %s ESCAPE '!'", e.sql, op, QuoteLiteral(strings.ReplaceAll(pattern, `\`, "!!")))
+	}
+	if strings.HasSuffix(pattern, `\`) && !strings.HasSuffix(pattern, `\\`) {
+		pattern += `\`
+	}
+	return fmt.Sprintf("%s %s %s", e.sql, op, g.parameter(Text, pattern, QuoteLiteral(pattern)))
+}
+
+func (g *gen) pattern(e expr) string {
+	sample := "ab"
+	if e.col != nil && len(e.col.pool) > 0 {
+		sample = e.col.pool[g.r.IntN(len(e.col.pool))]
+	} else {
+		sample = nasty[g.r.IntN(len(nasty))]
+	}
+	runes := []rune(sample)
+	if len(runes) > 0 {
+		switch g.r.IntN(3) {
+		case 0:
+			runes = runes[:(len(runes)+1)/2]
+		case 1:
+			runes[g.r.IntN(len(runes))] = '_'
+		}
+	}
+	s := string(runes)
+	switch g.r.IntN(7) {
+	case 0:
+		return s
+	case 1:
+		return s + "%"
+	case 2:
+		return "%" + s
+	case 3:
+		return "%" + s + "%"
+	case 4:
+		return g.one("%", "", "_", "__%", "%_", "a%", "%b%", "_b%")
+	case 5:
+		return g.one(`a\%b`, `%\_%`, `\\%`, `%\%`, `a\b%`) + g.one("", "%")
+	default:
+		return s[:len(s)/2*0] + "a%" + g.one("", "c", "b_")
+	}
+}

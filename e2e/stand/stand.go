@@ -1,0 +1,138 @@
+package stand
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/freshet-io/freshet/local/chengine"
+	"github.com/freshet-io/freshet/local/pgserver"
+	"github.com/freshet-io/freshet/local/process"
+	"github.com/freshet-io/freshet/local/toolchain"
+)
+
+// startLimit bounds a start, with room for a machine that runs many tests at once.
+const startLimit = 2 * time.Minute
+
+// fetchLimit bounds the first fetch of a tool.
+const fetchLimit = 15 * time.Minute
+
+// tools are fetched or built once per test binary.
+var (
+	postgresHome = sync.OnceValues(func() (string, error) {
+		return withCache((*toolchain.Cache).Postgres)
+	})
+	engineLibrary = sync.OnceValues(func() (string, error) {
+		return withCache((*toolchain.Cache).Engine)
+	})
+	engineExecutable = sync.OnceValues(func() (string, error) {
+		return withCache(BuildEngine)
+	})
+)
+
+func withCache(get func(*toolchain.Cache, context.Context) (string, error)) (string, error) {
+	cache, err := toolchain.Default()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
+	defer cancel()
+	return get(cache, ctx)
+}
+
+// Postgres starts a PostgreSQL server for the test. Options change its configuration.
+func Postgres(t testing.TB, options ...func(*pgserver.Config)) *pgserver.Server {
+	t.Helper()
+	home, err := postgresHome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := pgserver.Config{
+		Home:     home,
+		DataDir:  filepath.Join(Dir(t), "postgres"),
+		Volatile: true,
+	}
+	for _, option := range options {
+		option(&cfg)
+	}
+	s, err := pgserver.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, "PostgreSQL", s)
+	return s
+}
+
+// Engine starts a columnar engine for the test. Options change its configuration.
+func Engine(t testing.TB, options ...func(*chengine.Config)) *chengine.Server {
+	t.Helper()
+	library, err := engineLibrary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	executable, err := engineExecutable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := chengine.Config{
+		Executable: executable,
+		Library:    library,
+		DataDir:    filepath.Join(Dir(t), "engine"),
+		MaxMemory:  4 << 30,
+	}
+	for _, option := range options {
+		option(&cfg)
+	}
+	s, err := chengine.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, "columnar engine", s)
+	return s
+}
+
+// server is what both servers have.
+type server interface {
+	Start(ctx context.Context) error
+	Kill() error
+	LogFile() string
+}
+
+func run(t testing.TB, name string, s server) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := s.Kill(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the log of %s ends:\n%s", name, process.LogTail(s.LogFile()))
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	if err := s.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Dir returns a new folder for data of servers; it is removed when the test ends. Unlike t.TempDir's,
+// the user that PostgreSQL runs as can pass it.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "freshet-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

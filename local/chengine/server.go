@@ -1,0 +1,230 @@
+package chengine
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// host is the only address that the engine listens on.
+const host = "127.0.0.1"
+
+// Config says where and how to run an engine. Executable, Library and DataDir are needed.
+type Config struct {
+	// Executable is the path of freshet-engine.
+	Executable string
+	// Library is the path of the engine's library.
+	Library string
+	// DataDir is the engine's folder, created when needed. Its configuration lies beside, in DataDir + ".config".
+	DataDir string
+	// HTTPPort and TCPPort to listen on; 0 chooses a free one and keeps it for later starts.
+	HTTPPort, TCPPort int
+	// User and Password of the only user; empty is "freshet" and a random one.
+	User, Password string
+	// MaxMemory caps the engine's memory, in bytes; 0 is nine tenths of the machine's.
+	MaxMemory int64
+	// MaxThreads bounds the threads of a query; 0 is the number of Cores, or of the machine's cores.
+	MaxThreads int
+	// QueryLog keeps system.query_log, which costs some CPU per query. It starts empty at every start.
+	QueryLog bool
+	// Settings are query settings that hold unless a query says otherwise.
+	Settings map[string]string
+	// ServerSettings are top-level elements of the server's configuration.
+	ServerSettings map[string]string
+	// Cores pins the engine to these CPUs; empty leaves it free.
+	Cores []int
+	// LogFile receives the engine's log; empty is DataDir + ".log". LogLevel is empty for "warning".
+	LogFile, LogLevel string
+}
+
+// Server is one engine on one data folder. Start, Stop and Kill must not be called at the same time.
+type Server struct {
+	// User and Password are the credentials of the only user.
+	User, Password string
+
+	cfg       Config
+	http, tcp int
+	proc      *process.Process
+}
+
+// New returns an engine that is not started yet.
+func New(cfg Config) (*Server, error) {
+	dir, err := filepath.Abs(cfg.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("resolve data folder %s: %w", cfg.DataDir, err)
+	}
+	cfg.DataDir = dir
+	if cfg.LogFile == "" {
+		cfg.LogFile = cfg.DataDir + ".log"
+	}
+	if cfg.LogLevel == "" {
+		cfg.LogLevel = "warning"
+	}
+	s := &Server{User: cfg.User, Password: cfg.Password, cfg: cfg, http: cfg.HTTPPort, tcp: cfg.TCPPort}
+	if s.User == "" {
+		s.User = "freshet"
+	}
+	if s.Password == "" {
+		s.Password = rand.Text()
+	}
+	return s, nil
+}
+
+// Start starts the engine and returns when it accepts connections on both ports.
+func (s *Server) Start(ctx context.Context) error {
+	if s.running() {
+		return fmt.Errorf("start the columnar engine on %s: it runs already as process %d", s.cfg.DataDir, s.PID())
+	}
+	if err := s.prepareData(); err != nil {
+		return err
+	}
+	if err := s.writeConfig(); err != nil {
+		return fmt.Errorf("write the columnar engine's configuration: %w", err)
+	}
+	if err := s.choosePorts(); err != nil {
+		return err
+	}
+	return s.launch(ctx)
+}
+
+func (s *Server) launch(ctx context.Context) error {
+	log, err := os.OpenFile(s.cfg.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the columnar engine's log: %w", err)
+	}
+	defer log.Close()
+	ready, announce, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start the columnar engine: %w", err)
+	}
+	defer ready.Close()
+	s.proc, err = process.Start(process.Spec{
+		Path: s.cfg.Executable,
+		Args: []string{"--library", s.cfg.Library, "--data", s.cfg.DataDir, "--config", s.configFile(), "--host", host,
+			"--http-port", strconv.Itoa(s.http), "--tcp-port", strconv.Itoa(s.tcp), "--log-level", s.cfg.LogLevel, "--ready-fd", "3"},
+		Output: log,
+		Extra:  []*os.File{announce},
+		Cores:  s.cfg.Cores,
+	})
+	announce.Close() // the child holds the only copy now: its end ends the pipe
+	if err != nil {
+		return err
+	}
+	if err := s.waitReady(ctx, ready); err != nil {
+		return errors.Join(fmt.Errorf("start the columnar engine on %s: %w", s.cfg.DataDir, err), s.Kill())
+	}
+	return nil
+}
+
+// waitReady reads the line with which the engine says that its ports are open.
+func (s *Server) waitReady(ctx context.Context, ready *os.File) error {
+	interrupt := context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Unix(1, 0)) })
+	defer interrupt()
+	line, err := bufio.NewReader(ready).ReadString('\n')
+	switch {
+	case line == "ready\n":
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+	default:
+		<-s.proc.Done() // it closed the pipe by ending
+		return fmt.Errorf("the engine ended (%w, %v); its log %s ends:\n%s", err, s.proc.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+	}
+}
+
+// Stop ends the engine in order. Where ctx ends before that, the engine is killed and the error says so.
+func (s *Server) Stop(ctx context.Context) error {
+	if !s.running() {
+		return nil
+	}
+	if err := s.proc.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop the columnar engine: %w", err)
+	}
+	select {
+	case <-s.proc.Done():
+		return nil
+	case <-ctx.Done():
+		err := fmt.Errorf("stop the columnar engine (process %d): killed it, as it did not end in time: %w", s.PID(), ctx.Err())
+		return errors.Join(err, s.Kill())
+	}
+}
+
+// Kill ends the engine with SIGKILL and returns when it is gone.
+func (s *Server) Kill() error {
+	if !s.running() {
+		return nil
+	}
+	if err := s.proc.Kill(); err != nil {
+		return fmt.Errorf("kill the columnar engine: %w", err)
+	}
+	return nil
+}
+
+// HTTPAddr returns host:port of the HTTP protocol.
+func (s *Server) HTTPAddr() string { return net.JoinHostPort(host, strconv.Itoa(s.http)) }
+
+// TCPAddr returns host:port of the native protocol.
+func (s *Server) TCPAddr() string { return net.JoinHostPort(host, strconv.Itoa(s.tcp)) }
+
+// PID returns the engine's process id, 0 before the first start.
+func (s *Server) PID() int {
+	if s.proc == nil {
+		return 0
+	}
+	return s.proc.PID()
+}
+
+// Identity returns the engine process's identity, for a file that outlives this process.
+func (s *Server) Identity() process.Identity {
+	if s.proc == nil {
+		return process.Identity{}
+	}
+	return s.proc.Identity()
+}
+
+// Done is closed when the process of the last Start has ended. Nil before the first start.
+func (s *Server) Done() <-chan struct{} {
+	if s.proc == nil {
+		return nil
+	}
+	return s.proc.Done()
+}
+
+// LogFile returns the path of the engine's log.
+func (s *Server) LogFile() string { return s.cfg.LogFile }
+
+func (s *Server) running() bool {
+	if s.proc == nil {
+		return false
+	}
+	select {
+	case <-s.proc.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// choosePorts finds free ports where none are configured, else makes sure that the configured ones are free.
+// Both are held at once, so that they differ.
+func (s *Server) choosePorts() error {
+	for _, port := range []*int{&s.http, &s.tcp} {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(*port)))
+		if err != nil {
+			return &PortError{Port: *port, Err: err}
+		}
+		defer l.Close()
+		*port = l.Addr().(*net.TCPAddr).Port
+	}
+	return nil
+}
