@@ -26,6 +26,12 @@ var Tables = []string{
 	"supplier", "nation", "region",
 }
 
+// WriteOrder lists the tables that transactions write, in the order in which every transaction first writes them. Whoever
+// locks tables against writers in this order cannot deadlock with them.
+var WriteOrder = []string{
+	"district", "stock", "new_order", "orders", "order_line", "warehouse", "customer", "history",
+}
+
 // LoadConfig says what to load and where.
 type LoadConfig struct {
 	// DSN is the PostgreSQL database to load into. It must not hold the tables yet.

@@ -150,8 +150,8 @@ func (in *newOrderInput) readStock(r pgx.BatchResults) error {
 // placeOrder is the second round trip: it writes the order and commits.
 func (t *Terminal) placeOrder(ctx context.Context, in *newOrderInput) error {
 	var b pgx.Batch
-	b.Queue("tpcc_no_order", t.home, in.district, in.order, in.customer, in.entered, len(in.items), in.allLocal)
 	b.Queue("tpcc_no_new_order", t.home, in.district, in.order)
+	b.Queue("tpcc_no_order", t.home, in.district, in.order, in.customer, in.entered, len(in.items), in.allLocal)
 	b.Queue("tpcc_no_lines", t.home, in.district, in.order, in.items, in.supply, in.quantity, in.cents, in.information)
 	if t.cfg.ConstantSize {
 		b.Queue("tpcc_no_forget", t.home, in.district, in.order-OrdersPerDistrict)

@@ -25,13 +25,13 @@ func (t *Terminal) payment() func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		var b pgx.Batch
 		b.Queue("tpcc_begin")
-		b.Queue(statement, customerWarehouse, customerDistrict, who, cents, t.home, district, now)
 		b.Queue("tpcc_pay_district", t.home, district, cents)
 		b.Queue("tpcc_pay_warehouse", t.home, cents)
+		b.Queue(statement, customerWarehouse, customerDistrict, who, cents, t.home, district, now)
 		b.Queue("tpcc_commit")
 		r := t.conn.SendBatch(ctx, &b)
 		defer r.Close()
-		if err := discard(r, 1); err != nil {
+		if err := discard(r, 3); err != nil {
 			return false, err
 		}
 		var (
