@@ -21,6 +21,8 @@ type Replica interface {
 	translate.Catalog
 	// Generation changes whenever the set of ready tables or a definition does.
 	Generation() uint64
+	// BytewiseCollation says that the database's default collation orders strings by their bytes.
+	BytewiseCollation() bool
 	// Rows estimates a table's number of rows.
 	Rows(cdc.TableID) int64
 	// Acquire returns the newest snapshot, retained.
@@ -37,8 +39,6 @@ type Dispatcher interface {
 type Config struct {
 	// Database is the source database that is replicated; sessions of others are relayed.
 	Database string
-	// BytewiseCollation says that the database's default collation orders strings by their bytes.
-	BytewiseCollation bool
 	// LagLimit is how long a statement waits for a snapshot that is fresh enough before PostgreSQL
 	// runs it instead. Zero means one second.
 	LagLimit time.Duration
