@@ -9,8 +9,12 @@ import (
 	"github.com/ebitengine/purego"
 )
 
+// entryPoint is the function that runs the engine's command line.
+const entryPoint = "chdb_query_cmdline"
+
 // library is the part of the engine's C interface that is needed to serve.
 type library struct {
+	entry        uintptr // address of the function that runs the command line
 	queryCmdline func(argc int32, argv **byte) uintptr
 	resultError  func(result uintptr) *byte
 }
@@ -21,18 +25,22 @@ func loadLibrary(path string) (*library, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the engine's library: %w", err)
 	}
-	for _, symbol := range []string{"chdb_query_cmdline", "chdb_result_error", "chdb_set_signal_handlers_enabled"} {
-		if _, err := purego.Dlsym(handle, symbol); err != nil {
+	var lib library
+	for _, symbol := range []string{entryPoint, "chdb_result_error", "chdb_set_signal_handlers_enabled"} {
+		address, err := purego.Dlsym(handle, symbol)
+		if err != nil {
 			return nil, fmt.Errorf("load the engine's library %s: it is not one that Freshet knows: %w", path, err)
 		}
+		if symbol == entryPoint {
+			lib.entry = address
+		}
 	}
-	var lib library
 	var setSignalHandlers func(enabled int32)
-	purego.RegisterLibFunc(&lib.queryCmdline, handle, "chdb_query_cmdline")
+	purego.RegisterLibFunc(&lib.queryCmdline, handle, entryPoint)
 	purego.RegisterLibFunc(&lib.resultError, handle, "chdb_result_error")
 	purego.RegisterLibFunc(&setSignalHandlers, handle, "chdb_set_signal_handlers_enabled")
 	setSignalHandlers(0)
-	return &lib, nil
+	return &lib, tolerateConnectionErrors(path, &lib)
 }
 
 // run runs the engine's command line and returns when it ends.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/ch-go"
+	"github.com/ClickHouse/ch-go/proto"
 
 	"github.com/freshet-io/freshet/e2e/stand"
 	"github.com/freshet-io/freshet/local/chengine"
@@ -76,6 +77,49 @@ func TestServer_letsItsOneUserInOnly(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestServer_outlivesBrokenConnections(t *testing.T) {
+	s := stand.Engine(t)
+	greeting := "\x00\x01x\x01\x01\xaa\xa6\x03\x00" + string(rune(len(s.User))) + s.User + string(rune(len(s.Password))) + s.Password
+	for name, sent := range map[string]string{
+		"silence": "", "garbage": "\xff\xff\xff", "half a greeting": greeting[:12], "greeting, then reset": greeting, "wrong password": greeting[:len(greeting)-1] + "!",
+	} {
+		for _, addr := range []string{s.TCPAddr(), s.HTTPAddr()} {
+			conn, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatalf("after %s: %v", name, err)
+			}
+			if _, err := io.WriteString(conn, sent); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(name, "greeting") {
+				_, _ = conn.Read(make([]byte, 1)) // the rest stays unread: closing resets the connection
+			}
+			if err := conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want(t, s, "SELECT 1", "1")
+	}
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		conn, err := ch.Dial(t.Context(), ch.Options{Address: s.TCPAddr(), User: s.User, Password: s.Password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n proto.ColUInt64
+		err = conn.Do(ctx, ch.Query{
+			Body:     "SELECT number FROM numbers(1000000000)",
+			Result:   proto.Results{{Name: "number", Data: &n}},
+			OnResult: func(context.Context, proto.Block) error { cancel(); return nil },
+		})
+		if err == nil {
+			t.Error("the query was not cancelled")
+		}
+		conn.Close()
+	}
+	want(t, s, "SELECT 1", "1")
 }
 
 func TestServer_hasItsSettings(t *testing.T) {
