@@ -1,0 +1,295 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// relation is what the stream knows about a table that its changes refer to.
+type relation struct {
+	id    cdc.TableID
+	shape shape
+	// table is what changes are handed over with; nil for changes that nobody wants.
+	table *cdc.Table
+	isKey []bool
+	// generation is the registry's when table was looked up.
+	generation uint64
+}
+
+// change interprets one pgoutput message.
+func (st *stream) change(ctx context.Context, b []byte) error {
+	if len(b) == 0 {
+		return fmt.Errorf("decode change: %w", errShort)
+	}
+	kind, body := b[0], b[1:]
+	switch kind {
+	case kindInsert, kindUpdate, kindDelete:
+		return st.rowChange(ctx, kind, body)
+	case kindBegin:
+		begin, err := parseBegin(body)
+		st.open, st.handed, st.skip = true, false, begin.commitLSN < st.from
+		return err
+	case kindCommit:
+		return st.commit(ctx, body)
+	case kindRelation:
+		return st.relationChanged(ctx, body)
+	case kindTruncate:
+		return st.truncate(ctx, body)
+	case kindOrigin, kindType, kindMessage:
+		return nil
+	}
+	return fmt.Errorf("decode change: message kind %q is unknown", kind)
+}
+
+func (st *stream) commit(ctx context.Context, body []byte) error {
+	commit, err := parseCommit(body)
+	if err != nil {
+		return err
+	}
+	if err := st.flush(ctx); err != nil {
+		return err
+	}
+	if st.handed {
+		if err := st.h.Commit(ctx, commit); err != nil {
+			return fromHandler(err)
+		}
+		st.commits.Add(1)
+		st.src.metrics.transactions.Inc()
+	}
+	st.open, st.handed, st.skip = false, false, false
+	raise(&st.streamed, commit.Position.Major)
+	return st.betweenTransactions(ctx)
+}
+
+// relationChanged takes a table's description, which precedes its first change and its first change after anything
+// about it may have changed. The catalog tells what the message leaves out (NOT NULL, the key).
+func (st *stream) relationChanged(ctx context.Context, body []byte) error {
+	id, s, err := parseRelation(body)
+	if err != nil {
+		return err
+	}
+	known, _ := st.src.registry.get(id)
+	_, again := st.relations[id]
+	st.relations[id] = &relation{id: id, shape: s, generation: ^uint64(0)}
+	if known == nil || (!again && known.shape.equal(s)) {
+		return nil
+	}
+	if err := st.src.lookAgain(ctx, id); err != nil {
+		return err
+	}
+	if st.handed || len(st.batch.changes) > 0 {
+		return nil // in the middle of a transaction: announced after its commit
+	}
+	return st.announce(ctx)
+}
+
+// lookAgain reads one table's definition from the catalog and queues it if it changed.
+func (s *Source) lookAgain(ctx context.Context, id cdc.TableID) error {
+	s.refreshing.Lock()
+	defer s.refreshing.Unlock()
+	defs, err := discover(ctx, s.pool, s.selector, id)
+	if err != nil {
+		return err
+	}
+	if len(defs) == 0 {
+		s.registry.drop(id)
+		return nil
+	}
+	if s.registry.put(defs[0]) {
+		s.registry.announceNews()
+	}
+	return nil
+}
+
+// lookup returns the relation of a change with its table up to date.
+func (st *stream) lookup(id cdc.TableID) (*relation, error) {
+	rel := st.relations[id]
+	if rel == nil {
+		return nil, fmt.Errorf("decode change: relation %d was not described before", id)
+	}
+	if g := st.src.registry.generation.Load(); rel.generation != g {
+		rel.resolve(st.src.registry)
+		rel.generation = g
+	}
+	return rel, nil
+}
+
+func (rel *relation) resolve(reg *registry) {
+	d, given := reg.get(rel.id)
+	switch {
+	case d == nil || given == nil || d.stopped != nil:
+		rel.table = nil
+		return
+	case d.shape.equal(rel.shape):
+		rel.table = d.table
+	case rel.table == nil || !rel.shape.describes(rel.table):
+		// The catalog is ahead of the stream. The changes at hand will be dropped in favour of a copy; until
+		// then they need a definition that fits them.
+		rel.table = rel.shape.provisional(d.table)
+	}
+	rel.isKey = make([]bool, len(rel.table.Columns))
+	for _, k := range rel.table.Key {
+		rel.isKey[k] = true
+	}
+}
+
+// describes reports whether a table has the shape's columns.
+func (s shape) describes(t *cdc.Table) bool {
+	if len(s.columns) != len(t.Columns) {
+		return false
+	}
+	for i, c := range s.columns {
+		if t.Columns[i].Name != c.name || t.Columns[i].Type != c.typ {
+			return false
+		}
+	}
+	return true
+}
+
+// provisional makes a definition of what a relation message says, with those key columns that it still has.
+func (s shape) provisional(newest *cdc.Table) *cdc.Table {
+	t := &cdc.Table{ID: newest.ID, Schema: s.schema, Name: s.name}
+	for i, c := range s.columns {
+		t.Columns = append(t.Columns, cdc.Column{Name: c.name, Type: c.typ, Modifier: c.modifier})
+		for _, k := range newest.Key {
+			if newest.Columns[k].Name == c.name {
+				t.Key = append(t.Key, i)
+			}
+		}
+	}
+	return t
+}
+
+func (st *stream) truncate(ctx context.Context, body []byte) error {
+	ids, err := parseTruncate(body)
+	if err != nil || st.skip {
+		return err
+	}
+	for _, id := range ids {
+		rel, err := st.lookup(id)
+		if err != nil {
+			return err
+		}
+		if rel.table == nil {
+			continue
+		}
+		if !st.batch.fits(0, 0) {
+			if err := st.flush(ctx); err != nil {
+				return err
+			}
+		}
+		st.batch.changes = append(st.batch.changes, cdc.Change{Table: rel.table, Op: cdc.Truncate})
+	}
+	return nil
+}
+
+func (st *stream) rowChange(ctx context.Context, kind byte, body []byte) error {
+	id, _, _, err := splitChange(body)
+	if err != nil || st.skip {
+		return err
+	}
+	rel, err := st.lookup(id)
+	if err != nil || rel.table == nil {
+		return err
+	}
+	if !st.batch.fits(len(body), 2*len(rel.shape.columns)) {
+		if err := st.flush(ctx); err != nil {
+			return err
+		}
+	}
+	c, err := rel.decode(kind, st.batch.keep(body), st.batch)
+	if err != nil {
+		return fmt.Errorf("table %s.%s: %w", rel.shape.schema, rel.shape.name, err)
+	}
+	if c.Old != nil && !rel.keyKnown(c.Old) {
+		st.src.registry.stop(id, &cdc.TableError{
+			Code: cdc.CodeNoKey, Table: rel.shape.schema + "." + rel.shape.name,
+			Detail: "a change came without the key of the row (a replica identity other than the table's, as of a partition)",
+			Remedy: "ALTER TABLE … REPLICA IDENTITY DEFAULT on the table and its partitions",
+		})
+		return nil
+	}
+	st.batch.changes = append(st.batch.changes, c)
+	return nil
+}
+
+// keyKnown reports whether all key columns of an old row have values.
+func (rel *relation) keyKnown(old cdc.Row) bool {
+	for _, k := range rel.table.Key {
+		if old[k].Kind != cdc.Binary && old[k].Kind != cdc.Text {
+			return false
+		}
+	}
+	return true
+}
+
+// decode makes a change of an insert, update or delete message, whose bytes it refers to.
+func (rel *relation) decode(kind byte, body []byte, mem *batch) (cdc.Change, error) {
+	_, tuple, b, err := splitChange(body)
+	if err != nil {
+		return cdc.Change{}, err
+	}
+	n := len(rel.shape.columns)
+	c := cdc.Change{Table: rel.table}
+	if tuple == tupleKey || tuple == tupleOld {
+		c.Old = mem.row(n)
+		if b, err = decodeTuple(b, c.Old); err != nil {
+			return c, err
+		}
+		if kind == kindDelete {
+			c.Op = cdc.Delete
+			rel.keepKey(c.Old)
+			return c, nil
+		}
+		if len(b) == 0 {
+			return c, fmt.Errorf("decode update: %w", errShort)
+		}
+		tuple, b = b[0], b[1:]
+	}
+	if tuple != tupleNew || kind == kindDelete {
+		return c, fmt.Errorf("decode change: tuple kind %q does not belong in message kind %q", tuple, kind)
+	}
+	c.New = mem.row(n)
+	if _, err = decodeTuple(b, c.New); err != nil {
+		return c, err
+	}
+	c.Op = cdc.Insert
+	if kind == kindUpdate {
+		c.Op = cdc.Update
+		c.Old = rel.reconcile(c.Old, c.New)
+	}
+	return c, nil
+}
+
+// reconcile takes values that the new row left out from the old one, and returns the old key if it changed.
+func (rel *relation) reconcile(old, row cdc.Row) cdc.Row {
+	if old == nil {
+		return nil
+	}
+	changed := false
+	for i := range row {
+		if row[i].Kind == cdc.Unchanged && (old[i].Kind == cdc.Binary || old[i].Kind == cdc.Text) {
+			row[i] = old[i]
+		}
+		if rel.isKey[i] && (row[i].Kind != old[i].Kind || !bytes.Equal(row[i].Data, old[i].Data)) {
+			changed = true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	rel.keepKey(old)
+	return old
+}
+
+// keepKey blanks all but the key columns.
+func (rel *relation) keepKey(row cdc.Row) {
+	for i := range row {
+		if !rel.isKey[i] {
+			row[i] = cdc.Datum{}
+		}
+	}
+}

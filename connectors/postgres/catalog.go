@@ -1,0 +1,188 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// discoverSQL lists tables with all that decides how they are replicated, one row each.
+//
+//go:embed discover.sql
+var discoverSQL string
+
+// fingerprintSQL changes its result whenever discoverSQL's may have changed, at a fraction of the cost.
+//
+//go:embed fingerprint.sql
+var fingerprintSQL string
+
+// catalogTable is a row of discoverSQL.
+type catalogTable struct {
+	ID            uint32
+	Schema, Name  string
+	Kind          string // pg_class.relkind
+	Identity      string // pg_class.relreplident
+	RowSecurity   bool
+	Owned         bool
+	Readable      bool
+	HasChildren   bool
+	Version       string
+	Columns       []catalogColumn
+	Indexes       []catalogIndex
+	Leaves        []catalogLeaf
+	serverVersion int
+}
+
+type catalogColumn struct {
+	Name          string `json:"name"`
+	Attr          int16  `json:"attr"`
+	Type          uint32 `json:"type"`
+	TypeName      string `json:"typename"`
+	TypeKind      string `json:"typekind"` // pg_type.typtype
+	Modifier      int32  `json:"modifier"`
+	NotNull       bool   `json:"notnull"`
+	Generated     string `json:"generated"` // "", "s"tored or "v"irtual
+	Bytewise      bool   `json:"bytewise"`
+	Deterministic bool   `json:"deterministic"`
+	// The base of a domain, resolved to the bottom; BaseType is 0 for other types.
+	BaseType     uint32 `json:"basetype"`
+	BaseKind     string `json:"basekind"`
+	BaseModifier int32  `json:"basemodifier"`
+}
+
+type catalogIndex struct {
+	Primary   bool    `json:"primary"`
+	Identity  bool    `json:"identity"` // chosen by REPLICA IDENTITY USING INDEX
+	Unique    bool    `json:"unique"`
+	Immediate bool    `json:"immediate"`
+	Valid     bool    `json:"valid"`
+	Plain     bool    `json:"plain"` // neither partial nor on expressions
+	Attrs     []int16 `json:"attrs"`
+}
+
+type catalogLeaf struct {
+	Kind        string `json:"kind"`
+	Persistence string `json:"persistence"`
+	Identity    string `json:"identity"`
+}
+
+// definition is one version of a table as the catalog has it.
+type definition struct {
+	table   *cdc.Table
+	stopped *cdc.TableError
+	shape   shape  // what its relation message will say
+	version string // changes with everything that calls for a new copy
+}
+
+func (d *definition) discovered() cdc.Discovered {
+	return cdc.Discovered{Table: d.table, Stopped: d.stopped}
+}
+
+// discover reads the definitions of the selected tables; only those of ids if any are given.
+func discover(ctx context.Context, pool *pgxpool.Pool, sel selector, ids ...cdc.TableID) ([]*definition, error) {
+	only := make([]uint32, 0, len(ids))
+	for _, id := range ids {
+		only = append(only, uint32(id))
+	}
+	rows, err := pool.Query(ctx, discoverSQL, only)
+	if err != nil {
+		return nil, fmt.Errorf("discover tables: %w", err)
+	}
+	defs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*definition, error) {
+		t, err := scanTable(row)
+		if err != nil {
+			return nil, err
+		}
+		if !sel.selects(t.Schema, t.Name) {
+			return nil, nil
+		}
+		return t.definition(), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("discover tables: %w", err)
+	}
+	selected := defs[:0]
+	for _, d := range defs {
+		if d != nil {
+			selected = append(selected, d)
+		}
+	}
+	return selected, nil
+}
+
+func scanTable(row pgx.CollectableRow) (*catalogTable, error) {
+	var t catalogTable
+	var columns, indexes, leaves []byte
+	if err := row.Scan(&t.ID, &t.Schema, &t.Name, &t.Kind, &t.Identity, &t.RowSecurity, &t.Owned, &t.Readable,
+		&t.HasChildren, &t.serverVersion, &t.Version, &columns, &indexes, &leaves); err != nil {
+		return nil, err
+	}
+	for _, part := range []struct {
+		data []byte
+		into any
+	}{{columns, &t.Columns}, {indexes, &t.Indexes}, {leaves, &t.Leaves}} {
+		if err := json.Unmarshal(part.data, part.into); err != nil {
+			return nil, fmt.Errorf("decode catalog of %s.%s: %w", t.Schema, t.Name, err)
+		}
+	}
+	return &t, nil
+}
+
+// definition turns catalog rows into a table, or into the reason why it cannot be replicated.
+func (t *catalogTable) definition() *definition {
+	table := &cdc.Table{ID: cdc.TableID(t.ID), Schema: t.Schema, Name: t.Name}
+	s := shape{schema: t.Schema, name: t.Name, identity: t.Identity[0]}
+	for _, c := range t.Columns {
+		typ, modifier := c.Type, c.Modifier
+		if c.BaseType != 0 {
+			typ, modifier = c.BaseType, c.BaseModifier
+		}
+		table.Columns = append(table.Columns, cdc.Column{
+			Name: c.Name, Type: typ, Modifier: modifier, NotNull: c.NotNull, Attr: c.Attr,
+			BytewiseCollation: c.Bytewise, Enum: c.kind() == "e",
+		})
+		s.columns = append(s.columns, shapeColumn{name: c.Name, typ: c.Type, modifier: c.Modifier})
+	}
+	key, stopped := t.judge()
+	table.Key = key
+	return &definition{table: table, stopped: stopped, shape: s, version: t.Version}
+}
+
+// kind returns pg_type.typtype below any domain.
+func (c *catalogColumn) kind() string {
+	if c.BaseType != 0 {
+		return c.BaseKind
+	}
+	return c.TypeKind
+}
+
+// sameTable reports whether two definitions of one table agree in all that a replica sees.
+func sameTable(a, b *cdc.Table) bool {
+	if a.ID != b.ID || a.Schema != b.Schema || a.Name != b.Name || len(a.Columns) != len(b.Columns) || len(a.Key) != len(b.Key) {
+		return false
+	}
+	for i := range a.Columns {
+		if a.Columns[i] != b.Columns[i] {
+			return false
+		}
+	}
+	for i := range a.Key {
+		if a.Key[i] != b.Key[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func sameDefinition(a, b *definition) bool {
+	if (a.stopped == nil) != (b.stopped == nil) || a.stopped != nil && *a.stopped != *b.stopped {
+		return false
+	}
+	return a.version == b.version && sameTable(a.table, b.table) && a.shape.equal(b.shape)
+}

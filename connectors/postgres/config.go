@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config says what a [Source] reads. Zero values mean the documented defaults.
+type Config struct {
+	// URL is the connection string (URL or keyword form) of a role with REPLICATION that owns the tables. Required.
+	URL string
+	// Slot names the replication slot; lower case letters, digits and underscores. Default "freshet".
+	Slot string
+	// Publication names the publication, which this source alone maintains. Default: the slot's name.
+	Publication string
+	// Include and Exclude are patterns on schema.table, in which * stands for any characters and ?
+	// for one. A table is selected if it matches an Include and no Exclude. Default Include: "public.*".
+	Include, Exclude []string
+	// SystemID, when set, is the only database system that is accepted (see [Source.SystemID]).
+	SystemID string
+	// StatusInterval is how often confirmed positions are reported. Default 1 s.
+	StatusInterval time.Duration
+	// WatermarkInterval is how often an idle stream asks how far the write-ahead log is. Default 20 ms.
+	WatermarkInterval time.Duration
+	// CatalogInterval is how often the catalog is looked at for DDL. Default 1 s.
+	CatalogInterval time.Duration
+	// SlotWait bounds how long Stream waits for a slot that another connection holds. After half of
+	// it a holder that bears this source's application name is terminated. Default 20 s.
+	SlotWait time.Duration
+	// ChunkChanges is the most changes handed over in one call. Default 1,000.
+	ChunkChanges int
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Logger receives transitions. Default: discard.
+	Logger *slog.Logger
+	// Registerer receives the metrics. Default: none.
+	Registerer prometheus.Registerer
+}
+
+var slotName = regexp.MustCompile(`^[a-z0-9_]{1,63}$`)
+
+// withDefaults returns the configuration that New works with.
+func (c Config) withDefaults() (Config, error) {
+	if c.URL == "" {
+		return c, errors.New("configure source: URL is empty; give a PostgreSQL connection string")
+	}
+	setDefault(&c.Slot, "freshet")
+	setDefault(&c.Publication, c.Slot)
+	setDefault(&c.StatusInterval, time.Second)
+	setDefault(&c.WatermarkInterval, 20*time.Millisecond)
+	setDefault(&c.CatalogInterval, time.Second)
+	setDefault(&c.SlotWait, 20*time.Second)
+	setDefault(&c.ChunkChanges, 1000)
+	if len(c.Include) == 0 {
+		c.Include = []string{"public.*"}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if !slotName.MatchString(c.Slot) {
+		return c, fmt.Errorf("configure source: slot name %q: use 1 to 63 lower case letters, digits and underscores", c.Slot)
+	}
+	if c.ChunkChanges < 0 || c.StatusInterval < 0 || c.WatermarkInterval < 0 || c.CatalogInterval < 0 || c.SlotWait < 0 {
+		return c, errors.New("configure source: intervals and sizes must not be negative")
+	}
+	return c, nil
+}
+
+func setDefault[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}

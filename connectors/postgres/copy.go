@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// Copy implements [cdc.Source]. It waits until the transactions that run when it begins have
+// ended: only then can the server name an exact position. Definitions passed to Begin are those that
+// Tables or Discovered told; a table altered since is Stopped here and announced by the stream.
+func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySink) (cdc.Position, error) {
+	// Before the snapshot: a table that the publication misses from here on is announced once more.
+	var defs []*definition
+	var begun []*cdc.Table
+	var stale []cdc.TableID
+	for _, id := range tables {
+		if d := s.registry.copying(id); d != nil {
+			defs, begun = append(defs, d), append(begun, d.table)
+		} else {
+			stale = append(stale, id)
+		}
+	}
+	conn, err := s.connectReplication(ctx)
+	if err != nil {
+		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
+	}
+	defer s.closeQuietly(conn)
+	at, err := s.openSnapshot(ctx, conn)
+	if err != nil {
+		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
+	}
+	if err := sink.Begin(ctx, at, begun); err != nil {
+		return cdc.Position{}, err
+	}
+	for _, id := range stale {
+		if err := sink.Stopped(ctx, id, s.changedMeanwhile(id)); err != nil {
+			return cdc.Position{}, err
+		}
+	}
+	for _, d := range defs {
+		start := s.cfg.Now()
+		if err := s.copyTable(ctx, conn, d, sink); err != nil {
+			return cdc.Position{}, err
+		}
+		s.log.Debug("copied table", "table", d.shape.schema+"."+d.shape.name, "took", s.cfg.Now().Sub(start))
+	}
+	return at, nil
+}
+
+// openSnapshot begins a transaction on the snapshot of a temporary slot and returns the
+// position at which that snapshot is exact.
+func (s *Source) openSnapshot(ctx context.Context, conn *pgconn.PgConn) (cdc.Position, error) {
+	// The slot's name need only be unique among the connections that copy at this moment.
+	create := fmt.Sprintf("CREATE_REPLICATION_SLOT %s TEMPORARY LOGICAL pgoutput (SNAPSHOT 'use')", ident(fmt.Sprintf("%s_copy_%d", s.cfg.Slot, conn.PID())))
+	if err := conn.Exec(ctx, "SET row_security = off; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
+		return cdc.Position{}, fmt.Errorf("begin snapshot: %w", err)
+	}
+	results, err := conn.Exec(ctx, create).ReadAll()
+	if err != nil {
+		return cdc.Position{}, fmt.Errorf("create temporary replication slot for a snapshot (is max_replication_slots large enough?): %w", err)
+	}
+	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) < 2 {
+		return cdc.Position{}, errors.New("create temporary replication slot: unexpected answer")
+	}
+	return cdc.ParsePosition(string(results[0].Rows[0][1]))
+}
+
+// copyTable copies one table in a subtransaction, so that a table that fails leaves the others alone and
+// keeps its lock only as long as needed.
+func (s *Source) copyTable(ctx context.Context, conn *pgconn.PgConn, d *definition, sink cdc.CopySink) error {
+	name := ident(d.shape.schema, d.shape.name)
+	err := conn.Exec(ctx, "SAVEPOINT t; LOCK TABLE ONLY "+name+" IN ACCESS SHARE MODE").Close()
+	if err == nil {
+		// Under the lock the definition stands still: is it the one that the rows will be read by?
+		if err = s.unchanged(ctx, d); err == nil {
+			err = s.copyRows(ctx, conn, d, sink)
+		}
+	}
+	var why *cdc.TableError
+	switch {
+	case err == nil:
+	case errors.As(err, &why):
+	case sqlState(err) == stateInsufficientPrivilege:
+		why = &cdc.TableError{Code: cdc.CodePrivilege, Table: d.shape.schema + "." + d.shape.name, Detail: err.Error(),
+			Remedy: "GRANT SELECT on it to the replication role"}
+	case tableIsAtFault(sqlState(err)):
+		why = s.changedMeanwhile(d.table.ID)
+		why.Detail += ": " + err.Error()
+	default:
+		return fmt.Errorf("copy table %s: %w", name, err)
+	}
+	if err := conn.Exec(ctx, "ROLLBACK TO SAVEPOINT t; RELEASE SAVEPOINT t").Close(); err != nil {
+		return fmt.Errorf("copy table %s: %w", name, err)
+	}
+	if why != nil {
+		return sink.Stopped(ctx, d.table.ID, why)
+	}
+	return nil
+}
+
+// tableIsAtFault says whether a failure concerns the table read and not the server: undefined
+// table, schema, column or function, or a lock not to be had.
+func tableIsAtFault(state string) bool {
+	switch state {
+	case stateUndefinedTable, "3F000", "42703", "42883", "55P03", "XX001", "XX002":
+		return true
+	}
+	return false
+}
+
+// unchanged returns a table error unless the catalog still has definition d.
+func (s *Source) unchanged(ctx context.Context, d *definition) error {
+	now, err := discover(ctx, s.pool, s.selector, d.table.ID)
+	if err != nil {
+		return err
+	}
+	if len(now) != 1 || !sameDefinition(now[0], d) {
+		return s.changedMeanwhile(d.table.ID)
+	}
+	return nil
+}
+
+func (s *Source) changedMeanwhile(id cdc.TableID) *cdc.TableError {
+	name := fmt.Sprintf("with OID %d", id)
+	if d, _ := s.registry.get(id); d != nil {
+		if d.stopped != nil {
+			return d.stopped
+		}
+		name = d.shape.schema + "." + d.shape.name
+	}
+	return &cdc.TableError{Code: cdc.CodeSchemaChange, Table: name, Detail: "it was altered or dropped while it was being copied",
+		Remedy: "nothing to do: its new definition is announced and copied by itself"}
+}
+
+func (s *Source) copyRows(ctx context.Context, conn *pgconn.PgConn, d *definition, sink cdc.CopySink) error {
+	columns := make([]string, len(d.table.Columns))
+	for i, c := range d.table.Columns {
+		columns[i] = ident(c.Name)
+	}
+	var sinkErr error
+	scan := &rowScanner{columns: len(columns), deliver: func(rows []cdc.Row) error {
+		s.metrics.copiedRows.Add(float64(len(rows)))
+		sinkErr = sink.Rows(ctx, d.table, rows)
+		return sinkErr
+	}}
+	// Partitioned tables can only be copied by a query.
+	query := fmt.Sprintf("COPY (SELECT %s FROM %s) TO STDOUT (FORMAT binary)", strings.Join(columns, ", "), ident(d.shape.schema, d.shape.name))
+	if _, err := conn.CopyTo(ctx, scan, query); err != nil {
+		if sinkErr != nil {
+			return sinkErr
+		}
+		return err
+	}
+	return scan.finish()
+}
+
+func (s *Source) connectReplication(ctx context.Context) (*pgconn.PgConn, error) {
+	cfg := s.pool.Config().ConnConfig.Config.Copy()
+	cfg.RuntimeParams["replication"] = "database"
+	cfg.RuntimeParams["application_name"] = s.applicationName()
+	conn, err := pgconn.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect for replication: %w", err)
+	}
+	return conn, nil
+}
+
+// closeQuietly closes a connection whose work is done or has failed already.
+func (s *Source) closeQuietly(conn *pgconn.PgConn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := conn.Close(ctx); err != nil {
+		s.log.Debug("closing connection", "error", err)
+	}
+}

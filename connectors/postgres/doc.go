@@ -1,0 +1,24 @@
+// Package postgres is the change source for PostgreSQL 14 and later. It reads
+// pgoutput directly from a logical replication slot, copies tables on the
+// snapshot that a temporary slot exports, and follows the catalog.
+//
+// Invariants:
+//
+//   - A copy taken at position P holds exactly the transactions whose commit record ends at or
+//     before P; the stream hands over exactly the others. Positions are the LSNs of commit
+//     record ends.
+//   - A table is announced only after the publication has it, and copied only after
+//     it was announced, so that nothing falls between copy and stream.
+//   - The slot never moves past what [Source.Confirm] was told.
+//   - A table that cannot be replicated is not in the publication: publishing a table without a
+//     replica identity would make the application's UPDATEs fail.
+//
+// What runs when: [Source.Stream] owns three goroutines beside the one that reads. The pulse
+// asks how far the write-ahead log is and keeps watermarks honest, the reporter tells the server what is
+// confirmed, the watcher follows the catalog. All end before Stream returns. A [Source] at rest owns
+// nothing but its connection pool.
+//
+// PostgreSQL streams no DDL. A definition that changed is noticed either by
+// the relation message that precedes the next change (in stream order), or by the watcher within
+// one catalog interval. Verified on PostgreSQL 18.
+package postgres

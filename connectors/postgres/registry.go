@@ -1,0 +1,213 @@
+package postgres
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// registry holds the newest known definition of every selected table, and what is
+// still to be announced to the stream's handler.
+//
+// Invariant: a definition is queued for announcement only when the publication has the table
+// (or the table is stopped), so that a copy taken after the announcement misses nothing.
+type registry struct {
+	mu      sync.Mutex
+	entries map[cdc.TableID]*entry
+	queue   []cdc.TableID
+	// generation grows with every change, so that a stream may cache what it looked up.
+	generation atomic.Uint64
+}
+
+// entry is a table in the registry.
+type entry struct {
+	def *definition
+	// given is the definition that the consumer was last told of; nil for none.
+	given *cdc.Table
+	// queued says that the table waits for its announcement.
+	queued bool
+	// published says that the publication has had the table without a gap since it was given or queued.
+	published bool
+	// gap says that changes of the table were missed since it was last copied, if it ever was.
+	gap  bool
+	gone bool
+}
+
+func newRegistry() *registry { return &registry{entries: map[cdc.TableID]*entry{}} }
+
+// put records a definition and reports whether it is news. A known definition keeps its
+// *cdc.Table, so that pointers stay comparable.
+func (r *registry) put(d *definition) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[d.table.ID]
+	if e == nil {
+		e = &entry{}
+		r.entries[d.table.ID] = e
+	} else if sameDefinition(e.def, d) && !e.gone {
+		return false
+	}
+	e.def, e.gone = d, false
+	if d.stopped != nil {
+		e.published = false
+	}
+	r.generation.Add(1)
+	return true
+}
+
+// get returns the newest definition of a table and the one that the consumer was told of, both nil if unknown.
+func (r *registry) get(id cdc.TableID) (d *definition, given *cdc.Table) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entries[id]; e != nil && !e.gone {
+		return e.def, e.given
+	}
+	return nil, nil
+}
+
+// ids returns the tables that are there and may be replicated (wanted), or all that are known.
+func (r *registry) ids(replicated bool) []cdc.TableID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ids []cdc.TableID
+	for id, e := range r.entries {
+		if !e.gone && (!replicated || e.def.stopped == nil) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// announceNews queues every table whose definition differs from what the consumer was told.
+func (r *registry) announceNews() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, e := range r.entries {
+		if !e.gone && e.given != e.def.table && (e.published || e.def.stopped != nil) {
+			r.enqueue(id, e)
+		}
+	}
+}
+
+func (r *registry) enqueue(id cdc.TableID, e *entry) {
+	if !e.queued {
+		e.queued = true
+		r.queue = append(r.queue, id)
+		r.generation.Add(1)
+	}
+}
+
+// setPublished records that the publication has a table; gap says that it had not had it before.
+func (r *registry) setPublished(id cdc.TableID, gap bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[id]
+	if e == nil {
+		return
+	}
+	e.published, e.gap = true, e.gap || gap
+	if e.gap || e.given != e.def.table {
+		r.enqueue(id, e)
+	}
+}
+
+// stop records that a table cannot be replicated after all.
+func (r *registry) stop(id cdc.TableID, why *cdc.TableError) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[id]
+	if e == nil || e.def.stopped != nil && *e.def.stopped == *why {
+		return
+	}
+	d := *e.def
+	t := *d.table
+	d.table, d.stopped = &t, why
+	e.def, e.published = &d, false
+	r.enqueue(id, e)
+	r.generation.Add(1)
+}
+
+// drop records that a table is gone or no longer selected.
+func (r *registry) drop(id cdc.TableID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[id]
+	if e == nil || e.gone {
+		return
+	}
+	e.gone, e.published = true, false
+	r.enqueue(id, e)
+}
+
+// next takes the next announcement. dropped is set instead of d for a table that is gone.
+func (r *registry) next() (d *definition, dropped cdc.TableID, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.queue) > 0 {
+		id := r.queue[0]
+		r.queue = r.queue[1:]
+		e := r.entries[id]
+		e.queued = false
+		if e.gone {
+			delete(r.entries, id)
+			if e.given != nil {
+				return nil, id, true
+			}
+			continue
+		}
+		e.given, e.gap = e.def.table, false
+		r.generation.Add(1)
+		return e.def, 0, true
+	}
+	return nil, 0, false
+}
+
+// pending reports whether announcements wait.
+func (r *registry) pending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) > 0
+}
+
+// giveAll returns everything that is there and counts it as told. Tables whose history has a gap stay queued: a
+// consumer that holds an older copy must take it anew, one that has none copies it anyway.
+func (r *registry) giveAll() []*definition {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var defs []*definition
+	for id, e := range r.entries {
+		if e.gone {
+			continue
+		}
+		e.given = e.def.table
+		if !e.gap {
+			r.dequeue(id, e)
+		}
+		defs = append(defs, e.def)
+	}
+	r.generation.Add(1)
+	return defs
+}
+
+// copying returns the definition to copy a table by, provided that it is still the one given to the
+// consumer, and takes the table off the queue because the copy fills any gap.
+func (r *registry) copying(id cdc.TableID) *definition {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[id]
+	if e == nil || e.gone || e.def.stopped != nil || e.given != e.def.table || !e.published {
+		return nil
+	}
+	e.gap = false
+	r.dequeue(id, e)
+	return e.def
+}
+
+func (r *registry) dequeue(id cdc.TableID, e *entry) {
+	if e.queued {
+		e.queued = false
+		r.queue = slices.DeleteFunc(r.queue, func(q cdc.TableID) bool { return q == id })
+	}
+}

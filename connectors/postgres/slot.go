@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// SlotStatus describes the replication slot as the server sees it.
+type SlotStatus struct {
+	// Exists is false when there is no such slot; everything else is then zero.
+	Exists bool
+	// Lost says that the server has removed log that the slot needs, or invalidated it otherwise.
+	Lost bool
+	// Reason is the server's word for the slot's state: reserved, extended, unreserved or lost.
+	Reason string
+	// Confirmed is the position up to which the slot has been confirmed.
+	Confirmed cdc.Position
+	// RetainedBytes is how much log the server keeps for the slot.
+	RetainedBytes int64
+	// SafeBytes is how much more log may be written before the slot is in danger (max_slot_wal_keep_size); -1 for no limit.
+	SafeBytes int64
+	// ActivePID is the server process that uses the slot, or zero.
+	ActivePID int
+	// ActiveName is that connection's application name.
+	ActiveName string
+
+	plugin, database string
+}
+
+// SlotStatus asks the server about the slot.
+func (s *Source) SlotStatus(ctx context.Context) (SlotStatus, error) {
+	var st SlotStatus
+	var confirmed uint64
+	err := s.pool.QueryRow(ctx, `SELECT coalesce(l.wal_status, 'lost'),
+			coalesce(l.wal_status = 'lost', false) OR coalesce(to_jsonb(l)->>'invalidation_reason', '') <> '',
+			coalesce(l.confirmed_flush_lsn - '0/0'::pg_lsn, 0)::bigint,
+			coalesce(pg_current_wal_lsn() - l.restart_lsn, 0)::bigint, coalesce(l.safe_wal_size, -1),
+			coalesce(l.active_pid, 0), coalesce(a.application_name, ''), coalesce(l.plugin::text, ''), coalesce(l.database::text, '')
+		FROM pg_replication_slots l LEFT JOIN pg_stat_activity a ON a.pid = l.active_pid
+		WHERE l.slot_name = $1`, s.cfg.Slot).
+		Scan(&st.Reason, &st.Lost, &confirmed, &st.RetainedBytes, &st.SafeBytes, &st.ActivePID, &st.ActiveName, &st.plugin, &st.database)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return SlotStatus{}, nil
+	}
+	if err != nil {
+		return SlotStatus{}, fmt.Errorf("read status of slot %q: %w", s.cfg.Slot, err)
+	}
+	st.Exists, st.Confirmed = true, cdc.Position{Major: confirmed}
+	s.metrics.slot(st)
+	return st, nil
+}
+
+const remedyRecopy = "reset the replica, so that all tables are copied anew"
+
+// lost returns the terminal error of a slot that can no longer serve the stream, or nil.
+func (st SlotStatus) lost(slot string) error {
+	switch {
+	case !st.Exists:
+		return &cdc.TerminalError{Code: cdc.CodeSlotLost, Detail: fmt.Sprintf("replication slot %q does not exist any more", slot), Remedy: remedyRecopy}
+	case st.Lost:
+		return &cdc.TerminalError{
+			Code: cdc.CodeSlotLost, Detail: fmt.Sprintf("replication slot %q was invalidated by the server", slot),
+			Remedy: remedyRecopy + "; raise max_slot_wal_keep_size if the replica may fall that far behind",
+		}
+	}
+	return nil
+}
+
+// ensureSlot creates the slot unless it is there. The publication must exist before: pgoutput looks
+// it up as of the change that it decodes.
+func (s *Source) ensureSlot(ctx context.Context) error {
+	st, err := s.SlotStatus(ctx)
+	if err != nil {
+		return err
+	}
+	if st.Exists {
+		return s.checkSlot(st)
+	}
+	_, err = s.pool.Exec(ctx, "SELECT pg_create_logical_replication_slot($1, 'pgoutput')", s.cfg.Slot)
+	if err != nil && sqlState(err) != stateDuplicateObject {
+		return s.privilegeOr(err, fmt.Sprintf("create replication slot %q", s.cfg.Slot), "ALTER ROLE … REPLICATION")
+	}
+	s.log.Info("created replication slot", "slot", s.cfg.Slot)
+	return nil
+}
+
+// checkSlot makes sure that an existing slot is one that this source can use.
+func (s *Source) checkSlot(st SlotStatus) error {
+	if err := st.lost(s.cfg.Slot); err != nil {
+		return err
+	}
+	if st.plugin != "pgoutput" || st.database != s.pool.Config().ConnConfig.Database {
+		return &cdc.TerminalError{
+			Code:   cdc.CodeConfiguration,
+			Detail: fmt.Sprintf("replication slot %q belongs to plugin %q and database %q", s.cfg.Slot, st.plugin, st.database),
+			Remedy: "drop it or configure another slot name",
+		}
+	}
+	return nil
+}
+
+// claimSlot waits until no other connection uses the slot. A holder that bears our application name is what a
+// killed gateway left behind: the server notices late, so it is terminated when half of the wait is over.
+func (s *Source) claimSlot(ctx context.Context) (SlotStatus, error) {
+	start, pause := s.cfg.Now(), 20*time.Millisecond
+	terminated := false
+	for {
+		st, err := s.SlotStatus(ctx)
+		if err != nil {
+			return st, err
+		}
+		if err := s.checkSlot(st); err != nil {
+			return st, err
+		}
+		if st.ActivePID == 0 {
+			return st, nil
+		}
+		waited := s.cfg.Now().Sub(start)
+		if waited > s.cfg.SlotWait {
+			return st, fmt.Errorf("claim replication slot %q: process %d (%s) uses it; stop the other consumer", s.cfg.Slot, st.ActivePID, st.ActiveName)
+		}
+		if waited > s.cfg.SlotWait/2 && st.ActiveName == s.applicationName() && !terminated {
+			s.log.Warn("terminating stale connection on replication slot", "slot", s.cfg.Slot, "pid", st.ActivePID)
+			if _, err := s.pool.Exec(ctx, "SELECT pg_terminate_backend($1)", st.ActivePID); err != nil {
+				return st, fmt.Errorf("terminate stale connection %d on slot %q: %w", st.ActivePID, s.cfg.Slot, err)
+			}
+			terminated = true
+		}
+		if err := pauseFor(ctx, pause); err != nil {
+			return st, err
+		}
+		pause = min(pause*3/2, 500*time.Millisecond)
+	}
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// DropSlotAndPublication removes what the source created on the server. The stream must have ended; a
+// connection that still holds the slot is waited for as Stream does. What is not there is no error.
+func (s *Source) DropSlotAndPublication(ctx context.Context) error {
+	if _, err := s.claimSlot(ctx); err != nil && !isLost(err) {
+		return err
+	}
+	_, err := s.pool.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1", s.cfg.Slot)
+	if err != nil {
+		return fmt.Errorf("drop replication slot %q: %w", s.cfg.Slot, err)
+	}
+	if _, err := s.pool.Exec(ctx, "DROP PUBLICATION IF EXISTS "+ident(s.cfg.Publication)); err != nil {
+		return fmt.Errorf("drop publication %q: %w", s.cfg.Publication, err)
+	}
+	return nil
+}
+
+func isLost(err error) bool {
+	var t *cdc.TerminalError
+	return errors.As(err, &t) && t.Code == cdc.CodeSlotLost
+}

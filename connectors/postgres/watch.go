@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// slotInterval is how often the slot's state is looked at while streaming.
+const slotInterval = 5 * time.Second
+
+// watch follows the catalog for DDL that sends no message until the table's next change, for new and
+// dropped tables, and for the slot's state.
+func (st *stream) watch(ctx context.Context) error {
+	s := st.src
+	catalog := time.NewTicker(s.cfg.CatalogInterval)
+	defer catalog.Stop()
+	slot := time.NewTicker(slotInterval)
+	defer slot.Stop()
+	last := ""
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-catalog.C:
+			last, err = s.follow(ctx, last)
+			if err == nil && s.registry.pending() {
+				err = st.ask() // the reader announces when it wakes
+			}
+		case <-slot.C:
+			err = s.watchSlot(ctx)
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return err
+		}
+	}
+}
+
+// follow refreshes if the catalog has changed since the fingerprint last, and returns the one it is in line with.
+func (s *Source) follow(ctx context.Context, last string) (string, error) {
+	var now string
+	if err := s.pool.QueryRow(ctx, fingerprintSQL, s.cfg.Publication).Scan(&now); err != nil {
+		return last, fmt.Errorf("watch catalog: %w", err)
+	}
+	if now == last {
+		return last, nil
+	}
+	err := s.refresh(ctx)
+	if code := sqlState(err); code == "55P03" || code == "40P01" {
+		// The application holds a lock on a table that is to be published; it is tried again.
+		s.log.Warn("publication not brought in line yet", "error", err)
+		return last, nil
+	}
+	if err != nil {
+		return last, err
+	}
+	return now, nil
+}
+
+// watchSlot ends the stream when the slot is lost: the server may keep a connection that is idle.
+func (s *Source) watchSlot(ctx context.Context) error {
+	st, err := s.SlotStatus(ctx)
+	if err != nil {
+		return err
+	}
+	if lost := st.lost(s.cfg.Slot); lost != nil {
+		return lost
+	}
+	return nil
+}
