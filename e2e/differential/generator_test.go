@@ -3,9 +3,7 @@ package differential
 import (
 	"context"
 	"flag"
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/freshet-io/freshet/e2e/differential/sqlgen"
 )
@@ -15,13 +13,16 @@ var fairQueries = flag.Int("fair-queries", 600, "queries for the test of the gen
 // The generator is only worth something if its queries run, find rows, and have one right answer.
 func TestGenerator_queriesHaveOneAnswer(t *testing.T) {
 	ctx := t.Context()
-	server := postgresServer(t)
+	server := startPostgres(t)
 	const perWorld = 150
 	var run, failed, late, empty int
 	errorsSeen := map[string]int{}
 	for seed := *firstSeed; run < *fairQueries; seed++ {
 		w := sqlgen.NewWorld(seed)
-		s := openWorld(t, server, w)
+		s, closeWorld, err := openPostgres(ctx, server, w)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for n := range uint64(perWorld) {
 			q := w.Generate(n)
 			answer := ask(ctx, t, s, q)
@@ -43,7 +44,7 @@ func TestGenerator_queriesHaveOneAnswer(t *testing.T) {
 				requireOneAnswer(ctx, t, s, w, n, q, answer)
 			}
 		}
-		if err := s.Close(ctx); err != nil {
+		if err := closeWorld(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,21 +95,4 @@ func requireOneAnswer(ctx context.Context, t *testing.T, s *Postgres, w *sqlgen.
 			t.Errorf("world %d query %d has several answers: %s\nunder %s\n%s", w.Seed, n, d, settings, q.SQL)
 		}
 	}
-}
-
-// openWorld loads a world into a database of its own and connects to it.
-func openWorld(t *testing.T, server postgresURLs, w *sqlgen.World) *Postgres {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	name := fmt.Sprintf("w%d_%s", w.Seed, runID)
-	createDatabase(ctx, t, server, name)
-	if err := CreateWorld(ctx, server.URL(name), w); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Connect(t.Context(), server.URL(name), w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

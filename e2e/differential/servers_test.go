@@ -3,52 +3,57 @@ package differential
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/e2e/differential/sqlgen"
+	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/local/pgserver"
 )
 
 var (
-	firstSeed   = flag.Uint64("seed", 1, "seed of the first world")
-	postgresDSN = flag.String("postgres", "", "use this PostgreSQL server instead of starting one; DB stands for the database")
+	firstSeed = flag.Uint64("seed", 1, "seed of the first world")
+	workers   = flag.Int("workers", 2, "worlds worked on at a time")
 )
 
 // runID keeps the databases of several runs on one server apart.
-var runID = strconv.Itoa(os.Getpid())
+var runID = os.Getpid()
 
-type postgresURLs interface{ URL(database string) string }
-
-type foreignServer string
-
-func (s foreignServer) URL(database string) string {
-	return strings.ReplaceAll(string(s), "DB", database)
-}
-
-func postgresServer(t *testing.T) postgresURLs {
+func startPostgres(t *testing.T) *pgserver.Server {
 	t.Helper()
-	return foreignServer(*postgresDSN)
-}
-
-func createDatabase(ctx context.Context, t *testing.T, server postgresURLs, name string) {
-	t.Helper()
-	admin := func(ctx context.Context, sql string) error {
-		conn, err := pgconn.Connect(ctx, server.URL("postgres"))
-		if err != nil {
-			return err
-		}
-		defer conn.Close(ctx)
-		_, err = conn.Exec(ctx, sql).ReadAll()
-		return err
-	}
-	if err := admin(ctx, "CREATE DATABASE "+name+" STRATEGY file_copy"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := admin(context.Background(), "DROP DATABASE "+name+" (FORCE)"); err != nil {
-			t.Errorf("drop database %s: %v", name, err)
-		}
+	return stand.Postgres(t, func(c *pgserver.Config) {
+		c.Settings = map[string]string{"jit": "off", "fsync": "off", "max_parallel_workers_per_gather": "0"}
 	})
+}
+
+func worldDatabase(w *sqlgen.World) string { return fmt.Sprintf("w%d_%d", w.Seed, runID) }
+
+// openPostgres loads a world into a database of its own and connects to it. The database goes with close.
+func openPostgres(ctx context.Context, server *pgserver.Server, w *sqlgen.World) (s *Postgres, close func(context.Context) error, err error) {
+	name := worldDatabase(w)
+	if err := administer(ctx, server, "CREATE DATABASE "+name+" STRATEGY file_copy"); err != nil {
+		return nil, nil, err
+	}
+	if err := CreateWorld(ctx, server.URL(name), w); err != nil {
+		return nil, nil, err
+	}
+	s, err = Connect(ctx, server.URL(name), w)
+	return s, func(ctx context.Context) error {
+		return administer(ctx, server, "DROP DATABASE "+name+" (FORCE)")
+	}, err
+}
+
+func administer(ctx context.Context, server *pgserver.Server, sql string) error {
+	conn, err := pgconn.Connect(ctx, server.URL("postgres"))
+	if err != nil {
+		return fmt.Errorf("connect as administrator: %w", err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql).ReadAll(); err != nil {
+		return fmt.Errorf("administer: %s: %w", sql, err)
+	}
+	return nil
 }

@@ -1,0 +1,213 @@
+package differential
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/e2e/differential/sqlgen"
+	"github.com/freshet-io/freshet/gateway/engine"
+	"github.com/freshet-io/freshet/gateway/finish"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// EngineAddress says where a columnar engine is.
+type EngineAddress struct{ HTTP, TCP, User, Password string }
+
+// Direct is the columnar route without gateway, stream and replica: translation, engine and finishing, on
+// tables that are copied once. Its tables are copied by PostgreSQL's own arithmetic, independently of the
+// replica's code.
+type Direct struct {
+	address  EngineAddress
+	database string
+	client   *engine.Client
+	tables   catalog
+	timeZone string
+}
+
+// OpenDirect copies the tables of a PostgreSQL database into a database of the engine.
+func OpenDirect(ctx context.Context, a EngineAddress, dsn, database string, w *sqlgen.World) (*Direct, error) {
+	d := &Direct{address: a, database: database, timeZone: w.TimeZone}
+	conn, err := pgconn.Connect(ctx, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("connect to copy world %d: %w", w.Seed, err)
+	}
+	defer conn.Close(ctx)
+	if d.tables, err = readCatalog(ctx, conn); err != nil {
+		return nil, err
+	}
+	if err := d.post(ctx, "CREATE DATABASE "+database, nil); err != nil {
+		return nil, err
+	}
+	for _, t := range d.tables {
+		if err := d.copyTable(ctx, conn, t); err != nil {
+			return nil, err
+		}
+	}
+	d.client, err = engine.Open(ctx, engine.Config{Addr: a.TCP, Database: database, User: a.User, Password: a.Password})
+	return d, err
+}
+
+// Close removes the engine's copy.
+func (d *Direct) Close(ctx context.Context) error {
+	d.client.Close()
+	return d.post(ctx, "DROP DATABASE "+d.database, nil)
+}
+
+func (d *Direct) copyTable(ctx context.Context, conn *pgconn.PgConn, t *cdc.Table) error {
+	var columns, input, print, read, key []string
+	for _, c := range t.Columns {
+		engineType, printed, reading := physical(c, c.Name)
+		name := backquote(c.Name)
+		inputType := engineType
+		if reading != "" {
+			inputType = "String"
+			if !c.NotNull {
+				reading = "if(isNull(%[1]s), NULL, " + strings.ReplaceAll(reading, "%s", "%[1]s") + ")"
+			}
+			read = append(read, fmt.Sprintf(reading, name))
+		} else {
+			read = append(read, name)
+		}
+		if !c.NotNull {
+			engineType, inputType = "Nullable("+engineType+")", "Nullable("+inputType+")"
+		}
+		columns = append(columns, name+" "+engineType)
+		input = append(input, name+" "+inputType)
+		print = append(print, printed)
+	}
+	for _, k := range t.Key {
+		key = append(key, backquote(t.Columns[k].Name))
+	}
+	create := fmt.Sprintf("CREATE TABLE %s.%s (%s) ENGINE = MergeTree ORDER BY (%s)", d.database, backquote(t.Name), strings.Join(columns, ", "), strings.Join(key, ", "))
+	if err := d.post(ctx, create, nil); err != nil {
+		return err
+	}
+	var rows bytes.Buffer
+	query := fmt.Sprintf("COPY (SELECT %s FROM public.%s) TO STDOUT", strings.Join(print, ", "), sqlgen.QuoteIdent(t.Name))
+	if _, err := conn.CopyTo(ctx, &rows, query); err != nil {
+		return fmt.Errorf("copy table %s out: %w", t.Name, err)
+	}
+	if rows.Len() == 0 {
+		return nil
+	}
+	structure := strings.ReplaceAll(strings.ReplaceAll(strings.Join(input, ", "), `\`, `\\`), "'", `\'`)
+	insert := fmt.Sprintf("INSERT INTO %s.%s SELECT %s FROM input('%s') FORMAT TSV", d.database, backquote(t.Name), strings.Join(read, ", "), structure)
+	return d.post(ctx, insert, &rows)
+}
+
+func backquote(name string) string {
+	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
+}
+
+// post runs a statement over the engine's HTTP protocol.
+func (d *Direct) post(ctx context.Context, sql string, body io.Reader) error {
+	u := url.URL{Scheme: "http", Host: d.address.HTTP, Path: "/", RawQuery: url.Values{"query": {sql}}.Encode()}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), body)
+	if err != nil {
+		return fmt.Errorf("prepare engine statement: %w", err)
+	}
+	request.SetBasicAuth(d.address.User, d.address.Password)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("send engine statement: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return fmt.Errorf("run engine statement %.200q: %s: %w", sql, bytes.TrimSpace(text), err)
+	}
+	return nil
+}
+
+// engineTimeout bounds a query; what takes longer counts as a defect.
+const engineTimeout = 20 * time.Second
+
+// Answer implements [Columnar].
+func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	plan, err := d.plan(st)
+	if err != nil {
+		if u, ok := errors.AsType[*translate.Unsupported](err); ok {
+			return Outcome{Reason: u.Reason}, nil
+		}
+		return Outcome{Defect: err}, nil
+	}
+	decoder, err := finish.NewDecoder(plan.Output, st.ResultFormats, finish.Style{TimeZone: d.timeZone})
+	switch {
+	case errors.Is(err, finish.ErrStyle):
+		return Outcome{Reason: "output style"}, nil
+	case err != nil:
+		return Outcome{Defect: err}, nil
+	}
+	sql := plan.SQL(func(i int) string { return d.database + "." + backquote(plan.Relations[i].Table.Name) })
+	answer := Answer{}
+	for _, c := range plan.Output {
+		answer.Columns = append(answer.Columns, Column{Name: c.Name, OID: c.Type})
+	}
+	err = d.client.Query(ctx, sql, plan.Settings, decoder.Results(), func(n int) error {
+		for i := range n {
+			row, err := decoder.Row(i, nil)
+			if err != nil {
+				return err
+			}
+			for j, v := range row {
+				if v != nil {
+					row[j] = append([]byte{}, v...) // NULL is nil, the empty string is not
+				}
+			}
+			answer.Rows = append(answer.Rows, row)
+		}
+		return nil
+	})
+	switch {
+	case finish.IsGuard(err):
+		return Outcome{Reason: "guard: " + guardKind(err), EngineSQL: sql}, nil
+	case err != nil:
+		return Outcome{Defect: err, EngineSQL: sql}, nil
+	}
+	return Outcome{Answered: true, Answer: answer, EngineSQL: sql}, nil
+}
+
+// guardKind shortens a guard's message to what does not depend on the data.
+func guardKind(err error) string {
+	_, rest, ok := strings.Cut(err.Error(), finish.GuardMessage)
+	if !ok {
+		rest = err.Error()
+	}
+	rest, _, _ = strings.Cut(rest, ":")
+	return strings.TrimSpace(rest)
+}
+
+func (d *Direct) plan(st Statement) (_ *translate.Plan, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("translation panicked: %v", r)
+		}
+	}()
+	tree, err := translate.Parse(st.SQL)
+	if err != nil {
+		return nil, &translate.Unsupported{Reason: "does not parse"}
+	}
+	if c := tree.Classify(st.SQL); !c.Candidate {
+		return nil, &translate.Unsupported{Reason: "no candidate: " + c.Reason}
+	}
+	env := translate.Env{Catalog: d.tables, SearchPath: []string{"public"}, TimeZone: d.timeZone, BytewiseCollation: true, ParamOIDs: st.Description.ParamOIDs}
+	for _, f := range st.Description.Fields {
+		env.Fields = append(env.Fields, translate.Field{Name: f.Name, TypeOID: f.DataTypeOID, Modifier: f.TypeModifier, TableOID: f.TableOID, Attr: int16(f.TableAttributeNumber)})
+	}
+	for i, v := range st.Values {
+		env.Params = append(env.Params, translate.Param{Null: v == nil, Format: st.Formats[i], Value: v})
+	}
+	return translate.Translate(tree, env)
+}
