@@ -10,9 +10,10 @@ type Columnar interface {
 
 // Outcome is what came of offering a statement to the columnar route.
 type Outcome struct {
-	// Answered says that the columnar route gave Answer.
-	Answered bool
-	Answer   Answer
+	// Columnar says that the columnar route gave the answer, not PostgreSQL behind a gateway.
+	Columnar bool
+	// Answer is nil where the columnar route refused and nothing stands behind it.
+	Answer *Answer
 	// Reason says why it did not: a construct that is not translated, or a guard.
 	Reason string
 	// Defect is an error of the engine that no guard foresaw. Its statement is relayed as well, but it

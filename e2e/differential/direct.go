@@ -176,7 +176,7 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 	case err != nil:
 		return Outcome{Defect: err, EngineSQL: sql}, nil
 	}
-	return Outcome{Answered: true, Answer: answer, EngineSQL: sql}, nil
+	return Outcome{Columnar: true, Answer: &answer, EngineSQL: sql}, nil
 }
 
 // guardKind shortens a guard's message to what does not depend on the data.
@@ -202,7 +202,7 @@ func (d *Direct) plan(st Statement) (_ *translate.Plan, err error) {
 	if c := tree.Classify(st.SQL); !c.Candidate {
 		return nil, &translate.Unsupported{Reason: "no candidate: " + c.Reason}
 	}
-	env := translate.Env{Catalog: d.tables, SearchPath: []string{"public"}, TimeZone: d.timeZone, BytewiseCollation: true, ParamOIDs: st.Description.ParamOIDs}
+	env := translate.Env{Catalog: d.tables, SearchPath: []string{"pg_catalog", "public"}, TimeZone: d.timeZone, BytewiseCollation: true, ParamOIDs: st.Description.ParamOIDs}
 	for _, f := range st.Description.Fields {
 		env.Fields = append(env.Fields, translate.Field{Name: f.Name, TypeOID: f.DataTypeOID, Modifier: f.TypeModifier, TableOID: f.TableOID, Attr: int16(f.TableAttributeNumber)})
 	}

@@ -83,7 +83,7 @@ func Connect(ctx context.Context, dsn string, w *sqlgen.World) (*Postgres, error
 		return nil, fmt.Errorf("connect session: %w", err)
 	}
 	p := &Postgres{conn: conn}
-	if err := p.Exec(ctx, fmt.Sprintf("SET TimeZone = '%s'; SET statement_timeout = '4s'", w.TimeZone)); err != nil {
+	if err := p.Exec(ctx, fmt.Sprintf("SET TimeZone = '%s'; SET statement_timeout = '4s'; SET search_path = %s", w.TimeZone, w.Schema)); err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	return p, nil

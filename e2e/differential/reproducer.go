@@ -165,7 +165,9 @@ func (r *runner) write(file string, w *sqlgen.World, n uint64, trial, small Tria
 		}
 		fmt.Fprintf(&b, "\ndifference: %s\ndefect: %v\nengine SQL: %s\n", t.Difference, t.Outcome.Defect, t.Outcome.EngineSQL)
 		printAnswer(&b, "PostgreSQL", t.Want)
-		printAnswer(&b, "columnar", t.Outcome.Answer)
+		if t.Outcome.Answer != nil {
+			printAnswer(&b, "columnar", *t.Outcome.Answer)
+		}
 	}
 	if err := os.MkdirAll(r.cfg.Dir, 0o755); err != nil {
 		return fmt.Errorf("write reproducer: %w", err)

@@ -116,8 +116,8 @@ func try(ctx context.Context, s Sides, q sqlgen.Query) (Trial, error) {
 	if trial.Outcome, err = s.Columnar.Answer(ctx, st); err != nil {
 		return trial, err
 	}
-	if trial.Outcome.Answered {
-		trial.Difference = Compare(trial.Want, trial.Outcome.Answer, q)
+	if trial.Outcome.Answer != nil {
+		trial.Difference = Compare(trial.Want, *trial.Outcome.Answer, q)
 	}
 	return trial, nil
 }
@@ -131,7 +131,7 @@ func (r *runner) query(ctx context.Context, s Sides, n uint64) error {
 	if err != nil {
 		return err
 	}
-	if trial.Difference != "" && trial.Want.Err != nil {
+	if trial.Difference != "" && (trial.Want.Err != nil || trial.Outcome.Answer.Err != nil) {
 		dependent, err := planDependent(ctx, s, trial)
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func planDependent(ctx context.Context, s Sides, trial Trial) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if a.Err == nil && Compare(a, trial.Outcome.Answer, trial.Query) == "" {
+		if a.Err == nil && Compare(a, *trial.Outcome.Answer, trial.Query) == "" {
 			return true, nil
 		}
 	}
@@ -174,7 +174,7 @@ func (r *runner) add(trial Trial, planDependent bool) {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
 	rep.Queries++
-	equal := trial.Outcome.Answered && trial.Difference == "" && trial.Want.Err == nil
+	equal := trial.Outcome.Columnar && trial.Difference == "" && trial.Want.Err == nil
 	rep.count(trial.Query.Features, equal)
 	empty := trial.Want.Err == nil && len(trial.Want.Rows) == 0
 	switch {

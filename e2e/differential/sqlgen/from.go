@@ -179,7 +179,7 @@ func (g *gen) tableSource(limit float64) (*relation, string) {
 	rel.alias = g.alias("r")
 	if g.chance(0.1) {
 		g.use("schema-qualified table")
-		return rel, fmt.Sprintf("public.%s AS %s", QuoteIdent(t.Name), rel.alias)
+		return rel, fmt.Sprintf("%s.%s AS %s", g.w.Schema, QuoteIdent(t.Name), rel.alias)
 	}
 	return rel, fmt.Sprintf("%s %s", QuoteIdent(t.Name), rel.alias)
 }

@@ -10,6 +10,9 @@ import (
 type World struct {
 	Seed   uint64
 	Tables []*Table
+	// Schema is where the tables are: public, until it is set to something else before the world is
+	// used.
+	Schema string
 	// TimeZone is the session's zone for every query of this world.
 	TimeZone string
 }
@@ -45,7 +48,7 @@ var quirkyNames = []string{"Mixed Case", "select", "naïve", "a.b", "x\"y", "val
 // NewWorld makes the world of a seed.
 func NewWorld(seed uint64) *World {
 	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	w := &World{Seed: seed, TimeZone: timeZones[r.IntN(len(timeZones))]}
+	w := &World{Seed: seed, Schema: "public", TimeZone: timeZones[r.IntN(len(timeZones))]}
 	sizes := append([]int(nil), tableSizes...)
 	r.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
 	for i, n := range sizes {
@@ -209,7 +212,7 @@ func (t *Table) DDL() string {
 
 // Setup returns the statements that must precede the tables' creation.
 func (w *World) Setup() []string {
-	return []string{"CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')"}
+	return []string{"CREATE SCHEMA IF NOT EXISTS " + w.Schema, "SET search_path = " + w.Schema, "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')"}
 }
 
 // QuoteIdent quotes an SQL identifier where it needs it.
