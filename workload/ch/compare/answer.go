@@ -33,7 +33,8 @@ func ask(ctx context.Context, conn *pgconn.PgConn, q ch.Query) (answer, error) {
 		return a, results.Close()
 	}
 	var a answer
-	return a, a.read(conn.ExecParams(ctx, q.SQL, parameters(q.Args), nil, nil, nil))
+	err := a.read(conn.ExecParams(ctx, q.SQL, parameters(q.Args), nil, nil, nil))
+	return a, err
 }
 
 func (a *answer) read(r *pgconn.ResultReader) error {
