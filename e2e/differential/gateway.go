@@ -3,6 +3,7 @@ package differential
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/freshet-io/freshet/e2e/differential/sqlgen"
 )
@@ -40,7 +41,7 @@ func (g *Gateway) Answer(ctx context.Context, st Statement) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if route == "columnar" {
+	if strings.HasPrefix(route, "columnar") {
 		return Outcome{Columnar: true, Answer: &answer}, nil
 	}
 	reason, err := g.show(ctx, "freshet.last_reason")
