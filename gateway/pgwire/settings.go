@@ -7,19 +7,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
-)
-
-// Freshness is how fresh an analytical answer must be.
-type Freshness uint8
-
-// The values of freshet.freshness.
-const (
-	// Bounded answers are no older than freshet.max_staleness.
-	Bounded Freshness = iota
-	// Strong answers see every transaction that committed before the query began.
-	Strong
-	// Eventual answers come from the newest snapshot there is, however old.
-	Eventual
+	"github.com/freshet-io/freshet/gateway/freshness"
 )
 
 // Route is the user's choice of where reads run.
@@ -48,19 +36,16 @@ const (
 )
 
 var (
-	freshnessNames = []string{Bounded: "bounded", Strong: "strong", Eventual: "eventual"}
+	freshnessNames = []string{freshness.Bounded.String(), freshness.Strong.String(), freshness.Eventual.String()}
 	routeNames     = []string{RouteAuto: "auto", RouteOLTP: "oltp", RouteColumnar: "columnar"}
 )
-
-// String returns the setting's value as the user writes it.
-func (f Freshness) String() string { return freshnessNames[f] }
 
 // String returns the setting's value as the user writes it.
 func (r Route) String() string { return routeNames[r] }
 
 // Settings are the session's freshet.* settings.
 type Settings struct {
-	Freshness Freshness
+	Freshness freshness.Mode
 	// MaxStaleness bounds the age of a Bounded answer's snapshot.
 	MaxStaleness time.Duration
 	// MinSnapshot is a position that the snapshot must have reached, whatever the
@@ -78,7 +63,7 @@ func (s *Settings) set(name, value string) error {
 	switch name {
 	case settingFreshness:
 		i, err := parseChoice(name, value, freshnessNames)
-		s.Freshness = Freshness(i)
+		s.Freshness = freshness.Mode(i)
 		return err
 	case settingRoute:
 		i, err := parseChoice(name, value, routeNames)
