@@ -7,7 +7,19 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
-	"github.com/freshet-io/freshet/gateway/freshness"
+)
+
+// Freshness is how fresh an analytical answer must be.
+type Freshness uint8
+
+// The values of freshet.freshness.
+const (
+	// Bounded answers are no older than freshet.max_staleness.
+	Bounded Freshness = iota
+	// Strong answers see every transaction that committed before the query began.
+	Strong
+	// Eventual answers come from the newest snapshot there is, however old.
+	Eventual
 )
 
 // Route is the user's choice of where reads run.
@@ -36,16 +48,19 @@ const (
 )
 
 var (
-	freshnessNames = []string{freshness.Bounded.String(), freshness.Strong.String(), freshness.Eventual.String()}
+	freshnessNames = []string{Bounded: "bounded", Strong: "strong", Eventual: "eventual"}
 	routeNames     = []string{RouteAuto: "auto", RouteOLTP: "oltp", RouteColumnar: "columnar"}
 )
+
+// String returns the setting's value as the user writes it.
+func (f Freshness) String() string { return freshnessNames[f] }
 
 // String returns the setting's value as the user writes it.
 func (r Route) String() string { return routeNames[r] }
 
 // Settings are the session's freshet.* settings.
 type Settings struct {
-	Freshness freshness.Mode
+	Freshness Freshness
 	// MaxStaleness bounds the age of a Bounded answer's snapshot.
 	MaxStaleness time.Duration
 	// MinSnapshot is a position that the snapshot must have reached, whatever the
@@ -63,7 +78,7 @@ func (s *Settings) set(name, value string) error {
 	switch name {
 	case settingFreshness:
 		i, err := parseChoice(name, value, freshnessNames)
-		s.Freshness = freshness.Mode(i)
+		s.Freshness = Freshness(i)
 		return err
 	case settingRoute:
 		i, err := parseChoice(name, value, routeNames)
