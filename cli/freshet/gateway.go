@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/freshet-io/freshet/gateway/server"
+	"github.com/freshet-io/freshet/local/platform"
+)
+
+func gatewayCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:    "gateway",
+		Short:  "Run a gateway (started by freshet local)",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := platform.ReadGatewayConfig(file)
+			if err != nil {
+				return err
+			}
+			return runGateway(cmd.Context(), cfg)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "configuration file")
+	_ = cmd.MarkFlagRequired("config") // the flag exists
+	return cmd
+}
+
+// runGateway runs until ctx ends. It tells on file descriptor 3 when the endpoint accepts connections.
+func runGateway(ctx context.Context, cfg platform.GatewayConfig) error {
+	var tellErr error
+	err := server.Run(ctx, server.Config{
+		Listen:         cfg.Listen,
+		MonitorListen:  cfg.MonitorListen,
+		PostgresURL:    cfg.PostgresURL,
+		EngineAddr:     cfg.EngineAddr,
+		EngineUser:     cfg.EngineUser,
+		EnginePassword: cfg.EnginePassword,
+		EngineThreads:  cfg.EngineThreads,
+		Logger:         slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}, func(info server.Info) {
+		tellErr = tellReady(info)
+	})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = nil // asked to stop
+	}
+	return errors.Join(err, tellErr)
+}
+
+func tellReady(info server.Info) error {
+	const readyFD = 3
+	f := os.NewFile(readyFD, "ready")
+	defer f.Close()
+	line := platform.GatewayInfo{Listen: info.Addr.String()}
+	if info.MonitorAddr != nil {
+		line.MonitorListen = info.MonitorAddr.String()
+	}
+	if err := json.NewEncoder(f).Encode(line); err != nil {
+		return fmt.Errorf("tell that the gateway is ready: %w", err)
+	}
+	return nil
+}

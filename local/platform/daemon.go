@@ -1,0 +1,251 @@
+package platform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// reportFD is the file descriptor on which a background supervisor reports to the command that started it.
+const reportFD = 3
+
+// downLimit bounds the end of a supervisor: its servers' limits, one after the other, and some room.
+const downLimit = 3*stopLimit + 10*time.Second
+
+// report is a line from a background supervisor to the command that started it.
+type report struct {
+	Progress string `json:"progress,omitempty"`
+	Ready    bool   `json:"ready,omitempty"`
+	Error    string `json:"error,omitempty"`
+	Held     bool   `json:"held,omitempty"` // another supervisor was faster
+}
+
+// Up starts a platform behind a background supervisor and returns when its endpoint accepts connections. Where one
+// runs already, it waits until that is up and says so; its configuration stays as it is.
+func Up(ctx context.Context, cfg Config, progress func(string)) (already bool, err error) {
+	cfg, err = cfg.complete()
+	if err != nil {
+		return false, err
+	}
+	// The tools are fetched here, where somebody watches.
+	if _, err := cfg.Cache.Postgres(ctx); err != nil {
+		return false, err
+	}
+	if _, err := cfg.Cache.Engine(ctx); err != nil {
+		return false, err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o711); err != nil {
+		return false, fmt.Errorf("create state folder: %w; choose another one with --dir", err)
+	}
+	lock, err := hold(cfg.Dir)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return true, awaitRunning(ctx, cfg.Dir)
+	case err != nil:
+		return false, err
+	}
+	lock.Close() // the supervisor takes it
+	err = spawn(ctx, cfg, progress)
+	if errors.Is(err, ErrHeld) {
+		return true, awaitRunning(ctx, cfg.Dir)
+	}
+	return false, err
+}
+
+// spawn starts the supervisor in a session of its own and follows its reports. Where ctx ends before it is up, it is stopped again.
+func spawn(ctx context.Context, cfg Config, progress func(string)) error {
+	file := filepath.Join(cfg.Dir, "config.json")
+	if err := writeJSON(file, cfg); err != nil {
+		return fmt.Errorf("write the supervisor's configuration: %w", err)
+	}
+	log, err := os.OpenFile(filepath.Join(cfg.Dir, supervisorLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the supervisor's log: %w", err)
+	}
+	defer log.Close()
+	reports, reporter, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start the supervisor: %w", err)
+	}
+	defer reports.Close()
+	cmd := exec.Command(cfg.GatewayExecutable, "local", "run", "--config", file)
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{reporter}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	reporter.Close()
+	if err != nil {
+		return fmt.Errorf("start the supervisor: %w", err)
+	}
+	interrupt := context.AfterFunc(ctx, func() { _ = reports.SetReadDeadline(time.Unix(1, 0)) })
+	defer interrupt()
+	lines := json.NewDecoder(reports)
+	for {
+		var r report
+		err := lines.Decode(&r)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return errors.Join(fmt.Errorf("wait until the platform is up: stopped it: %w", ctx.Err()),
+				cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
+		case err != nil:
+			return errors.Join(fmt.Errorf("start the supervisor: it ended; its log %s ends:\n%s", log.Name(), process.LogTail(log.Name())), cmd.Wait())
+		case r.Ready:
+			return cmd.Process.Release()
+		case r.Held:
+			_ = cmd.Wait() // its exit status says what we know
+			return ErrHeld
+		case r.Error != "":
+			_ = cmd.Wait()
+			return errors.New(r.Error)
+		default:
+			progress(r.Progress)
+		}
+	}
+}
+
+// Daemon is the background supervisor: what [Up] starts. It runs until ctx ends.
+func Daemon(ctx context.Context, configFile string, cfg Config) error {
+	unix.CloseOnExec(reportFD) // the servers must not inherit it
+	reporter := os.NewFile(reportFD, "reports")
+	tell := func(r report) {
+		_ = json.NewEncoder(reporter).Encode(r) // the command may have been killed: go on without it
+	}
+	if err := readJSON(configFile, &cfg); err != nil {
+		tell(report{Error: err.Error()})
+		return err
+	}
+	err := Run(ctx, cfg,
+		func(step string) { tell(report{Progress: step}) },
+		func(Platform) { tell(report{Ready: true}); reporter.Close() })
+	switch {
+	case errors.Is(err, ErrHeld):
+		tell(report{Held: true})
+	case err != nil:
+		tell(report{Error: err.Error()})
+	}
+	return err
+}
+
+// Down stops the platform of a state folder and returns when everything has ended. It returns false where nothing ran.
+func Down(ctx context.Context, dir string) (bool, error) {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	lock, err := hold(dir)
+	if err == nil {
+		defer lock.Close()
+		state, err := readState(dir)
+		if err != nil || state.Phase == Stopped {
+			return false, err
+		}
+		// The supervisor was killed. Its servers end by themselves; make sure of it.
+		cfg, err := Config{Dir: dir, GatewayExecutable: "-", EngineExecutable: "-"}.complete()
+		if err != nil {
+			return false, err
+		}
+		if err := (&supervisor{cfg: cfg}).endLeftovers(); err != nil {
+			return false, err
+		}
+		return true, writeJSON(filepath.Join(dir, stateFile), State{Phase: Stopped})
+	}
+	if !errors.Is(err, ErrHeld) {
+		return false, err
+	}
+	id, err := awaitSupervisor(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	if err := id.Signal(unix.SIGTERM); err != nil {
+		return false, fmt.Errorf("stop the supervisor: %w", err)
+	}
+	if err := id.Wait(downLimit); err != nil {
+		return false, fmt.Errorf("stop the supervisor: %w; its log is %s", err, filepath.Join(dir, supervisorLog))
+	}
+	return true, nil
+}
+
+// Reset stops the platform of a state folder and deletes its data, credentials and logs.
+func Reset(ctx context.Context, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, credentialsFile)); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("reset %s: there is no platform in it", dir)
+		}
+		return err
+	}
+	if _, err := Down(ctx, dir); err != nil {
+		return err
+	}
+	lock, err := hold(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	// Only what a platform writes: --dir may name a folder that holds more. The credentials go
+	// last, so that an interrupted reset can be repeated.
+	for _, name := range []string{postgresDir, postgresDir + ".new", postgresDir + ".log", engineDir, engineDir + ".config", engineDir + ".log",
+		gatewayFile, gatewayLog, supervisorLog, stateFile, "config.json", lockFile, credentialsFile} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("reset %s: %w", dir, err)
+		}
+	}
+	_ = os.Remove(dir) // unless it holds something else
+	return nil
+}
+
+// awaitRunning waits until the supervisor that holds the folder is up.
+func awaitRunning(ctx context.Context, dir string) error {
+	return await(ctx, func() (bool, error) {
+		state, err := readState(dir)
+		if err != nil {
+			return false, err
+		}
+		lock, err := hold(dir)
+		if err == nil {
+			lock.Close()
+			return false, fmt.Errorf("the supervisor that was starting has ended; its log %s ends:\n%s",
+				filepath.Join(dir, supervisorLog), process.LogTail(filepath.Join(dir, supervisorLog)))
+		}
+		if !errors.Is(err, ErrHeld) {
+			return false, err
+		}
+		return state.Phase == Running && state.Supervisor.Alive(), nil
+	})
+}
+
+// awaitSupervisor waits until the supervisor that holds the folder has written who it is.
+func awaitSupervisor(ctx context.Context, dir string) (id process.Identity, err error) {
+	err = await(ctx, func() (bool, error) {
+		state, err := readState(dir)
+		id = state.Supervisor
+		return id.Alive(), err
+	})
+	return id, err
+}
+
+// await asks until the answer is yes, at most for as long as a start may take.
+func await(ctx context.Context, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*startLimit)
+	defer cancel()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the supervisor that holds the state folder: %w", ctx.Err())
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package platform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// GatewayConfig is what the gateway process reads from its configuration file.
+type GatewayConfig struct {
+	Listen         string `json:"listen"`
+	MonitorListen  string `json:"monitor_listen"`
+	PostgresURL    string `json:"postgres_url"`
+	EngineAddr     string `json:"engine_addr"`
+	EngineUser     string `json:"engine_user"`
+	EnginePassword string `json:"engine_password"`
+	EngineThreads  int    `json:"engine_threads"`
+}
+
+// GatewayInfo is the line that the gateway process writes to file descriptor 3 when its endpoint accepts connections.
+type GatewayInfo struct {
+	Listen        string `json:"listen"`
+	MonitorListen string `json:"monitor_listen"`
+}
+
+// ReadGatewayConfig reads the file that a supervisor wrote for its gateway.
+func ReadGatewayConfig(path string) (GatewayConfig, error) {
+	var cfg GatewayConfig
+	if err := readJSON(path, &cfg); err != nil {
+		return cfg, fmt.Errorf("read the gateway's configuration: %w", err)
+	}
+	return cfg, nil
+}
+
+// gateway is the gateway's process.
+type gateway struct {
+	executable string
+	dir        string
+	cores      []int
+	cfg        GatewayConfig
+	info       GatewayInfo
+	proc       *process.Process
+}
+
+func (g *gateway) LogFile() string { return filepath.Join(g.dir, gatewayLog) }
+
+// Start starts the gateway and returns when its endpoint accepts connections.
+func (g *gateway) Start(ctx context.Context) error {
+	if g.info.Listen != "" { // a restart keeps the addresses that clients know
+		g.cfg.Listen, g.cfg.MonitorListen = g.info.Listen, g.info.MonitorListen
+	}
+	file := filepath.Join(g.dir, gatewayFile)
+	if err := writeJSON(file, g.cfg); err != nil {
+		return fmt.Errorf("configure the gateway: %w", err)
+	}
+	log, err := os.OpenFile(g.LogFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the gateway's log: %w", err)
+	}
+	defer log.Close()
+	ready, announce, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start the gateway: %w", err)
+	}
+	defer ready.Close()
+	g.proc, err = process.Start(process.Spec{
+		Path: g.executable, Args: []string{"gateway", "--config", file},
+		Output: log, Extra: []*os.File{announce}, Cores: g.cores,
+	})
+	announce.Close()
+	if err != nil {
+		return err
+	}
+	interrupt := context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Unix(1, 0)) })
+	defer interrupt()
+	if err := json.NewDecoder(ready).Decode(&g.info); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return errors.Join(fmt.Errorf("wait until the gateway is ready: %w; its log %s ends:\n%s",
+			err, g.LogFile(), process.LogTail(g.LogFile())), g.Kill())
+	}
+	return nil
+}
+
+// Stop ends the gateway in order; where ctx ends before that, by force.
+func (g *gateway) Stop(ctx context.Context) error {
+	if g.proc == nil {
+		return nil
+	}
+	if err := g.proc.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop the gateway: %w", err)
+	}
+	select {
+	case <-g.proc.Done():
+		return nil
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("stop the gateway: killed it, as it did not end in time: %w", ctx.Err()), g.Kill())
+	}
+}
+
+// Kill ends the gateway with SIGKILL.
+func (g *gateway) Kill() error {
+	if g.proc == nil {
+		return nil
+	}
+	return g.proc.Kill()
+}
+
+func (g *gateway) Done() <-chan struct{} {
+	if g.proc == nil {
+		return nil
+	}
+	return g.proc.Done()
+}
+
+func (g *gateway) Identity() process.Identity {
+	if g.proc == nil {
+		return process.Identity{}
+	}
+	return g.proc.Identity()
+}

@@ -1,0 +1,132 @@
+package platform
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// Phase is where a platform is in its life.
+type Phase string
+
+// The phases of a platform.
+const (
+	Starting Phase = "starting"
+	Running  Phase = "running"
+	Stopping Phase = "stopping"
+	Stopped  Phase = "stopped"
+)
+
+// State is what a supervisor writes about itself, for other processes to read.
+type State struct {
+	Phase      Phase            `json:"phase"`
+	Supervisor process.Identity `json:"supervisor"`
+	Endpoint   string           `json:"endpoint,omitempty"` // host:port
+	Monitor    string           `json:"monitor,omitempty"`  // host:port
+	Components []ComponentState `json:"components"`
+}
+
+// ComponentState is the state of one server of the platform.
+type ComponentState struct {
+	Name     string           `json:"name"`
+	Process  process.Identity `json:"process"`
+	Address  string           `json:"address"`
+	Up       bool             `json:"up"`
+	Restarts int              `json:"restarts"`
+	Since    time.Time        `json:"since"`
+	LogFile  string           `json:"log_file"`
+	Problem  string           `json:"problem,omitempty"` // why it is down, or ended last
+}
+
+// Credentials are the secrets of a platform. They are made once and kept in the state folder.
+type Credentials struct {
+	User           string `json:"user"`
+	Password       string `json:"password"`
+	EnginePassword string `json:"engine_password"`
+}
+
+// URL returns the user's connection string for the endpoint.
+func (c Credentials) URL(endpoint string) string {
+	u := url.URL{Scheme: "postgresql", User: url.UserPassword(c.User, c.Password), Host: endpoint, Path: "/" + Database}
+	return u.String()
+}
+
+// The names in a state folder.
+const (
+	lockFile        = "lock"
+	stateFile       = "state.json"
+	credentialsFile = "credentials.json"
+	gatewayFile     = "gateway.json"
+	postgresDir     = "postgres"
+	engineDir       = "engine"
+	gatewayLog      = "gateway.log"
+	supervisorLog   = "supervisor.log"
+)
+
+// ErrHeld says that a supervisor works on the state folder.
+var ErrHeld = errors.New("another supervisor works on the state folder")
+
+// hold takes the lock of a state folder for as long as the returned file is open. The kernel
+// lets go of it when the process ends, however it ends.
+func hold(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock state folder: %w", err)
+	}
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		f.Close()
+		return nil, ErrHeld
+	case err != nil:
+		f.Close()
+		return nil, fmt.Errorf("lock state folder %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+// readState returns what the last supervisor wrote; a folder without any is Stopped.
+func readState(dir string) (State, error) {
+	s := State{Phase: Stopped}
+	err := readJSON(filepath.Join(dir, stateFile), &s)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	return s, err
+}
+
+func readJSON(path string, into any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// writeJSON replaces a file as a whole, readable by its owner only.
+func writeJSON(path string, value any) error {
+	b, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	staging := path + ".new"
+	if err := os.WriteFile(staging, append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(staging, path)
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

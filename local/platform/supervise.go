@@ -1,0 +1,177 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// The names of the servers.
+const (
+	postgresName = "postgresql"
+	engineName   = "engine"
+	gatewayName  = "gateway"
+)
+
+// A server that ends is started again at once; one that keeps ending waits longer and longer.
+const (
+	firstBackoff = 100 * time.Millisecond
+	lastBackoff  = 10 * time.Second
+	healthyAfter = 30 * time.Second // of running, after which the backoff starts anew
+)
+
+func (s *supervisor) server(name string) server {
+	switch name {
+	case postgresName:
+		return s.postgres
+	case engineName:
+		return s.engine
+	default:
+		return s.gateway
+	}
+}
+
+// address returns what to reach a server at.
+func (s *supervisor) address(name string) string {
+	switch name {
+	case postgresName:
+		return s.postgres.Addr()
+	case engineName:
+		return s.engine.TCPAddr()
+	default:
+		return s.gateway.info.Listen
+	}
+}
+
+// startServer starts a server and records it in the state file before anybody may need to find it there.
+func (s *supervisor) startServer(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	err := s.server(name).Start(ctx)
+	s.record(name, err)
+	return errors.Join(err, s.save())
+}
+
+// record notes that a server is up, or why it is not.
+func (s *supervisor) record(name string, problem error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var c *ComponentState
+	for i := range s.state.Components {
+		if s.state.Components[i].Name == name {
+			c = &s.state.Components[i]
+		}
+	}
+	if c == nil {
+		s.state.Components = append(s.state.Components, ComponentState{Name: name, Restarts: -1})
+		c = &s.state.Components[len(s.state.Components)-1]
+	}
+	c.Up, c.Since = problem == nil, time.Now()
+	c.Address, c.LogFile, c.Process = s.address(name), s.server(name).LogFile(), s.server(name).Identity()
+	if problem == nil {
+		c.Restarts++
+	} else {
+		c.Problem = problem.Error()
+	}
+}
+
+// supervise restarts servers that end, until ctx ends.
+func (s *supervisor) supervise(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, name := range []string{postgresName, engineName, gatewayName} {
+		wg.Go(func() { s.keep(ctx, name) })
+	}
+	wg.Wait()
+}
+
+// keep keeps one server running.
+func (s *supervisor) keep(ctx context.Context, name string) {
+	backoff := firstBackoff
+	started := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.server(name).Done():
+		}
+		if time.Since(started) > healthyAfter {
+			backoff = firstBackoff
+		}
+		s.cfg.Logger.Error("server ended", "server", name, "log", s.server(name).LogFile(), "restart_in", backoff)
+		s.record(name, errors.New("ended by itself"))
+		if err := s.save(); err != nil {
+			s.cfg.Logger.Error("save state", "error", err)
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(backoff):
+			}
+			backoff = min(2*backoff, lastBackoff)
+			started = time.Now()
+			err := s.startServer(ctx, name)
+			if err == nil {
+				s.cfg.Logger.Info("server restarted", "server", name)
+				break
+			}
+			if ctx.Err() == nil {
+				s.cfg.Logger.Error("restart server", "server", name, "error", err, "again_in", backoff)
+			}
+		}
+	}
+}
+
+// endLeftovers ends the servers of a supervisor that was killed. They get a signal from the kernel at its death; this waits
+// for them, and ends those that did not obey. Only the very processes that were recorded are touched.
+func (s *supervisor) endLeftovers() error {
+	state, err := readState(s.cfg.Dir)
+	if err != nil {
+		// A state file that cannot be read names nobody: the servers' own locks guard their data.
+		s.cfg.Logger.Error("ignore the state of an earlier supervisor", "error", err)
+		return nil
+	}
+	for _, c := range state.Components {
+		if !c.Process.Alive() {
+			continue
+		}
+		s.cfg.Logger.Info("end a server that a killed supervisor left", "server", c.Name, "pid", c.Process.PID)
+		if c.Process.Wait(2*time.Second) == nil {
+			continue
+		}
+		tree := append([]process.Identity{c.Process}, process.Descendants(c.Process.PID)...)
+		for _, p := range tree {
+			if err := p.Kill(); err != nil {
+				return fmt.Errorf("end %s, left by an earlier supervisor: %w", c.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// engineMemory returns the engine's cap: half of the machine's memory unless configured.
+func (s *supervisor) engineMemory() int64 {
+	if s.cfg.EngineMemory > 0 {
+		return s.cfg.EngineMemory
+	}
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err == nil {
+				return kib << 10 / 2
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,222 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet/local/chengine"
+	"github.com/freshet-io/freshet/local/pgserver"
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// startLimit and stopLimit bound the start and the end of one server.
+const (
+	startLimit = 60 * time.Second
+	stopLimit  = 30 * time.Second
+)
+
+// server is what the supervisor needs of each of its servers.
+type server interface {
+	Start(ctx context.Context) error
+	Stop(ctx context.Context) error
+	Kill() error
+	Done() <-chan struct{}
+	Identity() process.Identity
+	LogFile() string
+}
+
+// Platform is a running platform, as [Run] hands it to its caller.
+type Platform struct {
+	// URL is the user's connection string for the endpoint, DirectURL the one for PostgreSQL itself.
+	URL, DirectURL string
+	// Monitor is host:port of /metrics, /readyz and /status.
+	Monitor string
+}
+
+// supervisor runs the servers of one state folder.
+type supervisor struct {
+	cfg      Config
+	secrets  Credentials
+	postgres *pgserver.Server
+	engine   *chengine.Server
+	gateway  *gateway
+
+	mu    sync.Mutex
+	state State // what the state file says
+}
+
+// Run starts a platform, calls ready once its endpoint accepts connections, restarts servers that end, and stops
+// everything when ctx ends. It returns nil then, and [ErrHeld] where another supervisor works on the folder.
+// Progress is told as it starts; nil is silent.
+func Run(ctx context.Context, cfg Config, progress func(string), ready func(Platform)) (err error) {
+	cfg, err = cfg.complete()
+	if err != nil {
+		return err
+	}
+	if progress == nil {
+		progress = func(string) {}
+	}
+	// PostgreSQL's user must be able to pass; the files inside are closed one by one.
+	if err := os.MkdirAll(cfg.Dir, 0o711); err != nil {
+		return fmt.Errorf("create state folder: %w", err)
+	}
+	lock, err := hold(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	s := &supervisor{cfg: cfg}
+	if err := s.endLeftovers(); err != nil {
+		return err
+	}
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, s.stop())
+	}()
+	if err := s.start(ctx, progress); err != nil {
+		if ctx.Err() != nil {
+			return nil // asked to stop before it was up
+		}
+		return err
+	}
+	ready(s.platform())
+	s.supervise(ctx)
+	return nil
+}
+
+// prepare makes the servers' objects.
+func (s *supervisor) prepare(ctx context.Context) error {
+	home, err := s.cfg.Cache.Postgres(ctx)
+	if err != nil {
+		return err
+	}
+	library, err := s.cfg.Cache.Engine(ctx)
+	if err != nil {
+		return err
+	}
+	if s.secrets, err = credentials(s.cfg.Dir); err != nil {
+		return err
+	}
+	for _, port := range []struct {
+		number int
+		flag   string
+	}{{s.cfg.Port, "--port"}, {s.cfg.MonitorPort, "--monitor-port"}} {
+		if err := checkPort(port.number, port.flag); err != nil {
+			return err
+		}
+	}
+	oltp, columnar := s.cfg.cores()
+	s.postgres, err = pgserver.New(pgserver.Config{
+		Home: home, DataDir: filepath.Join(s.cfg.Dir, postgresDir), Port: s.cfg.PostgresPort, Cores: oltp, Volatile: s.cfg.Volatile,
+	})
+	if err != nil {
+		return err
+	}
+	s.engine, err = chengine.New(chengine.Config{
+		Executable: s.cfg.EngineExecutable, Library: library, DataDir: filepath.Join(s.cfg.Dir, engineDir),
+		HTTPPort: s.cfg.EngineHTTPPort, TCPPort: s.cfg.EnginePort, Password: s.secrets.EnginePassword,
+		MaxMemory: s.engineMemory(), Cores: columnar,
+	})
+	if err != nil {
+		return err
+	}
+	s.gateway = &gateway{executable: s.cfg.GatewayExecutable, dir: s.cfg.Dir, cores: columnar}
+	me, err := process.Identify(os.Getpid())
+	if err != nil {
+		return err
+	}
+	s.state = State{Phase: Starting, Supervisor: me}
+	return s.save()
+}
+
+// start starts everything. PostgreSQL and the engine start side by side.
+func (s *supervisor) start(ctx context.Context, progress func(string)) error {
+	progress("starting PostgreSQL and the columnar engine")
+	var pgErr, engineErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { engineErr = s.startServer(ctx, engineName) })
+	wg.Go(func() {
+		pgErr = s.startServer(ctx, postgresName)
+		if pgErr == nil {
+			pgErr = bootstrap(ctx, s.postgres.URL("postgres"), s.secrets)
+		}
+	})
+	wg.Wait()
+	if err := errors.Join(flagged(pgErr), flagged(engineErr)); err != nil {
+		return err
+	}
+	progress("starting the gateway")
+	s.gateway.cfg = GatewayConfig{
+		Listen: loopback(s.cfg.Port), MonitorListen: loopback(s.cfg.MonitorPort),
+		PostgresURL: s.postgres.URL(Database), EngineAddr: s.engine.TCPAddr(), EngineUser: s.engine.User, EnginePassword: s.engine.Password,
+	}
+	if err := s.startServer(ctx, gatewayName); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.state.Phase, s.state.Endpoint, s.state.Monitor = Running, s.gateway.info.Listen, s.gateway.info.MonitorListen
+	s.mu.Unlock()
+	return s.save()
+}
+
+// stop ends the servers in the reverse order, each in order if it can be.
+func (s *supervisor) stop() error {
+	s.mu.Lock()
+	s.state.Phase = Stopping
+	s.mu.Unlock()
+	problems := []error{s.save()}
+	for _, name := range []string{gatewayName, engineName, postgresName} {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		problems = append(problems, s.server(name).Stop(ctx))
+		cancel()
+	}
+	s.mu.Lock()
+	s.state = State{Phase: Stopped}
+	s.mu.Unlock()
+	return errors.Join(append(problems, s.save())...)
+}
+
+func (s *supervisor) platform() Platform {
+	return Platform{
+		URL:       s.secrets.URL(s.gateway.info.Listen),
+		DirectURL: s.secrets.URL(s.postgres.Addr()),
+		Monitor:   s.gateway.info.MonitorListen,
+	}
+}
+
+// save writes the state file.
+func (s *supervisor) save() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return writeJSON(filepath.Join(s.cfg.Dir, stateFile), s.state)
+}
+
+// checkPort names the flag of a port that is taken.
+func checkPort(port int, flag string) error {
+	l, err := net.Listen("tcp", loopback(port))
+	if err != nil {
+		return fmt.Errorf("port %d is taken: %w; end what listens there, or choose another port with %s", port, err, flag)
+	}
+	return l.Close()
+}
+
+// flagged adds the flag to an error about a taken port.
+func flagged(err error) error {
+	var pg *pgserver.PortError
+	if errors.As(err, &pg) {
+		return fmt.Errorf("%w (--postgres-port)", err)
+	}
+	var engine *chengine.PortError
+	if errors.As(err, &engine) {
+		return fmt.Errorf("%w (--engine-port, --engine-http-port)", err)
+	}
+	return err
+}
