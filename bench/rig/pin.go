@@ -1,0 +1,42 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// pinned marks the environment of a program that has been restarted by [PinSelf].
+const pinned = "FRESHET_PINNED"
+
+// PinSelf restarts this program pinned to [OLTPCore], unless it is already; it must come first in a command. The
+// affinity then holds for all of its threads, which is why it is not just set. Analytical clients move their own threads to
+// the other core.
+func PinSelf() error {
+	if os.Getenv(pinned) != "" {
+		// Threads on the other core must not keep those on this one from running, nor collections make all of them wait often.
+		runtime.GOMAXPROCS(8)
+		debug.SetGCPercent(400)
+		return nil
+	}
+	if runtime.NumCPU() < 2 {
+		return errors.New("pin the two sides apart: this machine offers one core; use --pin=false")
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("pin to core %d: %w", OLTPCore, err)
+	}
+	runtime.LockOSThread()
+	var set unix.CPUSet
+	set.Set(OLTPCore)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin to core %d: %w", OLTPCore, err)
+	}
+	err = syscall.Exec(executable, os.Args, append(os.Environ(), pinned+"=1"))
+	return fmt.Errorf("restart pinned to core %d: %w", OLTPCore, err)
+}
