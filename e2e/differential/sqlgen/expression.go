@@ -152,7 +152,7 @@ func rank(k Kind) int {
 	}
 }
 
-// intExpr is integer arithmetic that stays within its type, but for one time in fifty.
+// intExpr is integer arithmetic that mostly stays within its type.
 func (g *gen) intExpr(c ctx, depth int) expr {
 	arg := func() expr { return g.expr(c, famInt, depth-1) }
 	switch g.weighted(10, 4, 3, 2, 3, 3, 2, 2, 1) {
@@ -164,7 +164,7 @@ func (g *gen) intExpr(c ctx, depth int) expr {
 			limit = a.t.max * b.t.max
 		}
 		kind := unify(a.t, b.t).kind
-		if limit > intLimit[kind] && !g.chance(0.02) {
+		if limit > intLimit[kind] && !g.chance(0.06) {
 			if limit < intLimit[Int8] {
 				g.use("integer cast")
 				return expr{sql: fmt.Sprintf("(%s::int8 %s %s)", a.sql, op, b.sql), t: intType(Int8, limit)}
@@ -239,7 +239,7 @@ func (g *gen) intDivision(c ctx, depth int) expr {
 	}
 	t := intType(kind, max(a.t.max, b.t.max))
 	switch {
-	case g.chance(0.03):
+	case g.chance(0.12):
 		g.use("unguarded divisor")
 		return expr{sql: fmt.Sprintf("(%s %s %s)", a.sql, op, b.sql), t: t}
 	case op == "%" && g.chance(0.5):

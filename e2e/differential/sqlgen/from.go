@@ -2,6 +2,7 @@ package sqlgen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -85,6 +86,9 @@ func (g *gen) joinCondition(f *fromClause, right *relation, wide *scope, limit f
 				if lf != rf || lf == famOther || lf == famFloat || lc.t.special || rc.t.special {
 					continue
 				}
+				if !overlap(lc, rc) && !g.chance(0.02) {
+					continue
+				}
 				rows := f.rows * right.rows / max(lc.distinct, rc.distinct, 1)
 				if rows > limit {
 					continue
@@ -112,6 +116,19 @@ func (g *gen) joinCondition(f *fromClause, right *relation, wide *scope, limit f
 		}
 	}
 	return "", 0, false
+}
+
+// overlap says that two columns have values in common, as far as is known.
+func overlap(a, b column) bool {
+	if a.domain != "" && a.domain == b.domain {
+		return true
+	}
+	for _, v := range a.pool {
+		if slices.Contains(b.pool, v) {
+			return true
+		}
+	}
+	return false
 }
 
 // source is one FROM item: a table most of the time.

@@ -62,10 +62,16 @@ func (g *gen) correlation(inner, outer *scope) (string, bool) {
 	return "", false
 }
 
-// scalarSubquery is a subquery of one row by construction: an aggregate without grouping.
+// scalarSubquery is a subquery of at most one row by construction: an aggregate without grouping, or
+// a lookup by key.
 func (g *gen) scalarSubquery(c ctx, fam family) (expr, bool) {
 	if c.plain || g.subs <= 0 || c.sc == nil {
 		return expr{}, false
+	}
+	if !c.grouped && g.chance(0.35) {
+		if e, ok := g.lookup(c, fam); ok {
+			return e, true
+		}
 	}
 	f, where := g.correlated(c)
 	e, ok := g.aggregate(ctx{sc: f.sc, grouped: true, plain: true}, fam)
@@ -74,6 +80,31 @@ func (g *gen) scalarSubquery(c ctx, fam family) (expr, bool) {
 	}
 	g.use("scalar subquery")
 	return expr{sql: fmt.Sprintf("(SELECT %s FROM %s%s)", e.sql, f.sql, where), t: e.t}, true
+}
+
+// lookup finds a row of another table by its key; once in a while by what is none, which may fail.
+func (g *gen) lookup(c ctx, fam family) (expr, bool) {
+	rel, sql := g.tableSource(maxRows)
+	inner := &scope{rels: []*relation{rel}}
+	values := inner.qualified(fam)
+	if len(rel.key) != 1 || len(values) == 0 {
+		return expr{}, false
+	}
+	key := rel.key[0]
+	outer := c.sc.qualified(rel.cols[key].t.kind.family())
+	if len(outer) == 0 {
+		return expr{}, false
+	}
+	g.subs--
+	g.use("scalar subquery by key")
+	g.use("correlated subquery")
+	column := rel.alias + "." + QuoteIdent(rel.cols[key].name)
+	if candidates := inner.qualified(famInt); len(candidates) > 0 && outer[0].t.kind.family() == famInt && g.chance(0.04) {
+		g.use("scalar subquery of several rows")
+		column = candidates[g.r.IntN(len(candidates))].sql
+	}
+	value := values[g.r.IntN(len(values))]
+	return expr{sql: fmt.Sprintf("(SELECT %s FROM %s WHERE %s = %s)", value.sql, sql, column, outer[g.r.IntN(len(outer))].sql), t: value.t}, true
 }
 
 // subqueryPredicate is EXISTS, IN, ANY, ALL or a comparison with a scalar subquery.
