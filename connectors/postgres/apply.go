@@ -123,11 +123,14 @@ func (rel *relation) resolve(reg *registry) {
 	case d == nil || given == nil || d.stopped != nil:
 		rel.table = nil
 		return
+	case given.shape.equal(rel.shape) && (sameTable(given.table, d.table) || !d.shape.equal(rel.shape)):
+		// Only what no change shows is new (a partition, say), or the catalog is ahead of the stream.
+		rel.table = given.table
 	case d.shape.equal(rel.shape):
 		rel.table = d.table
 	case rel.table == nil || !rel.shape.describes(rel.table):
-		// The catalog is ahead of the stream. The changes at hand will be dropped in favour of a copy; until
-		// then they need a definition that fits them.
+		// The catalog is ahead of the stream by two definitions. The changes at hand will be dropped in favour of a
+		// copy; until then they need a definition that fits them.
 		rel.table = rel.shape.provisional(d.table)
 	}
 	rel.isKey = make([]bool, len(rel.table.Columns))

@@ -59,7 +59,7 @@ func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySi
 func (s *Source) openSnapshot(ctx context.Context, conn *pgconn.PgConn) (cdc.Position, error) {
 	// The slot's name need only be unique among the connections that copy at this moment.
 	create := fmt.Sprintf("CREATE_REPLICATION_SLOT %s TEMPORARY LOGICAL pgoutput (SNAPSHOT 'use')", ident(fmt.Sprintf("%s_copy_%d", s.cfg.Slot, conn.PID())))
-	if err := conn.Exec(ctx, "SET row_security = off; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
+	if err := conn.Exec(ctx, "SET row_security = off; SET lock_timeout = '30s'; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
 		return cdc.Position{}, fmt.Errorf("begin snapshot: %w", err)
 	}
 	results, err := conn.Exec(ctx, create).ReadAll()
@@ -76,10 +76,10 @@ func (s *Source) openSnapshot(ctx context.Context, conn *pgconn.PgConn) (cdc.Pos
 // keeps its lock only as long as needed.
 func (s *Source) copyTable(ctx context.Context, conn *pgconn.PgConn, d *definition, sink cdc.CopySink) error {
 	name := ident(d.shape.schema, d.shape.name)
-	err := conn.Exec(ctx, "SAVEPOINT t; LOCK TABLE ONLY "+name+" IN ACCESS SHARE MODE").Close()
+	err := conn.Exec(ctx, "SAVEPOINT t; LOCK TABLE "+name+" IN ACCESS SHARE MODE").Close()
 	if err == nil {
-		// Under the lock the definition stands still: is it the one that the rows will be read by?
-		if err = s.unchanged(ctx, d); err == nil {
+		// Under the lock the table stands still: is it the one that was announced and that the snapshot saw?
+		if err = s.unchanged(ctx, conn, d); err == nil {
 			err = s.copyRows(ctx, conn, d, sink)
 		}
 	}
@@ -87,12 +87,15 @@ func (s *Source) copyTable(ctx context.Context, conn *pgconn.PgConn, d *definiti
 	switch {
 	case err == nil:
 	case errors.As(err, &why):
+		s.registry.setGap(d.table.ID)
 	case sqlState(err) == stateInsufficientPrivilege:
 		why = &cdc.TableError{Code: cdc.CodePrivilege, Table: d.shape.schema + "." + d.shape.name, Detail: err.Error(),
 			Remedy: "GRANT SELECT on it to the replication role"}
+		s.registry.stop(d.table.ID, why)
 	case tableIsAtFault(sqlState(err)):
 		why = s.changedMeanwhile(d.table.ID)
 		why.Detail += ": " + err.Error()
+		s.registry.setGap(d.table.ID)
 	default:
 		return fmt.Errorf("copy table %s: %w", name, err)
 	}
@@ -109,19 +112,30 @@ func (s *Source) copyTable(ctx context.Context, conn *pgconn.PgConn, d *definiti
 // table, schema, column or function, or a lock not to be had.
 func tableIsAtFault(state string) bool {
 	switch state {
-	case stateUndefinedTable, "3F000", "42703", "42883", "55P03", "XX001", "XX002":
+	case stateUndefinedTable, "3F000", "42703", "42883", stateLockNotAvailable, stateDeadlock, "XX001", "XX002":
 		return true
 	}
 	return false
 }
 
-// unchanged returns a table error unless the catalog still has definition d.
-func (s *Source) unchanged(ctx context.Context, d *definition) error {
+// unchanged returns a table error unless the catalog still has definition d, and the table's file is
+// the one that the snapshot knows. TRUNCATE and rewrites put a new file in place, in which an
+// older snapshot sees no rows: the copy would be empty although the changes up to the TRUNCATE are still to come.
+func (s *Source) unchanged(ctx context.Context, conn *pgconn.PgConn, d *definition) error {
 	now, err := discover(ctx, s.pool, s.selector, d.table.ID)
 	if err != nil {
 		return err
 	}
 	if len(now) != 1 || !sameDefinition(now[0], d) {
+		return s.changedMeanwhile(d.table.ID)
+	}
+	// The column is read with the snapshot, the function looks at the present. Partitions' files are in d's version.
+	sql := fmt.Sprintf("SELECT c.relfilenode = coalesce(pg_relation_filenode(c.oid), 0) FROM pg_class c WHERE c.oid = %d", d.table.ID)
+	results, err := conn.Exec(ctx, sql).ReadAll()
+	if err != nil {
+		return err
+	}
+	if len(results) != 1 || len(results[0].Rows) != 1 || string(results[0].Rows[0][0]) != "t" {
 		return s.changedMeanwhile(d.table.ID)
 	}
 	return nil
@@ -131,7 +145,8 @@ func (s *Source) changedMeanwhile(id cdc.TableID) *cdc.TableError {
 	name := fmt.Sprintf("with OID %d", id)
 	if d, _ := s.registry.get(id); d != nil {
 		if d.stopped != nil {
-			return d.stopped
+			why := *d.stopped
+			return &why
 		}
 		name = d.shape.schema + "." + d.shape.name
 	}

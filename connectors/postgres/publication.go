@@ -18,8 +18,8 @@ const (
 	stateUndefinedTable        = "42P01"
 	stateUndefinedObject       = "42704"
 	stateDuplicateObject       = "42710"
-	stateObjectInUse           = "55006"
-	stateNotInPrerequisite     = "55000"
+	stateLockNotAvailable      = "55P03"
+	stateDeadlock              = "40P01"
 )
 
 func sqlState(err error) string {

@@ -25,7 +25,7 @@ type registry struct {
 type entry struct {
 	def *definition
 	// given is the definition that the consumer was last told of; nil for none.
-	given *cdc.Table
+	given *definition
 	// queued says that the table waits for its announcement.
 	queued bool
 	// published says that the publication has had the table without a gap since it was given or queued.
@@ -58,7 +58,7 @@ func (r *registry) put(d *definition) bool {
 }
 
 // get returns the newest definition of a table and the one that the consumer was told of, both nil if unknown.
-func (r *registry) get(id cdc.TableID) (d *definition, given *cdc.Table) {
+func (r *registry) get(id cdc.TableID) (d, given *definition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.entries[id]; e != nil && !e.gone {
@@ -85,7 +85,7 @@ func (r *registry) announceNews() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, e := range r.entries {
-		if !e.gone && e.given != e.def.table && (e.published || e.def.stopped != nil) {
+		if !e.gone && e.given != e.def && (e.published || e.def.stopped != nil) {
 			r.enqueue(id, e)
 		}
 	}
@@ -108,7 +108,17 @@ func (r *registry) setPublished(id cdc.TableID, gap bool) {
 		return
 	}
 	e.published, e.gap = true, e.gap || gap
-	if e.gap || e.given != e.def.table {
+	if e.gap || e.given != e.def {
+		r.enqueue(id, e)
+	}
+}
+
+// setGap queues a table because its last copy came to nothing.
+func (r *registry) setGap(id cdc.TableID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entries[id]; e != nil && !e.gone {
+		e.gap = true
 		r.enqueue(id, e)
 	}
 }
@@ -122,8 +132,7 @@ func (r *registry) stop(id cdc.TableID, why *cdc.TableError) {
 		return
 	}
 	d := *e.def
-	t := *d.table
-	d.table, d.stopped = &t, why
+	d.stopped = why
 	e.def, e.published = &d, false
 	r.enqueue(id, e)
 	r.generation.Add(1)
@@ -157,7 +166,7 @@ func (r *registry) next() (d *definition, dropped cdc.TableID, ok bool) {
 			}
 			continue
 		}
-		e.given, e.gap = e.def.table, false
+		e.given, e.gap = e.def, false
 		r.generation.Add(1)
 		return e.def, 0, true
 	}
@@ -181,7 +190,9 @@ func (r *registry) giveAll() []*definition {
 		if e.gone {
 			continue
 		}
-		e.given = e.def.table
+		// What changed since it was told may look the same (a partition came): it stays announced as well.
+		e.gap = e.gap || e.given != nil && e.given != e.def
+		e.given = e.def
 		if !e.gap {
 			r.dequeue(id, e)
 		}
@@ -197,7 +208,7 @@ func (r *registry) copying(id cdc.TableID) *definition {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entries[id]
-	if e == nil || e.gone || e.def.stopped != nil || e.given != e.def.table || !e.published {
+	if e == nil || e.gone || e.def.stopped != nil || e.given != e.def || !e.published {
 		return nil
 	}
 	e.gap = false
