@@ -1,0 +1,199 @@
+package column
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ClickHouse/ch-go/proto"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// ErrUnrepresentable says that the engine's type cannot hold a value exactly.
+var ErrUnrepresentable = errors.New("value has no exact representation in the columnar store")
+
+// ErrNull says that a NULL came for a column that promised not to have any.
+var ErrNull = errors.New("null in a column that is declared not null")
+
+// errMissing says that the source sent nothing for a column that it had to send.
+var errMissing = errors.New("the source sent no value")
+
+// Column is a growing buffer of one column's values. It can be sent to the
+// engine and can receive a result from it. It is not safe for concurrent use.
+type Column struct {
+	name     string
+	kind     proto.ColumnType
+	nullable bool
+	nulls    proto.ColUInt8
+	values   values
+}
+
+// values holds a column's values without their NULLs: a NULL has an arbitrary value there.
+type values interface {
+	proto.Column
+	append(d cdc.Datum) error
+	appendZero()
+	appendFrom(src values, i int)
+	set(i int, d cdc.Datum) error
+	setFrom(i int, src values, j int)
+	truncate(n int)
+	bytes() int
+	appendKey(b []byte, i int) []byte
+}
+
+var (
+	_ proto.ColInput  = (*Column)(nil)
+	_ proto.ColResult = (*Column)(nil)
+)
+
+// New returns an empty buffer for a column. The error is for a type that a
+// replica cannot hold.
+func New(c cdc.Column) (*Column, error) {
+	t, ok := Type(c)
+	if !ok {
+		return nil, fmt.Errorf("column %q has type OID %d, which the columnar store cannot hold", c.Name, c.Type)
+	}
+	return &Column{name: c.Name, kind: proto.ColumnType(t), nullable: !c.NotNull, values: newValues(c)}, nil
+}
+
+// Name returns the column's name.
+func (c *Column) Name() string { return c.name }
+
+// Type returns the engine's type of the column.
+func (c *Column) Type() proto.ColumnType { return c.kind }
+
+// Rows returns the number of values.
+func (c *Column) Rows() int { return c.values.Rows() }
+
+// Bytes estimates the memory that the values take.
+func (c *Column) Bytes() int { return c.values.bytes() + len(c.nulls) }
+
+// Append adds a value. After an error the column is as before.
+// A datum that is Unchanged adds a placeholder, to be replaced by [Column.SetFrom].
+func (c *Column) Append(d cdc.Datum) error {
+	switch d.Kind {
+	case cdc.Absent:
+		return fmt.Errorf("column %q: %w", c.name, errMissing)
+	case cdc.Unchanged:
+		c.appendNull(0)
+		return nil
+	case cdc.Null:
+		if !c.nullable {
+			return fmt.Errorf("column %q: %w", c.name, ErrNull)
+		}
+		c.appendNull(1)
+		return nil
+	}
+	if err := c.values.append(d); err != nil {
+		return fmt.Errorf("column %q: %w", c.name, err)
+	}
+	if c.nullable {
+		c.nulls = append(c.nulls, 0)
+	}
+	return nil
+}
+
+func (c *Column) appendNull(mark uint8) {
+	c.values.appendZero()
+	if c.nullable {
+		c.nulls = append(c.nulls, mark)
+	}
+}
+
+// Set replaces the i-th value. A datum that is Unchanged leaves it as it is.
+func (c *Column) Set(i int, d cdc.Datum) error {
+	switch d.Kind {
+	case cdc.Absent:
+		return fmt.Errorf("column %q: %w", c.name, errMissing)
+	case cdc.Unchanged:
+		return nil
+	case cdc.Null:
+		if !c.nullable {
+			return fmt.Errorf("column %q: %w", c.name, ErrNull)
+		}
+		c.nulls[i] = 1
+		return nil
+	}
+	if err := c.values.set(i, d); err != nil {
+		return fmt.Errorf("column %q: %w", c.name, err)
+	}
+	if c.nullable {
+		c.nulls[i] = 0
+	}
+	return nil
+}
+
+// SetFrom replaces the i-th value by the j-th of a column of the same definition.
+func (c *Column) SetFrom(i int, src *Column, j int) {
+	c.values.setFrom(i, src.values, j)
+	if c.nullable {
+		c.nulls[i] = src.nulls[j]
+	}
+}
+
+// AppendFrom adds the j-th value of a column of the same definition.
+func (c *Column) AppendFrom(src *Column, j int) {
+	c.values.appendFrom(src.values, j)
+	if c.nullable {
+		c.nulls = append(c.nulls, src.nulls[j])
+	}
+}
+
+// AppendKey appends an encoding of the i-th value to b. Two values of a column
+// have the same encoding if and only if they are stored alike, and no
+// encoding is a prefix of another.
+func (c *Column) AppendKey(b []byte, i int) []byte {
+	if c.nullable {
+		b = append(b, c.nulls[i])
+		if c.nulls[i] != 0 {
+			return b
+		}
+	}
+	return c.values.appendKey(b, i)
+}
+
+// Truncate keeps the first n values.
+func (c *Column) Truncate(n int) {
+	if c.values.Rows() <= n {
+		return
+	}
+	c.values.truncate(n)
+	if c.nullable {
+		c.nulls = c.nulls[:n]
+	}
+}
+
+// Reset forgets the values and keeps the memory.
+func (c *Column) Reset() {
+	c.values.Reset()
+	c.nulls = c.nulls[:0]
+}
+
+// EncodeColumn writes the values to b as the engine's native format has them.
+func (c *Column) EncodeColumn(b *proto.Buffer) {
+	if c.nullable {
+		c.nulls.EncodeColumn(b)
+	}
+	c.values.EncodeColumn(b)
+}
+
+// WriteColumn writes the values to w as the engine's native format has them.
+func (c *Column) WriteColumn(w *proto.Writer) {
+	if c.nullable {
+		c.nulls.WriteColumn(w)
+	}
+	c.values.WriteColumn(w)
+}
+
+// DecodeColumn adds rows values that the engine sends.
+func (c *Column) DecodeColumn(r *proto.Reader, rows int) error {
+	if c.nullable {
+		if err := c.nulls.DecodeColumn(r, rows); err != nil {
+			return fmt.Errorf("read nulls of column %q: %w", c.name, err)
+		}
+	}
+	if err := c.values.DecodeColumn(r, rows); err != nil {
+		return fmt.Errorf("read column %q: %w", c.name, err)
+	}
+	return nil
+}

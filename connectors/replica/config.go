@@ -1,0 +1,66 @@
+package replica
+
+import (
+	"errors"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+)
+
+// Config says where the replica lives and how it works. Zero fields have defaults.
+type Config struct {
+	// Addr is host:port of the columnar engine's native protocol. It is required.
+	Addr string
+	// Database is the engine's database that the replica owns: it drops whatever it does not
+	// know in there. The default is "freshet".
+	Database string
+	// User and Password are for the engine. The default user is "default".
+	User, Password string
+	// SourceID names the source for good (PostgreSQL: system identifier and database). A replica
+	// whose data came from another source refuses to start.
+	SourceID string
+	// FlushInterval is the least time between two epochs that nobody waits for; 0 means 20 ms.
+	// It grows by itself where publishing is slow, so that it takes at most a quarter of the time.
+	FlushInterval time.Duration
+	// CompactRows is the number of changed rows after which a table is compacted; 0 means 50,000.
+	CompactRows int
+	// CompactInterval is the longest time that a changed table goes without compaction. It bounds
+	// what is replayed after a crash and what the source has to keep; 0 means 10 s.
+	CompactInterval time.Duration
+	// StageBytes bounds the rows that wait in memory; 0 means 16 MiB.
+	StageBytes int
+	// Threads limits each statement of the replica in the engine; 0 means 1.
+	Threads int
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Addr == "" {
+		return c, errors.New("configure replica: the engine's address is missing")
+	}
+	if c.Database == "" {
+		c.Database = "freshet"
+	}
+	if c.User == "" {
+		c.User = "default"
+	}
+	if c.FlushInterval == 0 {
+		c.FlushInterval = 20 * time.Millisecond
+	}
+	if c.CompactRows == 0 {
+		c.CompactRows = 50_000
+	}
+	if c.CompactInterval == 0 {
+		c.CompactInterval = 10 * time.Second
+	}
+	if c.StageBytes == 0 {
+		c.StageBytes = 16 << 20
+	}
+	if c.Threads == 0 {
+		c.Threads = 1
+	}
+	return c, nil
+}
+
+func (c Config) engine(database string) engine.Config {
+	return engine.Config{Addr: c.Addr, Database: database, User: c.User, Password: c.Password, Threads: c.Threads}
+}

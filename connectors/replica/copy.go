@@ -1,0 +1,341 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/column"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+	"github.com/freshet-io/freshet/connectors/replica/rowindex"
+)
+
+// copier takes copies of tables while the stream goes on.
+type copier struct {
+	s    *session
+	conn *engine.Conn
+	wake chan struct{}
+	busy chan struct{} // holds a token while nobody copies
+}
+
+// A piece of a copy becomes one part of the base.
+const (
+	copyRows  = 131_072
+	copyBytes = 24 << 20
+	// copyParts is the number of parts beyond which they are merged at the end.
+	copyParts = 2
+)
+
+func (c *copier) request() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run copies what is asked for once the stream has begun.
+func (c *copier) run(ctx context.Context) error {
+	wait := backoff{least: 100 * time.Millisecond, most: 5 * time.Second}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.wake:
+		}
+		for c.s.hasStarted() {
+			_, more, err := c.copy(ctx)
+			if err == nil {
+				wait.reset()
+				if !more {
+					break
+				}
+				continue
+			}
+			if err := c.trouble(ctx, err); err != nil {
+				return err
+			}
+			if err := wait.sleep(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// trouble returns the errors that end the session; others are tried again.
+func (c *copier) trouble(ctx context.Context, err error) error {
+	var lost *engineError
+	var terminal *cdc.TerminalError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &lost) && !engine.Refused(err), errors.As(err, &terminal):
+		return err
+	case errors.As(err, &lost):
+		c.s.r.engineTrouble(err)
+	default:
+		c.s.r.sourceDown(err)
+	}
+	return nil
+}
+
+// engineError marks an error of a copy as the engine's, not the source's.
+type engineError struct{ err error }
+
+func (e *engineError) Error() string { return e.err.Error() }
+func (e *engineError) Unwrap() error { return e.err }
+
+// first takes the copies that a new replica begins with. It reports their position.
+func (c *copier) first(ctx context.Context) (at cdc.Position, ok bool, err error) {
+	at, ok, err = c.copy(ctx)
+	if err != nil {
+		if fatal := c.trouble(ctx, err); fatal != nil {
+			return at, false, fatal
+		}
+	}
+	return at, ok, err
+}
+
+// copy takes copies of all tables that wait for one. It reports false if there were none.
+func (c *copier) copy(ctx context.Context) (cdc.Position, bool, error) {
+	select {
+	case <-ctx.Done():
+		return cdc.Position{}, false, ctx.Err()
+	case <-c.busy:
+	}
+	defer func() { c.busy <- struct{}{} }()
+	s := c.s
+	s.mu.Lock()
+	sink := &copySink{c: c, tables: map[cdc.TableID]*copyJob{}}
+	var ids []cdc.TableID
+	for id, t := range s.tables {
+		if t.progress == copying {
+			ids = append(ids, id)
+			sink.tables[id] = &copyJob{table: t}
+		}
+	}
+	s.mu.Unlock()
+	if len(ids) == 0 {
+		return cdc.Position{}, false, nil
+	}
+	at, err := s.src.Copy(ctx, ids, sink)
+	if err == nil {
+		err = sink.finish(ctx, at)
+	}
+	if err != nil {
+		sink.abandon()
+		return at, false, fmt.Errorf("copy tables: %w", err)
+	}
+	return at, true, nil
+}
+
+// copySink writes copied rows into new bases.
+type copySink struct {
+	c      *copier
+	tables map[cdc.TableID]*copyJob
+	at     cdc.Position
+}
+
+// copyJob is a table that is being copied.
+type copyJob struct {
+	table *table // its rows are not used before the copy is complete
+	base  *object
+	rows  *column.Rows
+	key   []byte
+	parts int
+	count int64
+}
+
+// Begin makes the bases. A table that the copy leaves out is gone at the source.
+func (k *copySink) Begin(ctx context.Context, at cdc.Position, defs []*cdc.Table) error {
+	k.at = at
+	given := map[cdc.TableID]bool{}
+	for _, def := range defs {
+		if t := k.tables[def.ID]; t != nil {
+			given[def.ID] = true
+			if err := k.begin(ctx, t, def); err != nil {
+				return err
+			}
+		}
+	}
+	s := k.c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, t := range k.tables {
+		if given[id] {
+			continue
+		}
+		delete(k.tables, id)
+		if s.tables[id] == t.table {
+			s.remove(t.table)
+		}
+	}
+	return nil
+}
+
+func (k *copySink) begin(ctx context.Context, t *copyJob, def *cdc.Table) error {
+	s := k.c.s
+	s.mu.Lock()
+	err := t.table.prepare(def)
+	if err == nil {
+		t.rows, err = column.NewRows(def)
+	}
+	if err != nil {
+		delete(k.tables, def.ID)
+		s.stop(def, &cdc.TableError{Code: cdc.CodeUnsupportedType, Table: fullName(def), Detail: err.Error(),
+			Remedy: "exclude the table, or change its definition; its queries go to the source database"})
+		s.mu.Unlock()
+		return nil
+	}
+	s.mu.Unlock()
+	t.base = s.ledger.created(s.names.next(fmt.Sprintf("b_%d", def.ID)))
+	sql, err := createBase(s.ledger.qualified(t.base), def)
+	if err != nil {
+		return err
+	}
+	if err := k.c.conn.Exec(ctx, sql); err != nil {
+		return &engineError{fmt.Errorf("create the base of table %s: %w", fullName(def), err)}
+	}
+	s.log.Info("table is being copied", "table", fullName(def), "position", k.at)
+	return nil
+}
+
+// Rows adds copied rows to their table's base.
+func (k *copySink) Rows(ctx context.Context, def *cdc.Table, rows []cdc.Row) error {
+	t := k.tables[def.ID]
+	if t == nil {
+		return nil
+	}
+	for _, row := range rows {
+		if err := t.add(row); err != nil {
+			return k.misfit(def.ID, err)
+		}
+		if t.rows.Len() >= copyRows {
+			if err := k.flush(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	if t.rows.Bytes() >= copyBytes {
+		return k.flush(ctx, t)
+	}
+	return nil
+}
+
+func (t *copyJob) add(row cdc.Row) error {
+	rid := t.table.rids.Next()
+	if rid == rowindex.None {
+		return errRowIDs
+	}
+	n := t.rows.Len()
+	if err := t.rows.Append(rid, row); err != nil {
+		return err
+	}
+	t.key = t.rows.AppendKey(t.key[:0], t.table.def.Key, n)
+	if !t.table.index.Insert(t.table.index.Hash(t.key), rid) {
+		return errDuplicateKey
+	}
+	return nil
+}
+
+// misfit ends the copy of one table because of a row.
+func (k *copySink) misfit(id cdc.TableID, why error) error {
+	t := k.tables[id]
+	k.forget(id)
+	s := k.c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tables[id] == t.table {
+		s.misfit(t.table, why)
+	}
+	return nil
+}
+
+// forget gives up what was copied of a table.
+func (k *copySink) forget(id cdc.TableID) {
+	t := k.tables[id]
+	delete(k.tables, id)
+	if t.base == nil {
+		return
+	}
+	var rids []uint32
+	for rid := range t.table.index.RowIDs() {
+		rids = append(rids, rid)
+	}
+	k.c.s.ledger.free(rids, nil)
+	k.c.s.ledger.drop(t.base)
+}
+
+func (k *copySink) abandon() {
+	for id := range k.tables {
+		k.forget(id)
+	}
+}
+
+func (k *copySink) flush(ctx context.Context, t *copyJob) error {
+	if t.rows.Len() == 0 {
+		return nil
+	}
+	if err := k.c.conn.Insert(ctx, k.c.s.ledger.qualified(t.base), t.rows.Input(0)); err != nil {
+		return &engineError{fmt.Errorf("insert into the base of table %s: %w", fullName(t.table.def), err)}
+	}
+	t.count += int64(t.rows.Len())
+	t.parts++
+	t.rows.Reset()
+	return nil
+}
+
+// Stopped gives up one table.
+func (k *copySink) Stopped(_ context.Context, id cdc.TableID, why *cdc.TableError) error {
+	s := k.c.s
+	s.mu.Lock()
+	t, ok := s.tables[id]
+	if ok {
+		s.stop(t.def, why)
+	}
+	s.mu.Unlock()
+	if k.tables[id] != nil {
+		k.forget(id)
+	}
+	return nil
+}
+
+// finish hands the complete bases to the stream's handler.
+func (k *copySink) finish(ctx context.Context, at cdc.Position) error {
+	for _, t := range k.tables {
+		if err := k.flush(ctx, t); err != nil {
+			return err
+		}
+		t.rows = nil
+		if t.parts > copyParts {
+			if err := k.c.conn.Exec(ctx, "OPTIMIZE TABLE "+k.c.s.ledger.qualified(t.base)+" FINAL"); err != nil {
+				return &engineError{fmt.Errorf("merge the copy of table %s: %w", fullName(t.table.def), err)}
+			}
+		}
+	}
+	s := k.c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, t := range k.tables {
+		if s.tables[id] != t.table { // dropped or asked for anew meanwhile
+			k.forget(id)
+			continue
+		}
+		s.complete(t.table, copied{base: t.base, position: at, rows: t.count, physical: t.count})
+		s.log.Info("table is copied", "table", fullName(t.table.def), "rows", t.count, "position", at)
+	}
+	s.changed.Broadcast()
+	return nil
+}
+
+// complete gives a table its base. It becomes live as soon as the stream is there.
+func (s *session) complete(t *table, c copied) {
+	t.progress, t.activated = behind, &c
+	s.waiting[t] = struct{}{}
+	s.deferring[t] = struct{}{}
+	if s.started && !s.inTx {
+		s.catchUp(t)
+		s.wake()
+	}
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/ch-go"
+	"github.com/ClickHouse/ch-go/proto"
+)
+
+// Config says how to reach the engine.
+type Config struct {
+	Addr     string // host:port of the native protocol
+	Database string // of unqualified names; it need not exist
+	User     string
+	Password string
+	// Threads limits each statement; 0 means 1.
+	Threads int
+}
+
+// silence is how long the engine may be silent during a statement. It reports
+// progress ten times a second, so this means that it is gone.
+const silence = 2 * time.Minute
+
+// Conn is one connection. It is not safe for concurrent use.
+type Conn struct {
+	client *ch.Client
+}
+
+// Dial connects to the engine.
+func Dial(ctx context.Context, cfg Config) (*Conn, error) {
+	settings := []ch.Setting{
+		{Key: "max_threads", Value: strconv.Itoa(max(1, cfg.Threads)), Important: true},
+		{Key: "max_insert_threads", Value: "1", Important: true},
+		{Key: "async_insert", Value: "0", Important: true},
+		// One insert becomes one block, one INSERT SELECT as few parts as memory allows.
+		{Key: "max_insert_block_size", Value: "1048576", Important: true},
+		{Key: "optimize_on_insert", Value: "0", Important: true},
+		{Key: "lightweight_deletes_sync", Value: "2", Important: true},
+		{Key: "mutations_sync", Value: "2", Important: true},
+		{Key: "max_execution_time", Value: "0", Important: true},
+	}
+	client, err := ch.Dial(ctx, ch.Options{
+		Address: cfg.Addr, Database: cfg.Database, User: cfg.User, Password: cfg.Password,
+		ClientName: "freshet-replica", Settings: settings, ReadTimeout: silence,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the columnar engine at %s: %w", cfg.Addr, err)
+	}
+	return &Conn{client: client}, nil
+}
+
+// Close ends the connection.
+func (c *Conn) Close() error {
+	if err := c.client.Close(); err != nil && !errors.Is(err, ch.ErrClosed) {
+		return fmt.Errorf("close the connection to the columnar engine: %w", err)
+	}
+	return nil
+}
+
+// Exec runs a statement without a result.
+func (c *Conn) Exec(ctx context.Context, sql string) error {
+	return c.do(ctx, ch.Query{Body: sql})
+}
+
+// Insert adds rows to a table, which is a quoted name, in one block: all of them or none.
+func (c *Conn) Insert(ctx context.Context, table string, in proto.Input) error {
+	var sql strings.Builder
+	sql.WriteString("INSERT INTO " + table + " (")
+	for i, col := range in {
+		if i > 0 {
+			sql.WriteByte(',')
+		}
+		sql.WriteString(Quote(col.Name))
+	}
+	sql.WriteString(") VALUES")
+	return c.do(ctx, ch.Query{Body: sql.String(), Input: in})
+}
+
+// Query runs a SELECT. Each block of its result is decoded into result, then
+// handed to each with its number of rows; the next block replaces it.
+func (c *Conn) Query(ctx context.Context, sql string, result proto.Results, each func(rows int) error) error {
+	return c.do(ctx, ch.Query{Body: sql, Result: result,
+		OnResult: func(_ context.Context, b proto.Block) error { return each(b.Rows) }})
+}
+
+// Count runs a SELECT that yields one UInt64.
+func (c *Conn) Count(ctx context.Context, sql string) (uint64, error) {
+	var col proto.ColUInt64
+	var v uint64
+	err := c.Query(ctx, sql, proto.Results{{Name: "n", Data: &col}}, func(rows int) error {
+		if rows > 0 {
+			v = col[0]
+		}
+		return nil
+	})
+	return v, err
+}
+
+// Strings runs a SELECT that yields one String column named "n".
+func (c *Conn) Strings(ctx context.Context, sql string) ([]string, error) {
+	var col proto.ColStr
+	var all []string
+	err := c.Query(ctx, sql, proto.Results{{Name: "n", Data: &col}}, func(rows int) error {
+		for i := range rows {
+			all = append(all, col.Row(i))
+		}
+		return nil
+	})
+	return all, err
+}
+
+func (c *Conn) do(ctx context.Context, q ch.Query) error {
+	if err := c.client.Do(ctx, q); err != nil {
+		return fmt.Errorf("run %s: %w", summary(q.Body), err)
+	}
+	return nil
+}
+
+// summary shortens a statement for an error message. It never shows a password:
+// only the creation of a dictionary holds one, far behind its beginning.
+func summary(sql string) string {
+	const shown = 80
+	if len(sql) <= shown {
+		return sql
+	}
+	return sql[:shown] + "…"
+}
+
+// Refused reports whether the engine answered a statement by an error. The
+// statement had no effect and the connection goes on.
+func Refused(err error) bool { return ch.IsException(err) }
+
+// Code returns the number of the engine's error, 0 if err is none.
+func Code(err error) int {
+	if e, ok := ch.AsException(err); ok {
+		return int(e.Code)
+	}
+	return 0
+}
+
+// Quote quotes an identifier.
+func Quote(name string) string {
+	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
+}
+
+// Literal quotes a string.
+func Literal(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}

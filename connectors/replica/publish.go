@@ -1,0 +1,330 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/ch-go/proto"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+)
+
+// publisher writes what is staged and publishes epochs. One goroutine runs it;
+// all state of what is stored and published belongs to that goroutine.
+type publisher struct {
+	s        *session
+	conn     *engine.Conn
+	wake     chan struct{}
+	requests chan func()
+
+	deathsTable      string // qualified
+	dictionary       string // qualified
+	markedBlocks     int    // blocks in the table of deaths
+	tables           map[cdc.TableID]*table
+	epoch            uint32 // the one that is published
+	position         cdc.Position
+	time             time.Time
+	published        bool // whether there is a current snapshot of this session
+	spilled          bool // rows of epoch+1 are in deltas already
+	current          map[cdc.TableID]*version
+	limbo            limbo // of tables that are gone
+	lastFlush        time.Time
+	lastCost         time.Duration
+	rid, epochColumn proto.ColUInt32
+}
+
+// batch is what is staged at an instant.
+type batch struct {
+	tables []tableBatch
+	upTo   cdc.Watermark
+	// partial says that the last transaction is not complete.
+	partial bool
+	changes int
+}
+
+// The publisher's share of time is at most 1/(pace+1) unless somebody waits.
+const pace = 3
+
+func (p *publisher) run(ctx context.Context) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		var later <-chan time.Time
+		requests := p.requests
+		if p.spilled {
+			requests = nil // nothing may change between the pieces of an epoch
+		}
+		b, wait := p.next()
+		switch {
+		case b != nil:
+			if err := p.flush(ctx, b); err != nil {
+				return err
+			}
+			continue
+		case wait > 0:
+			timer.Reset(wait)
+			later = timer.C
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case f := <-requests:
+			f()
+		case <-p.wake:
+		case <-later:
+		}
+	}
+}
+
+// do runs f on the publisher's goroutine.
+func (p *publisher) do(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case p.requests <- func() { defer close(done); f() }:
+	}
+	<-done
+	return nil
+}
+
+// next takes what is due. Without anything due it says how long to wait, 0 for a wake-up.
+func (p *publisher) next() (*batch, time.Duration) {
+	s := p.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.started {
+		return nil, 0
+	}
+	if s.inTx && !s.spill {
+		return nil, 0 // the commit wakes us
+	}
+	if len(s.touched) == 0 && !p.spilled {
+		p.advance(s.arrived)
+		return nil, 0
+	}
+	if !s.spill && !s.pressed && !s.r.awaited() {
+		interval := max(s.cfg.FlushInterval, pace*p.lastCost)
+		if left := interval - time.Since(p.lastFlush); left > 0 {
+			return nil, left
+		}
+	}
+	b := &batch{upTo: s.arrived, partial: s.inTx}
+	for _, t := range s.touched {
+		tb := t.take()
+		if tb.rows != nil {
+			b.changes += tb.rows.Len() + len(tb.deaths)
+		}
+		b.tables = append(b.tables, tb)
+	}
+	s.touched = s.touched[:0]
+	s.stagedBytes, s.spill = 0, false
+	return b, 0
+}
+
+// flush writes a batch and, if it is whole, publishes it.
+func (p *publisher) flush(ctx context.Context, b *batch) error {
+	began := time.Now()
+	epoch := p.epoch + 1
+	for i := range b.tables {
+		if err := p.write(ctx, &b.tables[i], epoch); err != nil {
+			return err
+		}
+	}
+	if err := p.writeDeaths(ctx, b, epoch); err != nil {
+		return err
+	}
+	p.giveBack(b)
+	if b.partial {
+		p.spilled = true
+		return nil
+	}
+	p.spilled = false
+	p.epoch = epoch
+	p.position, p.time = b.upTo.Position, b.upTo.Time
+	p.refresh(b.tables)
+	p.publish()
+	p.lastFlush, p.lastCost = time.Now(), time.Since(began)
+	m := p.s.r.metrics
+	m.flush.Observe(p.lastCost.Seconds())
+	m.epochs.Inc()
+	m.rows.Add(float64(b.changes))
+	p.s.r.engineWell()
+	return p.forget(ctx)
+}
+
+// write puts one table's rows into its delta.
+func (p *publisher) write(ctx context.Context, b *tableBatch, epoch uint32) error {
+	t := b.table
+	if b.activated != nil {
+		p.tables[t.def.ID] = t
+		t.stored.activate(b.activated)
+		p.s.ledger.hold(b.activated.base)
+		p.s.compactor.record()
+	}
+	st := &t.stored
+	if b.truncated && st.active {
+		p.abandon(st)
+		st.dirty(p.s.r.clock())
+		if err := p.openDelta(ctx, t); err != nil {
+			return err
+		}
+	}
+	st.limbo.rids = append(st.limbo.rids, b.voided...)
+	if b.removed {
+		p.end(t)
+		return nil
+	}
+	if len(b.unchanged) > 0 {
+		if err := p.fetchUnchanged(ctx, b); err != nil {
+			return err
+		}
+	}
+	st.rows = int64(b.count)
+	if b.rows.Len() == 0 {
+		return nil
+	}
+	if !st.open {
+		if err := p.openDelta(ctx, t); err != nil {
+			return err
+		}
+	}
+	d := st.deltas[len(st.deltas)-1]
+	err := p.insist(ctx, func() error {
+		return p.conn.Insert(ctx, p.s.ledger.qualified(d.object), b.rows.Input(epoch))
+	})
+	if err != nil {
+		return fmt.Errorf("insert into the delta of table %s: %w", fullName(t.def), err)
+	}
+	d.rows += b.rows.Len()
+	d.blocks++
+	st.dirty(p.s.r.clock())
+	return nil
+}
+
+// end forgets a table that is gone, stopped or copied anew.
+func (p *publisher) end(t *table) {
+	st := &t.stored
+	if st.active {
+		delete(p.tables, t.def.ID)
+		p.abandon(st)
+		p.s.ledger.drop(st.durable.base)
+	}
+	p.limbo.add(st.limbo)
+	t.stored = stored{}
+	p.s.compactor.record()
+}
+
+// abandon leaves a table's visible rows to the snapshots that have them. Their
+// row ids stay in limbo as long as a restart could bring the rows back.
+func (p *publisher) abandon(st *stored) {
+	l := p.s.ledger
+	st.limbo.add(limbo{rids: ridsOf(st.dead), deaths: st.dead})
+	l.drop(st.base)
+	for _, d := range st.deltas {
+		l.drop(d.object)
+	}
+	st.base, st.deltas, st.dead, st.open = nil, nil, nil, false
+	st.incarnation++
+}
+
+func (p *publisher) openDelta(ctx context.Context, t *table) error {
+	name := p.s.names.next(fmt.Sprintf("d_%d", t.def.ID))
+	o := p.s.ledger.created(name)
+	sql, err := createDelta(p.s.ledger.qualified(o), t.def)
+	if err != nil {
+		return err
+	}
+	if err := p.insist(ctx, func() error { return p.conn.Exec(ctx, sql) }); err != nil {
+		return err
+	}
+	t.stored.deltas = append(t.stored.deltas, &delta{object: o})
+	t.stored.open = true
+	return nil
+}
+
+// writeDeaths marks the rows that died and, once the epoch is whole, reloads the dictionary.
+func (p *publisher) writeDeaths(ctx context.Context, b *batch, epoch uint32) error {
+	p.rid = p.rid[:0]
+	for i := range b.tables {
+		st := &b.tables[i].table.stored
+		if b.tables[i].removed || !st.active {
+			continue
+		}
+		for _, rid := range b.tables[i].deaths {
+			p.rid = append(p.rid, rid)
+			st.dead = append(st.dead, death{rid, epoch})
+		}
+		if len(b.tables[i].deaths) > 0 {
+			st.dirty(p.s.r.clock())
+		}
+	}
+	died := len(p.rid)
+	if died == 0 && !p.spilled {
+		return nil
+	}
+	if died > 0 {
+		p.epochColumn = p.epochColumn[:0]
+		for range p.rid {
+			p.epochColumn = append(p.epochColumn, epoch)
+		}
+		if err := p.mark(ctx); err != nil {
+			return err
+		}
+	}
+	if b.partial {
+		return nil
+	}
+	return p.reload(ctx)
+}
+
+// mark inserts rid and epochColumn into the table of deaths.
+func (p *publisher) mark(ctx context.Context) error {
+	in := proto.Input{{Name: "rid", Data: &p.rid}, {Name: "epoch", Data: &p.epochColumn}}
+	if err := p.insist(ctx, func() error { return p.conn.Insert(ctx, p.deathsTable, in) }); err != nil {
+		return fmt.Errorf("mark dead rows: %w", err)
+	}
+	p.markedBlocks++
+	return nil
+}
+
+func (p *publisher) reload(ctx context.Context) error {
+	err := p.insist(ctx, func() error { return p.conn.Exec(ctx, "SYSTEM RELOAD DICTIONARY "+p.dictionary) })
+	if err != nil {
+		return fmt.Errorf("load the dictionary of deaths: %w", err)
+	}
+	return nil
+}
+
+// giveBack returns the batch's buffers to the handler.
+func (p *publisher) giveBack(b *batch) {
+	s := p.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, tb := range b.tables {
+		if tb.rows != nil {
+			tb.rows.Reset()
+			tb.table.spare = tb.rows
+		}
+	}
+	s.changed.Broadcast()
+}
+
+// insist repeats a statement that the engine refused, for it may be short of
+// memory or disk for a while. Nothing is published meanwhile.
+func (p *publisher) insist(ctx context.Context, statement func() error) error {
+	const attempts = 8
+	wait := backoff{least: 50 * time.Millisecond, most: 2 * time.Second}
+	for n := 1; ; n++ {
+		err := statement()
+		if err == nil || n == attempts || !engine.Refused(err) || ctx.Err() != nil {
+			return err
+		}
+		p.s.r.engineTrouble(err)
+		if err := wait.sleep(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package replica
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+)
+
+const (
+	recordsTable = "epochs"
+	recordFormat = 1
+	// recordsPerPartition records are dropped at once when they are old.
+	recordsPerPartition = 100
+)
+
+// record is what a restart begins from. It is written after all that it names is on disk.
+type record struct {
+	Format int `json:"format"`
+	// Serial numbers the records; the highest is valid.
+	Serial uint64 `json:"serial"`
+	// Source is Config.SourceID.
+	Source string `json:"source"`
+	Epoch  uint32 `json:"epoch"`
+	// Objects is the highest number in an object's name so far; names are never used again.
+	Objects uint64 `json:"objects"`
+	// Position is where the stream goes on; no table is behind it.
+	Position cdc.Position    `json:"position"`
+	Time     time.Time       `json:"time"`
+	Tables   []recordedTable `json:"tables"`
+}
+
+type recordedTable struct {
+	Def  *cdc.Table `json:"def"`
+	Base string     `json:"base"`
+	// Position says which changes are in the base: those up to it.
+	Position cdc.Position `json:"position"`
+	Rows     int64        `json:"rows"`
+	// Physical counts the rows together with those that are masked.
+	Physical int64 `json:"physical"`
+}
+
+func createRecords(database string) string {
+	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s (serial UInt64, position String, commit_time DateTime64(6, 'UTC'), record String) "+
+		"ENGINE = MergeTree ORDER BY serial PARTITION BY intDiv(serial, %d) "+
+		"SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_compressed_bytes_to_fsync_after_merge = 1",
+		engine.Quote(database), recordsTable, recordsPerPartition)
+}
+
+// readRecord returns the newest record, or nil if there is none.
+func readRecord(ctx context.Context, c *engine.Conn, database string) (*record, error) {
+	rows, err := c.Strings(ctx, fmt.Sprintf("SELECT record AS n FROM %s.%s ORDER BY serial DESC LIMIT 1",
+		engine.Quote(database), recordsTable))
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	r := &record{}
+	if err := json.Unmarshal([]byte(rows[0]), r); err != nil {
+		return nil, fmt.Errorf("read the epoch record: %w", err)
+	}
+	if r.Format != recordFormat {
+		return nil, &cdc.TerminalError{Code: cdc.CodeConfiguration,
+			Detail: fmt.Sprintf("the columnar data in database %q have format %d, this version reads format %d", database, r.Format, recordFormat),
+			Remedy: "drop that database in the columnar engine to copy the tables anew, or run the version that wrote it"}
+	}
+	return r, nil
+}
+
+func writeRecord(ctx context.Context, c *engine.Conn, database string, r *record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode the epoch record: %w", err)
+	}
+	table := engine.Quote(database) + "." + recordsTable
+	if err := c.Exec(ctx, fmt.Sprintf("INSERT INTO %s SELECT %d, %s, fromUnixTimestamp64Micro(toInt64(%d), 'UTC'), %s", table, r.Serial,
+		engine.Literal(r.Position.String()), r.Time.UnixMicro(), engine.Literal(string(text)))); err != nil {
+		return fmt.Errorf("write the epoch record: %w", err)
+	}
+	if r.Serial%recordsPerPartition == 0 && r.Serial >= recordsPerPartition {
+		old := r.Serial/recordsPerPartition - 1
+		if err := c.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP PARTITION %d", table, old)); err != nil {
+			return fmt.Errorf("drop old epoch records: %w", err)
+		}
+	}
+	return nil
+}
+
+// rebased is a table whose next base is complete but not installed.
+type rebased struct {
+	table *table
+	copied
+}
+
+// writeRecord makes the durable bases of all tables, with a new one if there
+// is, what a restart begins from. The source may then forget what is in all of them.
+func (c *compactor) writeRecord(ctx context.Context, next *rebased) error {
+	var (
+		r     *record
+		bases []*object
+		gone  limbo
+	)
+	err := c.s.publisher.do(ctx, func() {
+		r, bases = c.assemble(next)
+		gone = c.s.publisher.limbo
+	})
+	if err != nil || r == nil {
+		return err
+	}
+	if err := writeRecord(ctx, c.conn, c.s.cfg.Database, r); err != nil {
+		c.s.ledger.drop(bases...)
+		return err
+	}
+	c.s.ledger.drop(c.recorded...)
+	c.recorded, c.recordSerial, c.recordedAt, c.recordTime = bases, r.Serial, r.Position, c.s.r.clock()
+	err = c.s.publisher.do(ctx, func() {
+		// What a restart could have brought back, it cannot any more.
+		p := c.s.publisher
+		c.s.ledger.free(gone.rids, gone.deaths)
+		p.limbo.rids, p.limbo.deaths = p.limbo.rids[len(gone.rids):], p.limbo.deaths[len(gone.deaths):]
+	})
+	c.s.src.Confirm(r.Position)
+	return err
+}
+
+// assemble makes the next record. It runs on the publisher's goroutine. The bases
+// that it names are held.
+func (c *compactor) assemble(next *rebased) (*record, []*object) {
+	p := c.s.publisher
+	if p.position.IsZero() {
+		return nil, nil
+	}
+	r := &record{
+		Format: recordFormat, Serial: c.recordSerial + 1, Source: c.s.cfg.SourceID, Epoch: p.epoch,
+		Objects: c.s.names.highest(), Position: p.position, Time: p.time,
+	}
+	var bases []*object
+	for _, t := range p.tables {
+		st := &t.stored
+		at := st.durable
+		switch {
+		case next != nil && next.table == t:
+			at = next.copied
+		case st.since.IsZero():
+			// Nothing changed since: the base is the table at the published position too.
+			if at.position.Before(p.position) {
+				at.position = p.position
+			}
+		}
+		if at.position.Before(r.Position) {
+			r.Position = at.position
+		}
+		bases = append(bases, at.base)
+		r.Tables = append(r.Tables, recordedTable{Def: t.def, Base: at.base.name,
+			Position: at.position, Rows: at.rows, Physical: at.physical})
+	}
+	c.s.ledger.hold(bases...)
+	return r, bases
+}

@@ -1,0 +1,237 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ClickHouse/ch-go/proto"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/column"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+	"github.com/freshet-io/freshet/connectors/replica/rowindex"
+)
+
+// begin connects to the engine, repairs what is there and returns a session
+// that goes on from the newest epoch record.
+func (r *Replica) begin(ctx context.Context) (s *session, err error) {
+	s, err = r.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	conn := s.publisher.conn
+	if err := conn.Exec(ctx, createRecords(s.cfg.Database)); err != nil {
+		return nil, err
+	}
+	rec, err := readRecord(ctx, conn, s.cfg.Database)
+	if err != nil {
+		return nil, err
+	}
+	if rec != nil && rec.Source != s.cfg.SourceID {
+		return nil, &cdc.TerminalError{Code: cdc.CodeSourceMismatch,
+			Detail: fmt.Sprintf("the columnar data in database %q are of source %q, not of %q", s.cfg.Database, rec.Source, s.cfg.SourceID),
+			Remedy: "connect to that source, name another database, or drop the database in the columnar engine to copy the tables anew"}
+	}
+	if err := s.clear(ctx, rec); err != nil {
+		return nil, fmt.Errorf("drop what the last run left behind: %w", err)
+	}
+	if err := s.createVolatile(ctx); err != nil {
+		return nil, err
+	}
+	if rec != nil {
+		if err := s.restore(ctx, rec); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// connect dials and makes an empty session.
+func (r *Replica) connect(ctx context.Context) (*session, error) {
+	first, err := dial(ctx, r.cfg, "")
+	if err != nil {
+		return nil, err
+	}
+	err = first.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+engine.Quote(r.cfg.Database))
+	if err = errors.Join(err, first.Close()); err != nil {
+		return nil, err
+	}
+	conns := make([]*engine.Conn, 0, 3)
+	for range cap(conns) {
+		c, err := dial(ctx, r.cfg, r.cfg.Database)
+		if err != nil {
+			for _, c := range conns {
+				err = errors.Join(err, c.Close())
+			}
+			return nil, err
+		}
+		conns = append(conns, c)
+	}
+	s := &session{
+		r: r, cfg: r.cfg, log: r.log, src: r.src, rids: &rowindex.Allocator{}, names: &r.names, largeTx: 1000,
+		tables: map[cdc.TableID]*table{}, stopped: map[cdc.TableID]stoppedTable{},
+		deferring: map[*table]struct{}{}, waiting: map[*table]struct{}{},
+	}
+	s.changed.L = &s.mu
+	s.publisher = &publisher{s: s, conn: conns[0], wake: make(chan struct{}, 1), requests: make(chan func()),
+		tables: map[cdc.TableID]*table{}, epoch: r.lastEpoch()}
+	s.compactor = &compactor{s: s, conn: conns[1], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
+	s.copier = &copier{s: s, conn: conns[2], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
+	s.copier.busy <- struct{}{}
+	s.ledger = &ledger{database: engine.Quote(r.cfg.Database), wake: func() {
+		select {
+		case s.compactor.wake <- struct{}{}:
+		default:
+		}
+	}}
+	return s, nil
+}
+
+// clear drops every table and dictionary that the record does not name. A
+// dictionary goes before its source, which cannot go without.
+func (s *session) clear(ctx context.Context, rec *record) error {
+	conn, database := s.publisher.conn, engine.Literal(s.cfg.Database)
+	keep := map[string]bool{recordsTable: true}
+	if rec != nil {
+		s.names.atLeast(rec.Objects)
+		for _, t := range rec.Tables {
+			keep[t.Base] = true
+		}
+	}
+	dictionaries, err := conn.Strings(ctx, "SELECT name AS n FROM system.dictionaries WHERE database = "+database)
+	if err != nil {
+		return err
+	}
+	for _, d := range dictionaries {
+		if err := conn.Exec(ctx, fmt.Sprintf("DROP DICTIONARY IF EXISTS %s.%s", engine.Quote(s.cfg.Database), engine.Quote(d))); err != nil {
+			return err
+		}
+	}
+	tables, err := conn.Strings(ctx, "SELECT name AS n FROM system.tables WHERE database = "+database)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if keep[t] {
+			delete(keep, t)
+			continue
+		}
+		var n uint64
+		if i := strings.LastIndexByte(t, '_'); i >= 0 {
+			if _, err := fmt.Sscanf(t[i+1:], "%d", &n); err == nil {
+				s.names.atLeast(n)
+			}
+		}
+		if err := conn.Exec(ctx, fmt.Sprintf("DROP TABLE IF EXISTS %s.%s SYNC", engine.Quote(s.cfg.Database), engine.Quote(t))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createVolatile makes the table and the dictionary of deaths, under names that were never used.
+func (s *session) createVolatile(ctx context.Context) error {
+	p, database := s.publisher, engine.Quote(s.cfg.Database)
+	deaths, dictionary := s.names.next("deaths"), s.names.next("died")
+	p.deathsTable = database + "." + engine.Quote(deaths)
+	p.dictionary = database + "." + engine.Quote(dictionary)
+	s.ledger.dictionary = engine.Literal(s.cfg.Database + "." + dictionary)
+	if err := p.conn.Exec(ctx, createDeaths(p.deathsTable)); err != nil {
+		return fmt.Errorf("create the table of deaths: %w", err)
+	}
+	if err := p.conn.Exec(ctx, createDictionary(p.dictionary, p.deathsTable, s.cfg)); err != nil {
+		return fmt.Errorf("create the dictionary of deaths: %w", err)
+	}
+	return p.markAnew(ctx, nil)
+}
+
+// restore takes over the bases that a record names.
+func (s *session) restore(ctx context.Context, rec *record) error {
+	c := s.compactor
+	c.recordSerial, c.recordedAt, c.recordTime = rec.Serial, rec.Position, s.r.clock()
+	s.publisher.epoch = max(s.publisher.epoch, rec.Epoch)
+	var indexes []*rowindex.Index
+	var restored []*table
+	for _, rt := range rec.Tables {
+		t := newTable(rt.Def, s.rids, 0)
+		if err := t.prepare(rt.Def); err != nil {
+			s.log.Warn("recorded table cannot be restored, it is copied anew", "table", fullName(rt.Def), "why", err)
+			continue
+		}
+		base := s.ledger.created(rt.Base)
+		err := s.restoreIndex(ctx, t, base, rt.Rows)
+		if err != nil && !engine.Refused(err) && !errors.Is(err, errWrongCount) && !errors.Is(err, errDuplicateKey) {
+			return fmt.Errorf("restore table %s: %w", fullName(rt.Def), err)
+		}
+		if err != nil {
+			s.log.Warn("recorded table cannot be restored, it is copied anew", "table", fullName(rt.Def), "why", err)
+			s.ledger.drop(base)
+			continue
+		}
+		s.ledger.hold(base) // for the record
+		c.recorded = append(c.recorded, base)
+		t.progress, t.activated = behind, &copied{base: base, position: rt.Position, rows: rt.Rows, physical: rt.Physical}
+		indexes, restored = append(indexes, t.index), append(restored, t)
+	}
+	if twice := s.rids.Restore(indexes...); twice != rowindex.None {
+		s.log.Warn("recorded tables share a row id, all are copied anew", "rid", twice)
+		for _, t := range restored {
+			s.ledger.drop(t.activated.base)
+		}
+		s.rids.Restore()
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range restored {
+		s.tables[t.def.ID] = t
+		s.waiting[t], s.deferring[t] = struct{}{}, struct{}{}
+	}
+	s.started = true
+	s.arrive(cdc.Position{}, cdc.Watermark{Position: rec.Position, Time: rec.Time})
+	return nil
+}
+
+// restoreIndex fills a table's index from the keys and row ids in its base.
+func (s *session) restoreIndex(ctx context.Context, t *table, base *object, want int64) error {
+	var rid proto.ColUInt32
+	rows := &column.Rows{}
+	result := proto.Results{{Name: column.RowID, Data: &rid}}
+	list := column.RowID
+	key := make([]int, len(t.def.Key))
+	for i, k := range t.def.Key {
+		c, err := column.New(t.def.Columns[k])
+		if err != nil {
+			return err
+		}
+		key[i] = i
+		rows.Columns = append(rows.Columns, c)
+		result = append(result, proto.ResultColumn{Name: c.Name(), Data: c})
+		list += ", " + engine.Quote(c.Name())
+	}
+	unique := true
+	err := s.publisher.conn.Query(ctx, fmt.Sprintf("SELECT %s FROM %s", list, s.ledger.qualified(base)), result, func(n int) error {
+		for i := range n {
+			t.key = rows.AppendKey(t.key[:0], key, i)
+			unique = t.index.Insert(t.index.Hash(t.key), rid[i]) && unique
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !unique {
+		return errDuplicateKey
+	}
+	if int64(t.index.Len()) != want {
+		return fmt.Errorf("%w: %d instead of %d", errWrongCount, t.index.Len(), want)
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+)
+
+// ErrUnavailable is what an [*UnavailableError] is.
+var ErrUnavailable = errors.New("the columnar replica is unavailable")
+
+// UnavailableError says why there is no snapshot now. Queries go to the source database.
+type UnavailableError struct{ Reason string }
+
+func (e *UnavailableError) Error() string { return ErrUnavailable.Error() + ": " + e.Reason }
+
+// Is reports whether target is [ErrUnavailable].
+func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
+
+// Replica is a columnar copy of a source's tables. Its methods are safe for concurrent use.
+type Replica struct {
+	cfg     Config
+	src     cdc.Source
+	clock   func() time.Time
+	log     *slog.Logger
+	metrics *metrics
+	names   names
+	waiters atomic.Int32
+	arrived atomic.Pointer[cdc.Watermark] // of the current session
+
+	mu       sync.Mutex
+	next     *session // recovered, not running yet
+	session  *session
+	current  *Snapshot
+	changed  chan struct{} // closed when current changes
+	reason   string        // why there is no current snapshot
+	floor    cdc.Position  // no snapshot is older
+	epoch    uint32
+	engineUp bool
+	sourceOK bool
+	lastErr  lastErrors
+}
+
+type lastErrors struct{ source, engine, compaction string }
+
+// Open connects to the engine, repairs what a crash left behind and readies
+// the replica for Run. An engine that cannot be reached is no error: Run tries again. Data of
+// another source or format yield a [*cdc.TerminalError].
+func Open(ctx context.Context, cfg Config, src cdc.Source, clock func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Replica, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Replica{cfg: cfg, src: src, clock: clock, log: log, changed: make(chan struct{}), reason: "it is starting"}
+	if r.metrics, err = newMetrics(r, reg); err != nil {
+		return nil, err
+	}
+	s, err := r.begin(ctx)
+	var terminal *cdc.TerminalError
+	if errors.As(err, &terminal) || ctx.Err() != nil {
+		return nil, fmt.Errorf("open replica: %w", err)
+	}
+	if err != nil {
+		r.engineDown(err)
+	}
+	r.next = s
+	return r, nil
+}
+
+// Run copies, streams, publishes and compacts until ctx ends or the source or
+// the engine needs a person. After any other error it recovers and goes on.
+func (r *Replica) Run(ctx context.Context) error {
+	wait := backoff{least: 100 * time.Millisecond, most: 5 * time.Second}
+	for {
+		began := time.Now()
+		err := r.live(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var terminal *cdc.TerminalError
+		if errors.As(err, &terminal) {
+			return err
+		}
+		if time.Since(began) > wait.most {
+			wait.reset()
+		}
+		if err := wait.sleep(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// live runs one session.
+func (r *Replica) live(ctx context.Context) (err error) {
+	r.mu.Lock()
+	s := r.next
+	r.next = nil
+	r.mu.Unlock()
+	if s == nil {
+		if s, err = r.begin(ctx); err != nil {
+			r.engineDown(err)
+			return err
+		}
+	}
+	r.mu.Lock()
+	r.session, r.engineUp = s, true
+	if r.lastErr.engine != "" {
+		r.log.Info("columnar engine is back")
+	}
+	r.lastErr.engine = ""
+	r.mu.Unlock()
+	err = s.run(ctx)
+	s.ledger.lose()
+	r.withdraw("it is recovering")
+	if closing := s.close(); err == nil {
+		err = closing
+	}
+	var terminal *cdc.TerminalError
+	if ctx.Err() == nil && !errors.As(err, &terminal) {
+		if errors.Is(err, errTorn) {
+			r.sourceDown(err)
+		} else {
+			r.engineDown(err)
+		}
+	}
+	return err
+}
+
+// Request says what a snapshot has to have.
+type Request struct {
+	// Min is the least position; the zero position is any.
+	Min cdc.Position
+	// Fresh asks for all transactions that had arrived before the request.
+	Fresh bool
+}
+
+// Acquire returns the newest snapshot, retained, as soon as it has what the
+// request asks for. Without a snapshot it returns an [*UnavailableError] at once.
+func (r *Replica) Acquire(ctx context.Context, q Request) (*Snapshot, error) {
+	if arrived := r.arrived.Load(); q.Fresh && arrived != nil && q.Min.Before(arrived.Position) {
+		q.Min = arrived.Position
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		if r.current == nil {
+			return nil, &UnavailableError{Reason: r.reason}
+		}
+		if !r.current.position.Before(q.Min) {
+			r.current.Retain()
+			return r.current, nil
+		}
+		if err := r.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wait lets the publisher hurry and waits for another snapshot. It needs mu.
+func (r *Replica) wait(ctx context.Context) error {
+	r.waiters.Add(1)
+	defer r.waiters.Add(-1)
+	changed, s := r.changed, r.session
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	s.wake()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-changed:
+		return nil
+	}
+}
+
+// awaited reports whether somebody waits for a snapshot.
+func (r *Replica) awaited() bool { return r.waiters.Load() > 0 }
+
+// setCurrent publishes a snapshot unless one that was newer has been handed out
+// before. It takes over the holder's part.
+func (r *Replica) setCurrent(s *Snapshot) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.position.Before(r.floor) {
+		r.reason = "it is catching up after a restart of the engine"
+		s.Release()
+		return false
+	}
+	if r.current != nil {
+		r.current.Release()
+	}
+	r.current, r.floor, r.epoch = s, s.position, max(r.epoch, s.epoch)
+	r.announce()
+	return true
+}
+
+// withdraw takes the current snapshot back.
+func (r *Replica) withdraw(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reason = reason
+	r.arrived.Store(nil)
+	if r.current != nil {
+		r.current.Release()
+		r.current = nil
+	}
+	r.announce()
+}
+
+func (r *Replica) announce() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *Replica) lastEpoch() uint32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.epoch
+}
+
+// sourceDown notes that the source failed; the log tells only that it changed.
+func (r *Replica) sourceDown(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sourceOK || r.lastErr.source == "" {
+		r.log.Warn("source is not connected, trying again", "error", err)
+	}
+	r.sourceOK, r.lastErr.source = false, err.Error()
+}
+
+func (r *Replica) sourceUp() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.sourceOK {
+		r.log.Info("source is connected")
+	}
+	r.sourceOK, r.lastErr.source = true, ""
+}
+
+func (r *Replica) engineDown(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.engineUp || r.lastErr.engine == "" {
+		r.log.Warn("columnar engine is not available, trying again", "error", err)
+	}
+	r.engineUp, r.lastErr.engine = false, err.Error()
+	r.reason = "the columnar engine is down: " + err.Error()
+}
+
+// engineTrouble notes that the engine refused a statement that is tried again.
+func (r *Replica) engineTrouble(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lastErr.engine == "" {
+		r.log.Warn("columnar engine refuses, trying again", "error", err, "code", engine.Code(err))
+	}
+	r.lastErr.engine = err.Error()
+}
+
+// engineWell notes that the engine does what it is told again.
+func (r *Replica) engineWell() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lastErr.engine != "" {
+		r.log.Info("columnar engine works again")
+		r.lastErr.engine = ""
+	}
+}
+
+func (r *Replica) compactionWell() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lastErr.compaction != "" {
+		r.log.Info("compaction works again")
+		r.lastErr.compaction = ""
+	}
+}
+
+func (r *Replica) compactionTrouble(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lastErr.compaction == "" {
+		r.log.Warn("compaction failed, trying again", "error", err, "code", engine.Code(err))
+	}
+	r.lastErr.compaction = err.Error()
+	r.metrics.compactionErrors.Inc()
+}

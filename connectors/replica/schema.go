@@ -1,0 +1,110 @@
+package replica
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/column"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+)
+
+// baseSettings keeps the engine from merging on its own: compaction decides
+// what is rewritten, beside the published bases. What a record names has to be
+// on disk before the record is.
+const baseSettings = "max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, " +
+	"fsync_after_insert = 1, fsync_part_directory = 1, min_compressed_bytes_to_fsync_after_merge = 1, " +
+	"allow_nullable_key = 1, ratio_of_defaults_for_sparse_serialization = 1"
+
+func columnDefinitions(t *cdc.Table) (string, error) {
+	var sql strings.Builder
+	for _, c := range t.Columns {
+		kind, ok := column.Type(c)
+		if !ok {
+			return "", fmt.Errorf("column %q has type OID %d, which the columnar store cannot hold", c.Name, c.Type)
+		}
+		fmt.Fprintf(&sql, "%s %s, ", engine.Quote(c.Name), kind)
+	}
+	return sql.String(), nil
+}
+
+func createBase(name string, t *cdc.Table) (string, error) {
+	columns, err := columnDefinitions(t)
+	if err != nil {
+		return "", err
+	}
+	key := make([]string, len(t.Key))
+	for i, k := range t.Key {
+		key[i] = engine.Quote(t.Columns[k].Name)
+	}
+	return fmt.Sprintf("CREATE TABLE %s (%s%s UInt32 CODEC(Delta, LZ4)) ENGINE = MergeTree ORDER BY (%s) SETTINGS %s",
+		name, columns, column.RowID, strings.Join(key, ", "), baseSettings), nil
+}
+
+func createDelta(name string, t *cdc.Table) (string, error) {
+	columns, err := columnDefinitions(t)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("CREATE TABLE %s (%s%s UInt32, %s UInt32) ENGINE = Memory",
+		name, columns, column.RowID, column.Epoch), nil
+}
+
+// columnList lists a table's columns and the row id.
+func columnList(t *cdc.Table) string {
+	var sql strings.Builder
+	for _, c := range t.Columns {
+		sql.WriteString(engine.Quote(c.Name) + ", ")
+	}
+	sql.WriteString(column.RowID)
+	return sql.String()
+}
+
+func columnNames(t *cdc.Table) []string {
+	names := make([]string, 0, len(t.Columns)+1)
+	for _, c := range t.Columns {
+		names = append(names, c.Name)
+	}
+	return append(names, column.RowID)
+}
+
+// createDeaths is the table of deaths. Row id 0, which no row has, tells a
+// table that is in use from one that a restart of the engine emptied.
+func createDeaths(name string) string {
+	return "CREATE TABLE " + name + " (rid UInt32, epoch UInt32) ENGINE = Memory"
+}
+
+// createDictionary is the dictionary of deaths. It refuses to load from an emptied table of deaths,
+// so that queries on snapshots from before a restart of the engine fail.
+func createDictionary(name, deaths string, cfg Config) string {
+	source := fmt.Sprintf("SELECT rid, epoch FROM %[1]s UNION ALL "+
+		"SELECT toUInt32(throwIf(count() = 0, 'snapshot lost: the engine restarted')), toUInt32(0) FROM %[1]s", deaths)
+	return fmt.Sprintf("CREATE DICTIONARY %s (rid UInt64, epoch UInt32 DEFAULT 4294967295) PRIMARY KEY rid "+
+		"SOURCE(CLICKHOUSE(QUERY %s USER %s PASSWORD %s)) "+
+		"LAYOUT(FLAT(INITIAL_ARRAY_SIZE 1024 MAX_ARRAY_SIZE 4294967295)) LIFETIME(0)",
+		name, engine.Literal(source), engine.Literal(cfg.User), engine.Literal(cfg.Password))
+}
+
+// sameDefinition reports whether rows of one definition are rows of the other.
+func sameDefinition(a, b *cdc.Table) bool {
+	if a == b {
+		return true
+	}
+	if a.ID != b.ID || a.Schema != b.Schema || a.Name != b.Name ||
+		len(a.Columns) != len(b.Columns) || len(a.Key) != len(b.Key) {
+		return false
+	}
+	for i := range a.Columns {
+		if a.Columns[i] != b.Columns[i] {
+			return false
+		}
+	}
+	for i := range a.Key {
+		if a.Key[i] != b.Key[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func fullName(t *cdc.Table) string { return t.Schema + "." + t.Name }

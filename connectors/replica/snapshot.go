@@ -1,0 +1,120 @@
+package replica
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/column"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+)
+
+// Snapshot is the state of all ready tables after an epoch. It stays as it is
+// until the last holder releases it. If the engine loses what it needs, its
+// relations fail; they never yield other rows. It is safe for concurrent use.
+type Snapshot struct {
+	ledger   *ledger
+	serial   uint64
+	refs     int // guarded by ledger.mu
+	position cdc.Position
+	time     time.Time
+	epoch    uint32
+	tables   map[cdc.TableID]*version
+}
+
+// version is a table in one or more successive snapshots. It never changes.
+type version struct {
+	def    *cdc.Table
+	base   *object   // nil: none
+	deltas []*object // at least one if there is no base
+	// deaths says that rows died since the base was built.
+	deaths bool
+	rows   int64
+	refs   int // snapshots that hold it; guarded by ledger.mu
+}
+
+// Position returns the source position that the snapshot stands for: it holds
+// every transaction up to it and none after.
+func (s *Snapshot) Position() cdc.Position { return s.position }
+
+// Time returns a time, by the source's clock, at which the snapshot was up to
+// date. Now minus Time is its staleness.
+func (s *Snapshot) Time() time.Time { return s.time }
+
+// Epoch returns the epoch. Two snapshots of one epoch hold the same rows.
+func (s *Snapshot) Epoch() uint64 { return uint64(s.epoch) }
+
+// Table returns the definition of a table as it is in the snapshot. It
+// reports false for a table that is not ready.
+func (s *Snapshot) Table(id cdc.TableID) (*cdc.Table, bool) {
+	v, ok := s.tables[id]
+	if !ok {
+		return nil, false
+	}
+	return v.def, true
+}
+
+// RowsEstimate returns the number of rows of a table, 0 if it is not ready.
+func (s *Snapshot) RowsEstimate(id cdc.TableID) int64 {
+	if v, ok := s.tables[id]; ok {
+		return v.rows
+	}
+	return 0
+}
+
+// Relation returns what to put after FROM to read the given columns of a
+// table: a table's name or a subquery in parentheses, without an alias. Without
+// columns it has a column of no meaning, for counting. It reports false if the
+// table is not ready or the snapshot was lost with the engine.
+func (s *Snapshot) Relation(id cdc.TableID, columns []string) (string, bool) {
+	v, ok := s.tables[id]
+	if !ok || s.ledger.isLost() {
+		return "", false
+	}
+	if v.base != nil && !v.deaths && len(v.deltas) == 0 {
+		return s.ledger.qualified(v.base), true
+	}
+	return s.ledger.relation(v, s.epoch, columns), true
+}
+
+// relation is the SELECT of a version's rows at an epoch, in parentheses.
+func (l *ledger) relation(v *version, epoch uint32, columns []string) string {
+	list := engine.Quote(column.RowID)
+	if len(columns) > 0 {
+		quoted := make([]string, len(columns))
+		for i, c := range columns {
+			quoted[i] = engine.Quote(c)
+		}
+		list = strings.Join(quoted, ", ")
+	}
+	var sql strings.Builder
+	sql.WriteByte('(')
+	if v.base != nil {
+		fmt.Fprintf(&sql, "SELECT %s FROM %s", list, l.qualified(v.base))
+		if v.deaths {
+			fmt.Fprintf(&sql, " WHERE %s > %d", l.death(), epoch)
+		}
+	}
+	for i, d := range v.deltas {
+		if i > 0 || v.base != nil {
+			sql.WriteString(" UNION ALL ")
+		}
+		// The death check is never left out here: the dictionary refuses to load after a restart of
+		// the engine, which emptied the delta.
+		fmt.Fprintf(&sql, "SELECT %s FROM %s WHERE _epoch <= %d AND %s > %d",
+			list, l.qualified(d), epoch, l.death(), epoch)
+	}
+	sql.WriteByte(')')
+	return sql.String()
+}
+
+// Retain adds a holder.
+func (s *Snapshot) Retain() {
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	s.refs++
+}
+
+// Release ends a holder's use. The snapshot must not be used by it afterwards.
+func (s *Snapshot) Release() { s.ledger.release(s) }
