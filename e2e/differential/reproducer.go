@@ -42,9 +42,15 @@ func (r *runner) record(ctx context.Context, s Sides, n uint64, trial Trial) err
 	return r.write(f.File, s.World, n, trial, small)
 }
 
+// maxReduced bounds the findings of a run that are made small: where there are more, many have one cause.
+const maxReduced = 150
+
 // reduce returns the smallest query found that still shows the same sort of finding, under every plan
 // of PostgreSQL.
 func (r *runner) reduce(ctx context.Context, s Sides, trial Trial) sqlgen.Query {
+	if r.reduced.Add(1) > maxReduced {
+		return trial.Query
+	}
 	base := trial.Query
 	base.Params = append([]sqlgen.Param(nil), base.Params...)
 	for i, p := range base.Params {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,7 +17,9 @@ type Sides struct {
 	World    *sqlgen.World
 	Postgres *Postgres
 	Columnar Columnar
-	Close    func(context.Context) error
+	// Churn changes the world's rows; it is called from time to time unless it is nil.
+	Churn func(ctx context.Context, n uint64) error
+	Close func(context.Context) error
 }
 
 // Config says what to run.
@@ -57,9 +60,13 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 }
 
 type runner struct {
-	cfg    Config
-	report *Report
+	cfg     Config
+	report  *Report
+	reduced atomic.Int64
 }
+
+// churnEvery is the number of queries between changes of the rows.
+const churnEvery = 40
 
 func (r *runner) late() bool { return !r.cfg.Until.IsZero() && r.cfg.Clock().After(r.cfg.Until) }
 
@@ -75,6 +82,11 @@ func (r *runner) world(ctx context.Context, seed uint64) (err error) {
 	for n := range uint64(r.cfg.PerWorld) {
 		if r.late() || ctx.Err() != nil {
 			return nil
+		}
+		if sides.Churn != nil && n%churnEvery == churnEvery-1 {
+			if err := sides.Churn(ctx, n); err != nil {
+				return err
+			}
 		}
 		if err := r.query(ctx, sides, n); err != nil {
 			return fmt.Errorf("world %d query %d: %w", seed, n, err)

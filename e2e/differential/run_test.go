@@ -31,7 +31,7 @@ func TestRun_findsFlawsAndReducesThem(t *testing.T) {
 	server := startPostgres(t)
 	dir := t.TempDir()
 	report, err := Run(t.Context(), Config{
-		Seed: *firstSeed, Queries: 300, PerWorld: 300, Dir: dir, ReduceLimit: 200,
+		Seed: *firstSeed, Queries: 150, PerWorld: 150, Dir: dir, ReduceLimit: 120,
 		Open: func(ctx context.Context, w *sqlgen.World) (Sides, error) {
 			s, closeWorld, err := openPostgres(ctx, server, w)
 			if err != nil {
@@ -47,7 +47,7 @@ func TestRun_findsFlawsAndReducesThem(t *testing.T) {
 	if len(report.Differences) == 0 || len(report.Defects) == 0 {
 		t.Fatalf("found no flaw:\n%s", report)
 	}
-	if report.Columnar < 200 {
+	if report.Columnar < 100 {
 		t.Errorf("only %d answers are equal:\n%s", report.Columnar, report)
 	}
 	small := 0
