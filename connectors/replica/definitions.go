@@ -1,5 +1,7 @@
 package replica
 
+import "github.com/freshet-io/freshet/connectors/cdc"
+
 // Definitions returns a number that changes whenever the set of ready tables or the
 // definition of one does. It is cheap: callers ask at every statement.
 func (r *Replica) Definitions() uint64 { return r.definitions.Load() }
@@ -24,4 +26,14 @@ func sameDefinitions(a, b *Snapshot) bool {
 		}
 	}
 	return true
+}
+
+// RowsEstimate returns the number of rows of a ready table in the current snapshot, 0 for another.
+func (r *Replica) RowsEstimate(id cdc.TableID) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current == nil {
+		return 0
+	}
+	return r.current.RowsEstimate(id)
 }
