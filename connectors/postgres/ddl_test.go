@@ -1,0 +1,167 @@
+package postgres_test
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// asRole returns a URL for a role whose password is its name.
+func asRole(t *testing.T, raw, role string) string {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(role, role)
+	return u.String()
+}
+
+// columns returns the names of a table's columns as the model knows them.
+func (b *testbed) columns(table string) (names string) {
+	def, _ := b.model.Table("public", table)
+	if def == nil {
+		return ""
+	}
+	for _, c := range def.Columns {
+		names += c.Name + " "
+	}
+	return names
+}
+
+func TestStream_followsChangedDefinitions(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, a text, b int NOT NULL DEFAULT 1); INSERT INTO t VALUES (1, 'x', 1), (2, 'y', 2)")
+	b.follow()
+	b.same()
+	for _, step := range []struct{ name, ddl, columns string }{
+		{"add column", "ALTER TABLE t ADD COLUMN c text", "id a b c "},
+		{"add column with fast default", "ALTER TABLE t ADD COLUMN d int NOT NULL DEFAULT 7", "id a b c d "},
+		{"rename column", "ALTER TABLE t RENAME COLUMN a TO aa", "id aa b c d "},
+		{"drop column", "ALTER TABLE t DROP COLUMN c", "id aa b d "},
+		{"change type", "ALTER TABLE t ALTER COLUMN b TYPE bigint", "id aa b d "},
+		{"rewrite values", "ALTER TABLE t ALTER COLUMN b TYPE bigint USING b + 100", "id aa b d "},
+		{"change in one transaction", "BEGIN; INSERT INTO t VALUES (50, 'in', 1, 1); ALTER TABLE t ADD e int; UPDATE t SET e = 5; ALTER TABLE t ADD f int; UPDATE t SET f = 6; COMMIT", "id aa b d e f "},
+		{"change the key", "ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (id, b)", "id aa b d e f "},
+		{"allow NULL", "ALTER TABLE t ALTER COLUMN d DROP NOT NULL; UPDATE t SET d = NULL WHERE id = 1", "id aa b d e f "},
+		{"create again", "DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY, z text); INSERT INTO t VALUES (1, 'new')", "id z "},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			before, _ := b.model.Table("public", "t")
+			// Changes on both sides of the DDL, some seen before the catalog is looked at.
+			b.exec("UPDATE t SET id = id + 1000 WHERE id = 2", step.ddl, "UPDATE t SET id = id + 2000 WHERE id < 2000", "UPDATE t SET id = id - 2000", "UPDATE t SET id = 2 WHERE id = 1002")
+			b.await(step.name, func() bool {
+				now, why := b.model.Table("public", "t")
+				return now != nil && why == nil && now != before && b.columns("t") == step.columns
+			})
+			b.same()
+		})
+	}
+}
+
+func TestStream_followsTablesThatComeAndGo(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE first (id int PRIMARY KEY); CREATE SCHEMA hidden")
+	b.follow()
+	b.same()
+	has := func(name string) func() bool {
+		return func() bool { def, _ := b.model.Table("public", name); return def != nil }
+	}
+	b.exec("CREATE TABLE late (id int PRIMARY KEY, v text)", "INSERT INTO late SELECT g, 'v' || g FROM generate_series(1, 1000) g", "UPDATE late SET v = 'w' WHERE id < 100")
+	b.await("a new table", has("late"))
+	b.exec("UPDATE late SET v = 'z' WHERE id > 900")
+	b.same()
+	b.exec("ALTER TABLE late RENAME TO later")
+	b.await("a renamed table", has("later"))
+	b.exec("DELETE FROM later WHERE id < 10")
+	b.same()
+	b.exec("ALTER TABLE later SET SCHEMA hidden", "INSERT INTO hidden.later VALUES (5000)")
+	b.await("a table out of the patterns", func() bool { return !has("later")() })
+	b.exec("DROP TABLE first")
+	b.await("a dropped table", func() bool { return !has("first")() })
+	b.exec("ALTER TABLE hidden.later SET SCHEMA public", "INSERT INTO later VALUES (6000)")
+	b.await("a table that comes back", has("later"))
+	b.same()
+}
+
+func TestStream_stopsTablesAndTakesThemUpAgain(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v int); CREATE TABLE bystander (id int PRIMARY KEY)")
+	b.follow()
+	b.same()
+	stoppedWith := func(code cdc.Code) func() bool { return func() bool { return b.stopped("t") == code } }
+	b.exec("ALTER TABLE t ADD COLUMN p point", "INSERT INTO t VALUES (1, 1, '(1,1)')", "INSERT INTO bystander VALUES (1)")
+	b.await("an unsupported type", stoppedWith(cdc.CodeUnsupportedType))
+	b.same()
+	b.exec("ALTER TABLE t DROP COLUMN p", "UPDATE t SET v = 2")
+	b.await("the type goes away", stoppedWith(""))
+	b.same()
+	b.exec("ALTER TABLE t DROP CONSTRAINT t_pkey")
+	b.await("no key", stoppedWith(cdc.CodeNoKey))
+	// Not published any more, the table can be updated by the application.
+	b.exec("UPDATE t SET v = 3", "INSERT INTO bystander VALUES (2)")
+	b.same()
+	b.exec("ALTER TABLE t ADD PRIMARY KEY (id)")
+	b.await("a key again", stoppedWith(""))
+	b.exec("UPDATE t SET v = 4")
+	b.same()
+}
+
+func TestStream_followsPartitionsThatComeAndGo(t *testing.T) {
+	b := newTestbed(t, `CREATE TABLE p (id int PRIMARY KEY, v text) PARTITION BY RANGE (id); CREATE TABLE p_1 PARTITION OF p FOR VALUES FROM (0) TO (10);
+		INSERT INTO p VALUES (1, 'a'), (2, 'b')`)
+	b.follow()
+	b.same()
+	for _, step := range []struct {
+		name, ddl string
+		id        int // in a partition that is there afterwards
+	}{
+		{"create partition", "CREATE TABLE p_2 PARTITION OF p FOR VALUES FROM (10) TO (20); INSERT INTO p VALUES (11, 'c')", 1},
+		{"attach partition", "CREATE TABLE p_3 (id int PRIMARY KEY, v text); INSERT INTO p_3 VALUES (25, 'd'); ALTER TABLE p ATTACH PARTITION p_3 FOR VALUES FROM (20) TO (30)", 25},
+		{"detach partition", "ALTER TABLE p DETACH PARTITION p_2", 25},
+		{"truncate one partition", "TRUNCATE p_3", 25},
+		{"drop partition", "DROP TABLE p_1", 25},
+	} {
+		copies := b.model.Copies()
+		b.exec(step.ddl)
+		b.await(step.name, func() bool { return b.model.Copies() > copies })
+		b.exec(fmt.Sprintf("INSERT INTO p VALUES (%d, 'x') ON CONFLICT DO NOTHING; UPDATE p SET v = v || '!' WHERE id = %[1]d", step.id))
+		b.same()
+	}
+}
+
+func TestStream_takesTablesUpThatSomebodyUnpublished(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	b.follow()
+	b.same()
+	copies := b.model.Copies()
+	b.exec("ALTER PUBLICATION freshet DROP TABLE t; INSERT INTO t VALUES (1)")
+	b.await("a new copy", func() bool { return b.model.Copies() > copies })
+	b.exec("INSERT INTO t VALUES (2)")
+	b.same()
+
+	b.stop()
+	copies = b.model.Copies()
+	b.exec("ALTER PUBLICATION freshet SET (publish = 'insert')", "DELETE FROM t WHERE id = 1")
+	b.source = b.newSource()
+	b.follow()
+	b.await("a new copy after a restart", func() bool { return b.model.Copies() > copies })
+	b.same()
+}
+
+func TestCopy_stopsOnlyTheTableThatWasDropped(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY); INSERT INTO b VALUES (1)")
+	ctx := within(t, 20*time.Second)
+	found, err := b.source.Tables(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec("DROP TABLE a")
+	sink := &countingSink{}
+	if _, err := b.source.Copy(ctx, []cdc.TableID{found[0].Table.ID, found[1].Table.ID}, sink); err != nil {
+		t.Fatal(err)
+	}
+	if sink.rows != 1 || len(sink.stopped) != 1 || sink.stopped[0].Table != "public.a" {
+		t.Errorf("copied %d rows, stopped %v", sink.rows, sink.stopped)
+	}
+}

@@ -1,0 +1,164 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/postgres"
+)
+
+const assortedSchema = `
+CREATE COLLATION nondeterministic (provider = icu, locale = 'und', deterministic = false);
+CREATE TYPE mood AS ENUM ('sad', 'happy');
+CREATE DOMAIN money_amount AS numeric(10,2);
+CREATE DOMAIN price AS money_amount CHECK (VALUE > 0);
+CREATE SCHEMA other;
+CREATE TABLE good (id bigint PRIMARY KEY, p price, m mood, t text COLLATE "C", u text NOT NULL, c text COLLATE "en-x-icu",
+	double_id bigint GENERATED ALWAYS AS (id * 2) STORED);
+CREATE TABLE by_index (a int NOT NULL, b int, UNIQUE (a)); ALTER TABLE by_index REPLICA IDENTITY USING INDEX by_index_a_key;
+CREATE TABLE full_unique (a int, b int NOT NULL, UNIQUE (a), UNIQUE (b)); ALTER TABLE full_unique REPLICA IDENTITY FULL;
+CREATE TABLE full_keyless (a int); ALTER TABLE full_keyless REPLICA IDENTITY FULL;
+CREATE TABLE keyless (a int, b int);
+CREATE TABLE nothing (a int PRIMARY KEY); ALTER TABLE nothing REPLICA IDENTITY NOTHING;
+CREATE TABLE deferred (a int PRIMARY KEY DEFERRABLE);
+CREATE TABLE arrays (a int PRIMARY KEY, b int[]);
+CREATE TABLE virtual (a int PRIMARY KEY, b int GENERATED ALWAYS AS (a + 1));
+CREATE TABLE secured (a int PRIMARY KEY); ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
+CREATE TABLE parent (a int PRIMARY KEY); CREATE TABLE child (b int) INHERITS (parent);
+CREATE TABLE fuzzy (a int PRIMARY KEY, b text COLLATE nondeterministic);
+CREATE UNLOGGED TABLE unlogged (a int PRIMARY KEY);
+CREATE TABLE parted (a int PRIMARY KEY) PARTITION BY RANGE (a);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (10);
+CREATE TABLE mixed (a int PRIMARY KEY) PARTITION BY RANGE (a);
+CREATE TABLE mixed_1 PARTITION OF mixed FOR VALUES FROM (0) TO (10); ALTER TABLE mixed_1 REPLICA IDENTITY NOTHING;
+CREATE TABLE other.elsewhere (a int PRIMARY KEY);
+CREATE TABLE skipped_1 (a int PRIMARY KEY);
+CREATE VIEW v AS SELECT 1 AS a;
+`
+
+func TestTables_saysWhichCanBeReplicatedAndWhyNot(t *testing.T) {
+	b := newTestbed(t, assortedSchema, func(c *postgres.Config) { c.Exclude = []string{"public.skipped_*"} })
+	found, err := b.source.Tables(within(t, 20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]cdc.Code{}
+	for _, d := range found {
+		got[d.Table.Schema+"."+d.Table.Name] = ""
+		if d.Stopped != nil {
+			got[d.Table.Schema+"."+d.Table.Name] = d.Stopped.Code
+			if d.Stopped.Remedy == "" || d.Stopped.Detail == "" {
+				t.Errorf("%v lacks detail or remedy", d.Stopped)
+			}
+		} else if len(d.Table.Key) == 0 {
+			t.Errorf("%s.%s has no key", d.Table.Schema, d.Table.Name)
+		}
+	}
+	want := map[string]cdc.Code{
+		"public.good": "", "public.by_index": "", "public.full_unique": "", "public.parted": "",
+		"public.full_keyless": cdc.CodeNoKey, "public.keyless": cdc.CodeNoKey, "public.nothing": cdc.CodeNoKey,
+		"public.deferred": cdc.CodeNoKey, "public.mixed": cdc.CodeNoKey, "public.child": cdc.CodeNoKey,
+		"public.arrays": cdc.CodeUnsupportedType, "public.virtual": cdc.CodeUnsupportedType, "public.fuzzy": cdc.CodeUnsupportedType,
+		"public.secured": cdc.CodeConfiguration, "public.parent": cdc.CodeConfiguration,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("tables differ (-want +got):\n%s", diff)
+	}
+	// Publishing a table without a key would make these fail.
+	b.exec("INSERT INTO keyless VALUES (1, 1)", "UPDATE keyless SET b = 2", "INSERT INTO nothing VALUES (1)", "DELETE FROM nothing",
+		"INSERT INTO mixed VALUES (1)", "UPDATE mixed SET a = 2")
+}
+
+func TestTables_describesColumnsAndKey(t *testing.T) {
+	b := newTestbed(t, assortedSchema)
+	found, err := b.source.Tables(within(t, 20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]*cdc.Table{}
+	for _, d := range found {
+		got[d.Table.Name] = d.Table
+	}
+	good := *got["good"]
+	mood := good.Columns[2].Type
+	good.ID = 0
+	want := cdc.Table{
+		Schema: "public", Name: "good", Key: []int{0},
+		Columns: []cdc.Column{
+			{Name: "id", Type: 20, Modifier: -1, NotNull: true, Attr: 1, BytewiseCollation: true},
+			{Name: "p", Type: 1700, Modifier: (10<<16 | 2) + 4, Attr: 2, BytewiseCollation: true},
+			{Name: "m", Type: mood, Modifier: -1, Attr: 3, BytewiseCollation: true, Enum: true},
+			{Name: "t", Type: 25, Modifier: -1, Attr: 4, BytewiseCollation: true},
+			{Name: "u", Type: 25, Modifier: -1, NotNull: true, Attr: 5, BytewiseCollation: true},
+			{Name: "c", Type: 25, Modifier: -1, Attr: 6},
+			{Name: "double_id", Type: 20, Modifier: -1, Attr: 7, BytewiseCollation: true},
+		},
+	}
+	if diff := cmp.Diff(want, good); diff != "" {
+		t.Errorf("definition differs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{0}, got["by_index"].Key); diff != "" {
+		t.Errorf("key of by_index: %s", diff)
+	}
+	if diff := cmp.Diff([]int{1}, got["full_unique"].Key); diff != "" {
+		t.Errorf("key of full_unique: %s", diff)
+	}
+}
+
+func TestTables_followsKeysThatAreNotPrimary(t *testing.T) {
+	b := newTestbed(t, assortedSchema)
+	b.follow()
+	b.same()
+	b.exec("INSERT INTO by_index VALUES (1, 1), (2, NULL)", "UPDATE by_index SET b = 5", "UPDATE by_index SET a = 7 WHERE a = 1",
+		"DELETE FROM by_index WHERE a = 2",
+		"INSERT INTO full_unique VALUES (NULL, 1), (2, 2)", "UPDATE full_unique SET a = 5 WHERE b = 1", "UPDATE full_unique SET b = 9 WHERE b = 2",
+		"DELETE FROM full_unique WHERE b = 1",
+		"INSERT INTO good (id, p, m, t, u) VALUES (1, 2.50, 'sad', 'x', 'y'), (2, 1, 'happy', NULL, '')", "UPDATE good SET id = 3 WHERE id = 1")
+	b.same()
+}
+
+func TestTables_refusesServersThatCannotStream(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY); CREATE ROLE weak LOGIN PASSWORD 'weak'; CREATE PUBLICATION everything FOR ALL TABLES")
+	ctx := within(t, 20*time.Second)
+	for name, test := range map[string]struct {
+		change func(*postgres.Config)
+		code   cdc.Code
+	}{
+		"another system":       {func(c *postgres.Config) { c.SystemID = "4711" }, cdc.CodeSourceMismatch},
+		"foreign publication":  {func(c *postgres.Config) { c.Publication = "everything" }, cdc.CodePublicationMismatch},
+		"role without REPLICA": {func(c *postgres.Config) { c.URL = asRole(t, c.URL, "weak") }, cdc.CodePrivilege},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := b.newSource(test.change).Tables(ctx)
+			wantTerminal(t, err, test.code)
+		})
+	}
+	b.exec("ALTER SYSTEM SET wal_level = replica")
+	if err := b.server.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.server.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.source.Tables(ctx)
+	wantTerminal(t, err, cdc.CodeConfiguration)
+}
+
+func TestTables_stopsOnlyTheTableThatTheRoleDoesNotOwn(t *testing.T) {
+	b := newTestbed(t, `CREATE ROLE weak LOGIN REPLICATION PASSWORD 'weak'; GRANT CREATE ON DATABASE postgres TO weak;
+		GRANT pg_monitor TO weak; CREATE TABLE theirs (id int PRIMARY KEY); CREATE TABLE ours (id int PRIMARY KEY); ALTER TABLE ours OWNER TO weak`)
+	b.source = b.newSource(func(c *postgres.Config) { c.URL = asRole(t, c.URL, "weak") })
+	b.follow()
+	b.exec("INSERT INTO ours VALUES (1)")
+	b.same()
+	if code := b.stopped("theirs"); code != cdc.CodePrivilege {
+		t.Errorf("table of another owner has code %q", code)
+	}
+	b.exec("GRANT postgres TO weak")
+	b.exec("ALTER TABLE theirs OWNER TO weak", "INSERT INTO theirs VALUES (1)")
+	b.await("the table goes on", func() bool { return b.stopped("theirs") == "" })
+	b.same()
+}
