@@ -151,8 +151,7 @@ func confirm(cmd *cobra.Command, question string) error {
 }
 
 func runCommand() *cobra.Command {
-	var file string
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:    "run",
 		Short:  "Supervise a platform (started by up)",
 		Args:   cobra.NoArgs,
@@ -162,15 +161,12 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return platform.Daemon(cmd.Context(), file, platform.Config{
+			return platform.Daemon(cmd.Context(), cmd.InOrStdin(), platform.Config{
 				Cache:  cache,
 				Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 			})
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration file")
-	_ = cmd.MarkFlagRequired("config") // the flag exists
-	return cmd
 }
 
 func statusCommand(dir *string) *cobra.Command {

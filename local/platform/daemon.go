@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +17,12 @@ import (
 	"github.com/freshet-io/freshet/local/process"
 )
 
-// reportFD is the file descriptor on which a background supervisor reports to the command that started it.
-const reportFD = 3
+// The file descriptors that a background supervisor inherits: one to report to the command that started
+// it, and the lock on the state folder, which so never changes hands.
+const (
+	reportFD = 3
+	lockFD   = 4
+)
 
 // downLimit bounds the end of a supervisor: its servers' limits, one after the other, and some room.
 const downLimit = 3*stopLimit + 10*time.Second
@@ -27,7 +32,6 @@ type report struct {
 	Progress string `json:"progress,omitempty"`
 	Ready    bool   `json:"ready,omitempty"`
 	Error    string `json:"error,omitempty"`
-	Held     bool   `json:"held,omitempty"` // another supervisor was faster
 }
 
 // Up starts a platform behind a background supervisor and returns when its endpoint accepts connections. Where one
@@ -47,27 +51,29 @@ func Up(ctx context.Context, cfg Config, progress func(string)) (already bool, e
 	if err := os.MkdirAll(cfg.Dir, 0o711); err != nil {
 		return false, fmt.Errorf("create state folder: %w; choose another one with --dir", err)
 	}
-	lock, err := hold(cfg.Dir)
-	switch {
-	case errors.Is(err, ErrHeld):
-		return true, awaitRunning(ctx, cfg.Dir)
-	case err != nil:
-		return false, err
+	for {
+		lock, err := hold(cfg.Dir)
+		if err == nil {
+			defer lock.Close() // the supervisor has inherited it, and holds it on
+			return false, spawn(ctx, cfg, lock, progress)
+		}
+		if !errors.Is(err, ErrHeld) {
+			return false, err
+		}
+		if running, err := awaitRunning(ctx, cfg.Dir); running || err != nil {
+			return true, err
+		}
+		// The supervisor that held the folder has ended meanwhile: it is our turn.
 	}
-	lock.Close() // the supervisor takes it
-	err = spawn(ctx, cfg, progress)
-	if errors.Is(err, ErrHeld) {
-		return true, awaitRunning(ctx, cfg.Dir)
-	}
-	return false, err
 }
 
 // spawn starts the supervisor in a session of its own and follows its reports. Where ctx ends before it is up, it is stopped again.
-func spawn(ctx context.Context, cfg Config, progress func(string)) error {
-	file := filepath.Join(cfg.Dir, "config.json")
-	if err := writeJSON(file, cfg); err != nil {
-		return fmt.Errorf("write the supervisor's configuration: %w", err)
+func spawn(ctx context.Context, cfg Config, lock *os.File, progress func(string)) error {
+	stdin, err := configPipe(cfg)
+	if err != nil {
+		return fmt.Errorf("hand the supervisor its configuration: %w", err)
 	}
+	defer stdin.Close()
 	log, err := os.OpenFile(filepath.Join(cfg.Dir, supervisorLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the supervisor's log: %w", err)
@@ -78,8 +84,9 @@ func spawn(ctx context.Context, cfg Config, progress func(string)) error {
 		return fmt.Errorf("start the supervisor: %w", err)
 	}
 	defer reports.Close()
-	cmd := exec.Command(cfg.GatewayExecutable, "local", "run", "--config", file)
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{reporter}
+	cmd := exec.Command(cfg.GatewayExecutable, "local", "run")
+	cmd.Stdin = stdin
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{reporter, lock}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -101,11 +108,8 @@ func spawn(ctx context.Context, cfg Config, progress func(string)) error {
 			return errors.Join(fmt.Errorf("start the supervisor: it ended; its log %s ends:\n%s", log.Name(), process.LogTail(log.Name())), cmd.Wait())
 		case r.Ready:
 			return cmd.Process.Release()
-		case r.Held:
-			_ = cmd.Wait() // its exit status says what we know
-			return ErrHeld
 		case r.Error != "":
-			_ = cmd.Wait()
+			_ = cmd.Wait() // its exit status says what we know
 			return errors.New(r.Error)
 		default:
 			progress(r.Progress)
@@ -113,24 +117,43 @@ func spawn(ctx context.Context, cfg Config, progress func(string)) error {
 	}
 }
 
-// Daemon is the background supervisor: what [Up] starts. It runs until ctx ends.
-func Daemon(ctx context.Context, configFile string, cfg Config) error {
-	unix.CloseOnExec(reportFD) // the servers must not inherit it
-	reporter := os.NewFile(reportFD, "reports")
+// configPipe returns a pipe that holds the configuration, which is much smaller than a pipe. Commands that race
+// cannot mix their configurations up, as they could in a file.
+func configPipe(cfg Config) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	if err := json.NewEncoder(w).Encode(cfg); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Daemon is the background supervisor: what [Up] starts, which also writes its configuration to stdin. Cache and Logger
+// are the caller's. It runs until ctx ends.
+func Daemon(ctx context.Context, stdin io.Reader, cfg Config) error {
+	unix.CloseOnExec(reportFD) // the servers must not inherit them
+	unix.CloseOnExec(lockFD)
+	reporter, lock := os.NewFile(reportFD, "reports"), os.NewFile(lockFD, lockFile)
+	defer lock.Close()
 	tell := func(r report) {
 		_ = json.NewEncoder(reporter).Encode(r) // the command may have been killed: go on without it
 	}
-	if err := readJSON(configFile, &cfg); err != nil {
+	if err := json.NewDecoder(stdin).Decode(&cfg); err != nil {
+		err = fmt.Errorf("read the supervisor's configuration: %w", err)
 		tell(report{Error: err.Error()})
 		return err
 	}
-	err := Run(ctx, cfg,
-		func(step string) { tell(report{Progress: step}) },
-		func(Platform) { tell(report{Ready: true}); reporter.Close() })
-	switch {
-	case errors.Is(err, ErrHeld):
-		tell(report{Held: true})
-	case err != nil:
+	cfg, err := cfg.complete()
+	if err == nil {
+		err = run(ctx, cfg,
+			func(step string) { tell(report{Progress: step}) },
+			func(Platform) { tell(report{Ready: true}); reporter.Close() })
+	}
+	if err != nil {
 		tell(report{Error: err.Error()})
 	}
 	return err
@@ -193,7 +216,7 @@ func Reset(ctx context.Context, dir string) error {
 	// Only what a platform writes: --dir may name a folder that holds more. The credentials go
 	// last, so that an interrupted reset can be repeated.
 	for _, name := range []string{postgresDir, postgresDir + ".new", postgresDir + ".log", engineDir, engineDir + ".config", engineDir + ".log",
-		gatewayFile, gatewayLog, supervisorLog, stateFile, "config.json", lockFile, credentialsFile} {
+		gatewayFile, gatewayLog, supervisorLog, stateFile, lockFile, credentialsFile} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("reset %s: %w", dir, err)
 		}
@@ -202,24 +225,21 @@ func Reset(ctx context.Context, dir string) error {
 	return nil
 }
 
-// awaitRunning waits until the supervisor that holds the folder is up.
-func awaitRunning(ctx context.Context, dir string) error {
-	return await(ctx, func() (bool, error) {
-		state, err := readState(dir)
-		if err != nil {
-			return false, err
-		}
+// awaitRunning waits until the supervisor that holds the folder is up. It returns false where none holds it any more.
+func awaitRunning(ctx context.Context, dir string) (running bool, err error) {
+	err = await(ctx, func() (bool, error) {
 		lock, err := hold(dir)
 		if err == nil {
-			lock.Close()
-			return false, fmt.Errorf("the supervisor that was starting has ended; its log %s ends:\n%s",
-				filepath.Join(dir, supervisorLog), process.LogTail(filepath.Join(dir, supervisorLog)))
+			return true, lock.Close()
 		}
 		if !errors.Is(err, ErrHeld) {
 			return false, err
 		}
-		return state.Phase == Running && state.Supervisor.Alive(), nil
+		state, err := readState(dir)
+		running = state.Phase == Running && state.Supervisor.Alive()
+		return running, err
 	})
+	return running, err
 }
 
 // awaitSupervisor waits until the supervisor that holds the folder has written who it is.

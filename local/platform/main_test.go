@@ -26,10 +26,10 @@ func TestMain(m *testing.M) {
 	defer stop()
 	var err error
 	switch args := os.Args[1:]; {
-	case len(args) == 4 && slices.Equal(args[:2], []string{"local", "run"}):
+	case slices.Equal(args, []string{"local", "run"}):
 		var cache *toolchain.Cache
 		if cache, err = toolchain.Default(); err == nil {
-			err = platform.Daemon(ctx, args[3], platform.Config{Cache: cache, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+			err = platform.Daemon(ctx, os.Stdin, platform.Config{Cache: cache, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 		}
 	case len(args) == 3 && args[0] == "gateway":
 		err = relay(ctx, args[2])

@@ -54,8 +54,8 @@ type supervisor struct {
 // Run starts a platform, calls ready once its endpoint accepts connections, restarts servers that end, and stops
 // everything when ctx ends. It returns nil then, and [ErrHeld] where another supervisor works on the folder.
 // Progress is told as it starts; nil is silent.
-func Run(ctx context.Context, cfg Config, progress func(string), ready func(Platform)) (err error) {
-	cfg, err = cfg.complete()
+func Run(ctx context.Context, cfg Config, progress func(string), ready func(Platform)) error {
+	cfg, err := cfg.complete()
 	if err != nil {
 		return err
 	}
@@ -71,6 +71,11 @@ func Run(ctx context.Context, cfg Config, progress func(string), ready func(Plat
 		return err
 	}
 	defer lock.Close()
+	return run(ctx, cfg, progress, ready)
+}
+
+// run is Run with a complete configuration, by whoever holds the lock on the state folder.
+func run(ctx context.Context, cfg Config, progress func(string), ready func(Platform)) (err error) {
 	s := &supervisor{cfg: cfg}
 	if err := s.endLeftovers(); err != nil {
 		return err
