@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/freshet-io/freshet/workload/affinity"
 )
 
 // pinned marks the environment of a program that has been restarted by [PinSelf].
@@ -31,11 +31,8 @@ func PinSelf() error {
 	if err != nil {
 		return fmt.Errorf("pin to core %d: %w", OLTPCore, err)
 	}
-	runtime.LockOSThread()
-	var set unix.CPUSet
-	set.Set(OLTPCore)
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("pin to core %d: %w", OLTPCore, err)
+	if err := affinity.Pin([]int{OLTPCore}); err != nil {
+		return err
 	}
 	err = syscall.Exec(executable, os.Args, append(os.Environ(), pinned+"=1"))
 	return fmt.Errorf("restart pinned to core %d: %w", OLTPCore, err)

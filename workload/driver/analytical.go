@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"golang.org/x/sys/unix"
 
+	"github.com/freshet-io/freshet/workload/affinity"
 	"github.com/freshet-io/freshet/workload/ch"
 )
 
@@ -105,16 +104,8 @@ func (a *analyst) how(ctx context.Context) (execution, error) {
 // connectAnalytical connects to the endpoint as analytical clients do, and pins the calling
 // goroutine, for as long as it lives, to the cores for analytical clients.
 func (d *Driver) connectAnalytical(ctx context.Context) (*pgx.Conn, error) {
-	if len(d.cfg.AnalyticalCores) > 0 {
-		// The thread is never unlocked, so that it ends with the goroutine and no other one gets its affinity.
-		runtime.LockOSThread()
-		var cores unix.CPUSet
-		for _, c := range d.cfg.AnalyticalCores {
-			cores.Set(c)
-		}
-		if err := unix.SchedSetaffinity(0, &cores); err != nil {
-			return nil, fmt.Errorf("pin analytical client to cores %v: %w", d.cfg.AnalyticalCores, err)
-		}
+	if err := affinity.Pin(d.cfg.AnalyticalCores); err != nil {
+		return nil, fmt.Errorf("start analytical client: %w", err)
 	}
 	conn, err := pgx.Connect(ctx, d.cfg.Endpoint)
 	if err != nil {

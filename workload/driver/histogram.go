@@ -30,14 +30,17 @@ func (h histogram) record(d time.Duration) {
 	_ = h.h.RecordValue(min(max(d, time.Microsecond), longest).Microseconds())
 }
 
-func (h histogram) percentiles() Percentiles {
-	if h.h.TotalCount() == 0 {
+func (h histogram) percentiles() Percentiles { return Summarize(h.h) }
+
+// Summarize returns the percentiles of a histogram of microseconds.
+func Summarize(h *hdrhistogram.Histogram) Percentiles {
+	if h.TotalCount() == 0 {
 		return Percentiles{}
 	}
 	ms := func(v int64) float64 { return float64(v) / 1000 }
 	return Percentiles{
-		Count: h.h.TotalCount(), Mean: h.h.Mean() / 1000,
-		P50: ms(h.h.ValueAtQuantile(50)), P90: ms(h.h.ValueAtQuantile(90)), P99: ms(h.h.ValueAtQuantile(99)),
-		Max: ms(h.h.Max()),
+		Count: h.TotalCount(), Mean: h.Mean() / 1000,
+		P50: ms(h.ValueAtQuantile(50)), P90: ms(h.ValueAtQuantile(90)), P99: ms(h.ValueAtQuantile(99)),
+		Max: ms(h.Max()),
 	}
 }

@@ -30,8 +30,9 @@ type Report struct {
 	Differences      []string `json:"differences,omitempty"`
 
 	Transactions map[string]TransactionReport `json:"transactions,omitempty"`
-	// Queries holds the latencies by query, in milliseconds.
-	Queries map[string]Percentiles `json:"queries,omitempty"`
+	// QueryLatencyMS is over all analytical queries, Queries by query.
+	QueryLatencyMS Percentiles            `json:"query_latency_ms"`
+	Queries        map[string]Percentiles `json:"queries,omitempty"`
 
 	// Failures counts the clients' failures where they reconnect.
 	Failures    int64  `json:"failures"`
@@ -82,7 +83,7 @@ func (d *Driver) Progress() Progress {
 	d.mu.Unlock()
 	p := Progress{
 		Phase: phase, Elapsed: time.Duration(r.Seconds * float64(time.Second)), Total: d.cfg.Duration,
-		ColumnarQueries: r.ColumnarQueries, Staleness: r.StalenessMS,
+		Queries: r.QueryLatencyMS.Count, ColumnarQueries: r.ColumnarQueries, Staleness: r.StalenessMS, QueryLatency: r.QueryLatencyMS,
 		TransactionLatency: r.Transactions[ch.NewOrder.String()].LatencyMS,
 		SnapshotsChecked:   r.SnapshotsChecked, Violations: r.Violations,
 		AnswersCompared: r.AnswersCompared, AnswersDifferent: r.AnswersDifferent, Failures: r.Failures,
@@ -91,10 +92,6 @@ func (d *Driver) Progress() Progress {
 		p.ByTransaction[t] = r.Transactions[t.String()].Count
 		p.Transactions += p.ByTransaction[t]
 	}
-	for _, q := range r.Queries {
-		p.Queries += q.Count
-	}
-	p.QueryLatency = d.rec.queryLatency()
 	return p
 }
 
@@ -139,25 +136,18 @@ func (r *recorder) report() *Report {
 		out.Transactions[ch.Transaction(i).String()] = TransactionReport{p.Count, t.rolledBack, t.retries, p}
 		transactions += p.Count
 	}
+	all := newHistogram()
 	for name, h := range r.queries {
 		out.Queries[name] = h.percentiles()
+		all.h.Merge(h.h)
 	}
+	out.QueryLatencyMS = all.percentiles()
 	if out.Seconds > 0 {
 		out.TransactionsPerSecond = float64(transactions) / out.Seconds
 		out.AnalyticalQueriesPerSecond = float64(r.queryCount) / out.Seconds
 		out.NewOrdersPerMinute = 60 * float64(out.Transactions[ch.NewOrder.String()].Count) / out.Seconds
 	}
 	return out
-}
-
-func (r *recorder) queryLatency() Percentiles {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := newHistogram()
-	for _, h := range r.queries {
-		all.h.Merge(h.h)
-	}
-	return all.percentiles()
 }
 
 // chRand draws the parameters of the queries that are compared.

@@ -34,8 +34,8 @@ type Report struct {
 	// Columnar counts the answers of the endpoint that came from its columnar replica; -1 if the
 	// endpoint does not tell, because it is PostgreSQL.
 	Columnar int
-	// OtherRoutes names the queries that took another route.
-	OtherRoutes []string
+	// OtherRoutes holds the route of each query, by name, that took another one.
+	OtherRoutes map[string]string
 	// Pause is how long writers were held off, waiting for the locks included.
 	Pause time.Duration
 	// Times holds how long each query took, by name, on each side.
@@ -63,7 +63,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	defer s.close(context.WithoutCancel(ctx))
-	report := &Report{Times: make(map[string]Times, len(cfg.Queries))}
+	report := &Report{Times: make(map[string]Times, len(cfg.Queries)), OtherRoutes: make(map[string]string)}
 	if report.Pause, err = s.pin(ctx, cfg); err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (s *sides) compare(ctx context.Context, q ch.Query, report *Report) error {
 	if strings.HasPrefix(route, "columnar") {
 		report.Columnar++
 	} else {
-		report.OtherRoutes = append(report.OtherRoutes, q.Name+" "+route)
+		report.OtherRoutes[q.Name] = route
 	}
 	return nil
 }

@@ -1,0 +1,169 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/freshet-io/freshet/bench/report"
+	"github.com/freshet-io/freshet/bench/rig"
+)
+
+// The phases of the CH-benCHmark.
+const (
+	phaseAlone     = "transactions alone, no change stream"
+	phaseStream    = "transactions with change stream"
+	phaseBoth      = "transactions and analytics"
+	phaseAnalytics = "analytics alone"
+)
+
+// PhaseResult is what one phase achieved, in the mean over the rounds.
+type PhaseResult struct {
+	Phase                 string    `json:"phase"`
+	TransactionsPerSecond float64   `json:"transactions_per_second"`
+	QueriesPerSecond      float64   `json:"analytical_queries_per_second"`
+	TransactionRounds     []float64 `json:"transactions_per_second_by_round,omitempty"`
+	QueryRounds           []float64 `json:"analytical_queries_per_second_by_round,omitempty"`
+	NewOrderP99MS         float64   `json:"new_order_p99_ms"`
+	StalenessP50MS        float64   `json:"staleness_p50_ms"`
+	StalenessP99MS        float64   `json:"staleness_p99_ms"`
+	// ColumnarShare is the share of the queries that the columnar replica answered.
+	ColumnarShare float64 `json:"columnar_share"`
+}
+
+// CHResult is the outcome of [CH].
+type CHResult struct {
+	Phases []*PhaseResult `json:"phases"`
+	// The losses are shares of the rate alone.
+	TransactionsLostToStream    float64       `json:"transactions_lost_to_change_stream"`
+	TransactionsLostToAnalytics float64       `json:"transactions_lost_to_analytics"`
+	AnalyticsLost               float64       `json:"analytics_lost_to_transactions"`
+	Queries                     []QuerySpeed  `json:"queries"`
+	SpeedUp                     float64       `json:"speed_up_geometric_mean"`
+	Slowest                     QuerySpeed    `json:"slowest"`
+	AnswersDifferent            int           `json:"answers_different"`
+	Gateway                     GatewayMemory `json:"gateway_memory"`
+}
+
+// CH runs transactions and analytics, alone and together, then every CH-benCHmark query on both stores.
+func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
+	o.Rig.Prepare = createMarker
+	r, err := rig.Start(ctx, o.Rig)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Stop(context.WithoutCancel(ctx))) }()
+	results, err := mixedPhases(ctx, o, r)
+	if err != nil {
+		return nil, err
+	}
+	out := &CHResult{Phases: results}
+	alone, stream, both, analytics := results[0], results[1], results[2], results[3]
+	out.TransactionsLostToStream = 1 - stream.TransactionsPerSecond/alone.TransactionsPerSecond
+	out.TransactionsLostToAnalytics = 1 - both.TransactionsPerSecond/alone.TransactionsPerSecond
+	out.AnalyticsLost = 1 - both.QueriesPerSecond/analytics.QueriesPerSecond
+	if out.Gateway, err = gatewayMemory(r); err != nil {
+		return nil, err
+	}
+	if err := out.measureQueries(ctx, o, r); err != nil {
+		return nil, err
+	}
+	return out.report(o), nil
+}
+
+// mixedPhases lets the four phases take turns, every other round in the opposite order.
+func mixedPhases(ctx context.Context, o Options, r *rig.Rig) ([]*PhaseResult, error) {
+	results := []*PhaseResult{{Phase: phaseAlone}, {Phase: phaseStream}, {Phase: phaseBoth}, {Phase: phaseAnalytics}}
+	for round := range o.Rounds {
+		order := slices.Clone(results)
+		if round%2 == 1 {
+			slices.Reverse(order)
+		}
+		for _, result := range order {
+			o.Progress(fmt.Sprintf("round %d of %d: %s", round+1, o.Rounds, result.Phase))
+			if err := runPhase(ctx, o, r, result); err != nil {
+				return nil, fmt.Errorf("%s: %w", result.Phase, err)
+			}
+		}
+	}
+	for _, p := range results {
+		p.TransactionsPerSecond, p.QueriesPerSecond = mean(p.TransactionRounds), mean(p.QueryRounds)
+		n := float64(o.Rounds)
+		p.NewOrderP99MS, p.StalenessP50MS, p.StalenessP99MS = p.NewOrderP99MS/n, p.StalenessP50MS/n, p.StalenessP99MS/n
+		p.ColumnarShare /= n
+	}
+	return results, nil
+}
+
+func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err error) {
+	l := load{terminals: o.Terminals, analysts: o.Analysts}
+	switch p.Phase {
+	case phaseAlone:
+		l.analysts = 0
+		if err := r.Suspend(); err != nil {
+			return err
+		}
+		defer func() { _ = r.Resume() }() // again, in case of an error; resuming twice does nothing
+	case phaseStream:
+		l.analysts = 0
+	case phaseAnalytics:
+		l.terminals = 0
+		// Without commits every query would be answered from the results of the one snapshot there is.
+		m, err := startMarker(ctx, r, 10*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, m.stop()) }()
+	}
+	res, err := o.phase(ctx, r, l, "")
+	if err != nil {
+		return err
+	}
+	if err := r.Resume(); err != nil {
+		return err
+	}
+	p.TransactionRounds = append(p.TransactionRounds, res.TransactionsPerSecond)
+	p.QueryRounds = append(p.QueryRounds, res.AnalyticalQueriesPerSecond)
+	p.NewOrderP99MS += res.Transactions["new_order"].LatencyMS.P99
+	p.StalenessP50MS += res.StalenessMS.P50
+	p.StalenessP99MS += res.StalenessMS.P99
+	if n := res.AnalyticalQueriesPerSecond * res.Seconds; n > 0 {
+		p.ColumnarShare += float64(res.ColumnarQueries) / n
+	}
+	return r.CaughtUp(ctx)
+}
+
+func (c *CHResult) report(o Options) *report.Report {
+	r := o.describe("ch", "CH-benCHmark: transactions and analytics side by side")
+	r.AddSetting("no change stream", "the gateway's process is suspended; wal_level is logical all the same")
+	r.AddSetting("analytics alone", "100 commits/s of one row, so that no query finds its result already there")
+	r.AddSetting("query by query", fmt.Sprintf("the least of %d runs per store, each on a new snapshot, nothing else running", queryRuns))
+	r.Data = c
+	phases := report.Table{Title: "Rates in the mean over the rounds", Columns: []string{
+		"phase", "transactions/s", "queries/s", "New-Order p99 ms", "staleness p50 ms", "p99 ms", "columnar"}}
+	rates := report.Chart{Title: "Transactions per second", Labels: nil, Series: []report.Series{{Name: "transactions/s"}}}
+	for _, p := range c.Phases {
+		phases.Rows = append(phases.Rows, cells("%s|%.0f|%.1f|%.1f|%.1f|%.1f|%.0f %%", p.Phase, p.TransactionsPerSecond,
+			p.QueriesPerSecond, p.NewOrderP99MS, p.StalenessP50MS, p.StalenessP99MS, 100*p.ColumnarShare))
+		if p.TransactionsPerSecond > 0 {
+			rates.Labels = append(rates.Labels, shorten(p.Phase))
+			rates.Series[0].Values = append(rates.Series[0].Values, p.TransactionsPerSecond)
+		}
+	}
+	r.Tables = append(r.Tables, phases, speedTable(c.Queries))
+	r.Charts = append(r.Charts, rates, speedChart(c.Queries))
+	r.AtMost("transactions lost to the change stream", 100*c.TransactionsLostToStream, 5, "%.1f %%")
+	r.AtMost("transactions lost to the change stream and saturating analytics", 100*c.TransactionsLostToAnalytics, 10, "%.1f %%")
+	r.AtMost("analytics lost to full transactions", 100*c.AnalyticsLost, 5, "%.1f %%")
+	r.AtLeast("22 queries against PostgreSQL, geometric mean", c.SpeedUp, 10, "%.1f×")
+	r.AtLeast("slowest query against PostgreSQL ("+c.Slowest.Query+")", c.Slowest.SpeedUp, 1, "%.1f×")
+	r.AtMost("answers that differ from PostgreSQL's", float64(c.AnswersDifferent), 0, "%.0f")
+	r.AtMost("gateway memory, peak", c.Gateway.Peak, 300, "%.0f MiB")
+	return r
+}
+
+func shorten(phase string) string {
+	return map[string]string{phaseAlone: "alone", phaseStream: "with change stream", phaseBoth: "with analytics"}[phase]
+}
