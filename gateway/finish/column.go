@@ -27,6 +27,8 @@ const (
 	UUID                        // uuid (FixedString(16))
 	Bytea                       // bytea (String)
 	OID                         // oid (Int64)
+	// OpaqueNumeric is a numeric that travels as PostgreSQL's own text (String). It has no binary form here.
+	OpaqueNumeric
 )
 
 // Dynamic is the Display of a numeric whose display scale differs by row: it
@@ -103,6 +105,9 @@ func IsUTC(zone string) bool { return utcNames[strings.ToLower(zone)] }
 
 func (s Style) check(c Column, binary bool) error {
 	if binary {
+		if c.Kind == OpaqueNumeric {
+			return fmt.Errorf("write column %q in binary: %w", c.Name, ErrStyle)
+		}
 		return nil
 	}
 	switch c.Kind {

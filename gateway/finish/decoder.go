@@ -112,6 +112,8 @@ func (d *Decoder) add(c Column, binary bool) error {
 		addScalar(d, new(proto.ColInt64), pick(binary, binaryInt64, textTime))
 	case String:
 		d.addBytes(new(proto.ColStr), stringWriter(c.Type, binary))
+	case OpaqueNumeric:
+		d.addBytes(new(proto.ColStr), raw)
 	case Char:
 		d.addBytes(new(proto.ColStr), padded(c.Pad))
 	case Bytea:

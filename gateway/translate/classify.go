@@ -155,8 +155,8 @@ func explainFreshet(s *pg.RawStmt, sql string) (bool, string) {
 	return ok, strings.TrimSpace(rest)
 }
 
-// query is what inspect found in one SELECT.
-type query struct {
+// findings is what inspect found in one SELECT.
+type findings struct {
 	tables   int
 	locking  bool
 	modifies bool
@@ -164,7 +164,7 @@ type query struct {
 	foreign  string // why it is no candidate for other reasons
 }
 
-func (q query) reason() string {
+func (q findings) reason() string {
 	switch {
 	case q.modifies:
 		return "data-modifying WITH"
@@ -180,8 +180,8 @@ func (q query) reason() string {
 	return ""
 }
 
-func inspect(s *pg.SelectStmt) query {
-	var q query
+func inspect(s *pg.SelectStmt) findings {
+	var q findings
 	ctes := map[string]bool{}
 	visit := func(n *pg.Node) bool {
 		switch v := n.Node.(type) {
@@ -233,7 +233,7 @@ func stringsOf(nodes []*pg.Node) []string {
 }
 
 // point finds the equality conditions that every row of a single table's query meets.
-func (q query) point(s *pg.SelectStmt) *Point {
+func (q findings) point(s *pg.SelectStmt) *Point {
 	if q.reason() != "" || len(s.FromClause) != 1 || s.FromClause[0].GetRangeVar() == nil || q.tables != 1 {
 		return nil
 	}

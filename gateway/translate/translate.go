@@ -1,10 +1,149 @@
 package translate
 
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/finish"
+)
+
 // Translate turns the tree's single statement into a plan. The error is an [*Unsupported] when the statement has no
 // proven translation in this environment.
-func Translate(t *Tree, env Env) (*Plan, error) {
+func Translate(t *Tree, env Env) (plan *Plan, err error) {
 	if len(t.statements) != 1 || t.statements[0].Stmt.GetSelectStmt() == nil {
 		return nil, unsupported("not a single query")
 	}
-	return nil, unsupported("query")
+	// The recursive translation leaves by panic(*Unsupported), which ends here.
+	defer func() {
+		if r := recover(); r != nil {
+			u, ok := r.(*Unsupported)
+			if !ok {
+				panic(r)
+			}
+			plan, err = nil, u
+		}
+	}()
+	tr := &translator{env: env}
+	tr.checkEnv()
+	return tr.plan(t.statements[0].Stmt.GetSelectStmt()), nil
+}
+
+// AsUnsupported finds an [*Unsupported] in an error.
+func AsUnsupported(err error) (*Unsupported, bool) { return errors.AsType[*Unsupported](err) }
+
+// translator holds what one translation collects.
+type translator struct {
+	env Env
+	// sources are the tables read, one entry per occurrence in the statement.
+	sources []source
+	// leaves counts the relations of the engine's statement: t0, t1, …
+	leaves int
+}
+
+type source struct {
+	table *cdc.Table
+	used  map[int]bool
+	// bound are the columns that a conjunct of a WHERE clause equates with a constant.
+	bound map[int]bool
+}
+
+func (t *translator) checkEnv() {
+	for i, s := range t.env.SearchPath {
+		if s == "pg_catalog" && i > 0 {
+			fail("search_path that puts schemas before pg_catalog")
+		}
+	}
+}
+
+func (t *translator) utc() bool { return finish.IsUTC(t.env.TimeZone) }
+
+// requireUTC is for what depends on the session's time zone.
+func (t *translator) requireUTC() {
+	if !t.utc() {
+		fail("time zone arithmetic outside UTC")
+	}
+}
+
+// newLeaf numbers a relation of the engine's statement.
+func (t *translator) newLeaf() int {
+	if t.leaves == 64 {
+		fail("more than 64 relations")
+	}
+	t.leaves++
+	return t.leaves - 1
+}
+
+func leafName(id int) string { return "t" + strconv.Itoa(id) }
+
+// A relation's text is left open: placeholders mark where it goes.
+const (
+	placeholderStart = "\x01"
+	placeholderEnd   = "\x02"
+)
+
+func placeholder(source int) string {
+	return placeholderStart + strconv.Itoa(source) + placeholderEnd
+}
+
+func (t *translator) plan(s *pg.SelectStmt) *Plan {
+	p := &Plan{Settings: maps.Clone(settings), Ordered: len(s.SortClause) > 0}
+	text := t.output(p, s)
+	numbers := map[int]int{} // sources that made it into the SQL
+	p.PointRead = true
+	for part := range strings.SplitSeq(text, placeholderStart) {
+		if len(p.text) > 0 {
+			number, rest, _ := strings.Cut(part, placeholderEnd)
+			i, err := strconv.Atoi(number)
+			if err != nil {
+				fail("a control character in the statement")
+			}
+			if _, ok := numbers[i]; !ok {
+				numbers[i] = len(p.Relations)
+				p.Relations = append(p.Relations, t.sources[i].relation())
+				p.PointRead = p.PointRead && t.sources[i].isPoint()
+			}
+			p.refs = append(p.refs, numbers[i])
+			part = rest
+		}
+		p.text = append(p.text, part)
+	}
+	if len(p.Relations) == 0 {
+		fail("reads no table")
+	}
+	return p
+}
+
+// isPoint reports whether the whole key is bound.
+func (s source) isPoint() bool {
+	return !slices.ContainsFunc(s.table.Key, func(k int) bool { return !s.bound[k] })
+}
+
+// relation lists the columns read. A relation that is only counted reads its key.
+func (s source) relation() Relation {
+	columns := slices.Sorted(maps.Keys(s.used))
+	if len(columns) == 0 {
+		columns = []int{s.table.Key[0]}
+	}
+	return Relation{Table: s.table, Columns: columns}
+}
+
+// settings fix the meaning of the SQL that is written here.
+var settings = map[string]string{
+	"join_use_nulls":                      "1",
+	"aggregate_functions_null_for_empty":  "0",
+	"cast_keep_nullable":                  "1",
+	"transform_null_in":                   "0",
+	"group_by_use_nulls":                  "1",
+	"any_join_distinct_right_table_keys":  "0",
+	"decimal_check_overflow":              "1",
+	"least_greatest_legacy_null_behavior": "0",
+	"prefer_column_name_to_alias":         "0",
+	"enable_positional_arguments":         "0",
+	"short_circuit_function_evaluation":   "enable",
 }

@@ -1,0 +1,267 @@
+package translate
+
+import (
+	"fmt"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// sumDigits are the digits that summing adds: fewer than 10^12 rows are summed.
+const sumDigits = 12
+
+// aggregate translates an aggregate call of a query that groups.
+func (q *query) aggregate(f *pg.FuncCall) expr {
+	name := functionName(f)
+	if len(f.AggOrder) > 0 && name != "count" && name != "sum" && name != "min" && name != "max" && name != "avg" || f.AggWithinGroup || f.FuncVariadic {
+		fail("ordered aggregate")
+	}
+	var arg expr
+	var filter string
+	q.ungrouped(func() expr {
+		if f.AggFilter != nil {
+			filter = "ifNull(" + boolText(q.cond(f.AggFilter)) + ", false)"
+		}
+		if !f.AggStar {
+			if len(f.Args) != 1 {
+				fail("aggregate of several arguments")
+			}
+			arg = q.value(f.Args[0])
+		}
+		return expr{}
+	})
+	a := aggregation{q: q, filter: filter, distinct: f.AggDistinct, some: q.group.grouped && filter == ""}
+	return a.translate(name, f.AggStar, arg, func(sql string, d expr) expr { return q.aggregated(sql, d) })
+}
+
+// aggregation writes one aggregate, as part of a group or over a window.
+type aggregation struct {
+	q        *query
+	filter   string // condition without NULLs; empty: all rows
+	distinct bool
+	// some says that at least one row is aggregated.
+	some bool
+	// over is the window; empty for a group.
+	over string
+}
+
+// call writes an engine aggregate that yields NULL if there is nothing to aggregate.
+func (a aggregation) call(f, arg string, null bool) string {
+	if (null || !a.some) && f != "count" && f != "uniqExact" {
+		f += "OrNull"
+	}
+	if a.filter != "" {
+		if arg != "" {
+			arg += ", "
+		}
+		return f + "If(" + arg + a.filter + ")" + a.over
+	}
+	return f + "(" + arg + ")" + a.over
+}
+
+// translate yields the aggregate's value; place makes the reference to an engine aggregate.
+func (a aggregation) translate(name string, star bool, x expr, place func(sql string, description expr) expr) expr {
+	if a.distinct && name != "count" && name != "min" && name != "max" {
+		fail("%s(DISTINCT)", name)
+	}
+	if x.isNull() && !star {
+		fail("aggregate of a constant NULL")
+	}
+	if x.isUnknown() && !star {
+		x = resolveUnknown(x)
+	}
+	null := x.null || !a.some
+	switch name {
+	case "count":
+		return a.count(star, x, place)
+	case "sum":
+		return a.sum(x, null, place)
+	case "avg":
+		return a.average(x, null, place)
+	case "min", "max":
+		return a.extreme(name, x, null, place)
+	case "bool_and", "every", "bool_or":
+		if x.oid != oidBool {
+			fail("%s over this type", name)
+		}
+		f := map[string]string{"bool_and": "min", "every": "min", "bool_or": "max"}[name]
+		d := expr{oid: oidBool, null: null, pad: -1}
+		return place(a.call(f, "toUInt8("+x.sql+")", x.null), d)
+	}
+	fail("aggregate %s", name)
+	return expr{}
+}
+
+func (a aggregation) count(star bool, x expr, place func(string, expr) expr) expr {
+	d := expr{oid: oidInt8, pad: -1, bounded: true, low: 0, high: 1 << 62}
+	if a.distinct {
+		requireGroupable(x)
+		return place("toInt64("+a.call("uniqExact", x.sql, false)+")", d)
+	}
+	arg := ""
+	if !star && x.null {
+		arg = x.sql
+	}
+	return place("toInt64("+a.call("count", arg, false)+")", d)
+}
+
+func (a aggregation) sum(x expr, null bool, place func(string, expr) expr) expr {
+	switch {
+	case x.opaque:
+		fail("sum of an opaque type")
+	case x.oid == oidInt2 || x.oid == oidInt4:
+		return place(a.call("sum", "toInt64("+x.sql+")", x.null), expr{oid: oidInt8, null: null, pad: -1})
+	case x.oid == oidInt8:
+		x = toNumeric(x)
+	case x.oid != oidNumeric:
+		fail("sum over this type")
+	}
+	d := expr{oid: oidNumeric, null: null, pad: -1, dec: decimal{integer: x.dec.integer + sumDigits, scale: x.dec.scale, display: x.dec.display}}
+	if d.dec.precision() > maxPrecision {
+		fail("sum of numerics of so many digits")
+	}
+	width := decimal{integer: 38 - d.dec.scale, scale: d.dec.scale}
+	arg := x.sql
+	if d.dec.precision() > 38 {
+		width.integer = maxPrecision - d.dec.scale
+		arg = x.scaled(width)
+	}
+	// The engine sums in its widest type of the class, which is what the reference is described as.
+	d.dec.integer = width.integer
+	e := place(a.call("sum", arg, x.null), d)
+	if x.dec.display == displayDynamic {
+		display := place(a.call("max", x.dec.displaySQL, true), expr{oid: oidInt4, null: true, pad: -1})
+		e.dec.displaySQL = display.sql
+	}
+	e.dec.integer = min(x.dec.integer+sumDigits, e.dec.integer)
+	return e
+}
+
+// average is PostgreSQL's: the sum, as a numeric, divided by the number of values.
+func (a aggregation) average(x expr, null bool, place func(string, expr) expr) expr {
+	if isInteger(x.oid) {
+		x = toNumeric(x)
+	}
+	if x.oid != oidNumeric || x.opaque {
+		fail("avg over this type")
+	}
+	sum := a.sum(x, null, place)
+	arg := ""
+	if x.null {
+		arg = x.sql
+	}
+	count := place("toInt64("+a.call("count", arg, false)+")", expr{oid: oidInt8, pad: -1, bounded: true, high: 999_999_999_999_999})
+	n := toNumeric(count)
+	// Without a value the sum is NULL, and so is the quotient: its divisor must not be zero then.
+	n.sql = "CAST(greatest(" + count.sql + ", 1), '" + n.dec.String() + "')"
+	return a.q.divide(sum, n)
+}
+
+func (a aggregation) extreme(name string, x expr, null bool, place func(string, expr) expr) expr {
+	requireOrdered(x)
+	if x.oid == oidBool || x.oid == oidUUID || x.oid == oidBytea {
+		fail("%s over this type", name)
+	}
+	a.q.t.orderable(x)
+	d := x.plain()
+	d.null = null
+	switch d.oid {
+	case oidVarchar, oidName:
+		d.oid = oidText
+	case oidNumeric:
+		if d.dec.display == displayDynamic {
+			d.dec.display = displayUnknown
+		}
+	}
+	return place(a.call(name, x.sql, x.null), d)
+}
+
+// windowFunctions of rank and position.
+var windowFunctions = setOf("row_number rank dense_rank ntile lag lead first_value last_value nth_value")
+
+// window translates a call with OVER.
+func (q *query) window(f *pg.FuncCall, name string) expr {
+	if q.noWindows || f.FuncVariadic || len(f.AggOrder) > 0 {
+		fail("window function here")
+	}
+	over := q.over(f.Over)
+	if aggregates[name] {
+		return q.windowAggregate(f, name, over)
+	}
+	if !windowFunctions[name] || f.AggFilter != nil || f.AggDistinct {
+		fail("window function %s", nameOrUnknown(name))
+	}
+	args := q.valuesOf(f.Args)
+	switch name {
+	case "row_number", "rank", "dense_rank":
+		e := expr{sql: "toInt64(" + name + "()" + over + ")", oid: oidInt8, pad: -1, refs: q.scope.mask()}
+		e.bounded, e.low, e.high = true, 0, 1<<62
+		return e
+	case "ntile":
+		if len(args) != 1 || args[0].lit == nil || args[0].lit.integer == nil || args[0].lit.integer.Sign() <= 0 {
+			fail("ntile of what is not a constant")
+		}
+		fail("ntile")
+	}
+	return q.neighbour(name, args, over)
+}
+
+// windowAggregate has no intermediate subquery: aggregates stand in the output themselves.
+func (q *query) windowAggregate(f *pg.FuncCall, name, over string) expr {
+	if f.AggDistinct {
+		fail("DISTINCT in a window aggregate")
+	}
+	a := aggregation{q: q, over: over}
+	if f.AggFilter != nil {
+		a.filter = "ifNull(" + boolText(q.cond(f.AggFilter)) + ", false)"
+	}
+	var x expr
+	if !f.AggStar {
+		if len(f.Args) != 1 {
+			fail("aggregate of several arguments")
+		}
+		x = q.value(f.Args[0])
+	}
+	return a.translate(name, f.AggStar, x, func(sql string, d expr) expr {
+		d.sql, d.refs = sql, q.scope.mask()|x.refs
+		return d
+	})
+}
+
+// neighbour translates functions that yield another row's value.
+func (q *query) neighbour(name string, args []expr, over string) expr {
+	if len(args) == 0 || args[0].isUnknown() || args[0].lit != nil {
+		fail("%s of a constant", name)
+	}
+	x := args[0]
+	if x.dec.display == displayDynamic {
+		fail("%s of a numeric that displays differently by row", name)
+	}
+	e := x.plain()
+	e.null, e.bounded = true, false
+	nullable := "toNullable(" + x.sql + ")"
+	switch name {
+	case "lag", "lead":
+		offset := int64(1)
+		if len(args) > 1 {
+			if args[1].lit == nil || args[1].lit.integer == nil || args[1].lit.integer.Sign() < 0 {
+				fail("%s by an offset that is not a constant", name)
+			}
+			offset = args[1].lit.integer.Int64()
+		}
+		if len(args) > 2 {
+			fail("%s with a default", name)
+		}
+		e.sql = fmt.Sprintf("%s(%s, %d)%s", name, nullable, offset, over)
+	case "first_value", "last_value":
+		if len(args) != 1 {
+			fail("%s with so many arguments", name)
+		}
+		e.sql = name + "_respect_nulls(" + nullable + ")" + over
+	case "nth_value":
+		if len(args) != 2 || args[1].lit == nil || args[1].lit.integer == nil || args[1].lit.integer.Sign() <= 0 {
+			fail("nth_value by an offset that is not a constant")
+		}
+		fail("nth_value")
+	}
+	return e
+}

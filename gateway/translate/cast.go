@@ -1,0 +1,217 @@
+package translate
+
+import (
+	"math/big"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// typeOf reads a type name with its modifiers.
+func typeOf(n *pg.TypeName) (oid uint32, mods []int64, unit string) {
+	names := stringsOf(n.Names)
+	if len(names) == 2 && names[0] != "pg_catalog" || len(names) > 2 || len(n.ArrayBounds) > 0 || n.Setof || n.PctType {
+		fail("cast to this type")
+	}
+	oid, ok := typeNames[names[len(names)-1]]
+	if !ok {
+		fail("cast to this type")
+	}
+	for _, m := range n.Typmods {
+		c := m.GetAConst()
+		if c.GetIval() == nil {
+			fail("type modifier")
+		}
+		mods = append(mods, int64(c.GetIval().GetIval()))
+	}
+	if oid == oidInterval && len(mods) > 0 {
+		// The grammar's masks of INTERVAL … YEAR and so on.
+		unit = map[int64]string{4: "year", 2: "month", 8: "day", 1024: "hour", 2048: "minute", 4096: "second"}[mods[0]]
+		if unit == "" || len(mods) > 1 {
+			fail("interval qualifier")
+		}
+	}
+	return oid, mods, unit
+}
+
+func (q *query) typeCast(c *pg.TypeCast) expr {
+	oid, mods, unit := typeOf(c.TypeName)
+	e := q.value(c.Arg)
+	if oid == oidInterval {
+		if e.lit == nil || e.lit.text == nil {
+			fail("cast to interval")
+		}
+		i, ok := parseInterval(*e.lit.text, unit)
+		if !ok {
+			fail("interval constant of this form")
+		}
+		return expr{oid: oidInterval, lit: &literal{interval: &i}, pad: -1}
+	}
+	switch {
+	case e.isNull():
+		out := nullOf(oid)
+		return out
+	case oid == oidNumeric:
+		return q.castNumeric(e, mods)
+	case oid == oidVarchar || oid == oidBpchar:
+		return q.castString(e, oid, mods)
+	case len(mods) > 0:
+		fail("type modifier")
+	case e.isUnknown():
+		return q.t.parseLiteral(*e.lit.text, oid)
+	case e.oid == oid:
+		return e
+	}
+	return q.castPlain(e, oid)
+}
+
+func (q *query) castPlain(e expr, oid uint32) expr {
+	switch {
+	case e.opaque:
+		fail("cast of an opaque type")
+	case isInteger(e.oid) && isInteger(oid):
+		if integerDigits[oid] > integerDigits[e.oid] {
+			return widen(e, oid)
+		}
+		return narrow(e, oid)
+	case e.oid == oidNumeric && isInteger(oid):
+		rounded := roundTo(e, 0)
+		return checkedInteger("reinterpret(CAST("+rounded.orElse(0)+", 'Decimal(76, 0)'), 'Int256')", oid, e).renulledBy(e)
+	case oid == oidText && isInteger(e.oid):
+		return integerText(e)
+	case oid == oidText && e.oid == oidBool:
+		return with(oidText, "if("+e.sql+", 'true', 'false')", e).renulledBy(e)
+	case oid == oidText && e.oid == oidNumeric && e.dec.display >= 0 && e.dec.display == e.dec.scale:
+		return with(oidText, "toDecimalString("+e.sql+", "+itoa(e.dec.scale)+")", e)
+	case e.oid == oidBool && oid == oidInt4:
+		return smallInteger("toInt32("+e.sql+")", 0, 1, e)
+	case e.oid == oidInt4 && oid == oidBool:
+		return with(oidBool, e.sql+" != 0", e)
+	case (e.oid == oidTimestamp || e.oid == oidTimestampTZ) && oid == oidDate:
+		if e.oid == oidTimestampTZ {
+			q.t.requireUTC()
+		}
+		bad := outside(e.sql, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1)
+		return with(oidDate, guarded(q.days(e), bad, "timestamp out of range"), e)
+	case e.oid == oidTimestampTZ && oid == oidTimestamp:
+		q.t.requireUTC()
+		e.oid = oid
+		return e.plain()
+	}
+	return q.coerce(e, oid)
+}
+
+// renulledBy makes the value NULL where an operand is.
+func (e expr) renulledBy(operands ...expr) expr {
+	e.sql = renulled(e.sql, operands...)
+	return e
+}
+
+func narrow(e expr, oid uint32) expr {
+	if e.lit != nil {
+		i := e.lit.integer
+		if i.Cmp(big.NewInt(minOf[oid])) < 0 || i.Cmp(big.NewInt(maxOf[oid])) > 0 {
+			fail("constant out of range")
+		}
+		return integerLiteral(oid, i)
+	}
+	return checkedInteger(e.sql, oid, e)
+}
+
+// castNumeric applies a numeric's modifier: rounds, and guards the number of digits.
+func (q *query) castNumeric(e expr, mods []int64) expr {
+	if e.isUnknown() {
+		e = q.t.parseLiteral(*e.lit.text, oidNumeric)
+	}
+	if isInteger(e.oid) {
+		e = toNumeric(e)
+	}
+	if e.oid != oidNumeric || e.opaque {
+		fail("cast to numeric from this type")
+	}
+	if len(mods) == 0 {
+		return e.plain()
+	}
+	precision, scale := int(mods[0]), 0
+	if len(mods) > 1 {
+		scale = int(mods[1])
+	}
+	if precision < 1 || precision > maxPrecision || scale < 0 || scale > precision {
+		fail("numeric modifier")
+	}
+	if e.lit != nil {
+		n := e.lit.numeric.rescale(scale)
+		if len(new(big.Int).Abs(n.unscaled).String()) > precision {
+			fail("constant out of range")
+		}
+		return numericLiteral(n)
+	}
+	rounded := roundTo(e, scale)
+	d := decimal{integer: precision - scale, scale: scale, display: scale}
+	if rounded.dec.integer <= d.integer {
+		return numericWith(rounded.scaled(d), d, e)
+	}
+	limit := "CAST('" + pow10(precision-scale).String() + "', 'Decimal(76, 0)')"
+	sql := guarded(rounded.sql, "abs("+rounded.sql+") >= "+limit, "numeric field overflow")
+	return numericWith("CAST("+sql+", '"+d.String()+"')", d, e)
+}
+
+// roundTo rounds a numeric, half away from zero, to no more than scale digits after the point.
+func roundTo(e expr, scale int) expr {
+	if e.dec.scale <= scale {
+		d := decimal{integer: e.dec.integer, scale: scale, display: scale}
+		return numericWith(e.scaled(d), d, e)
+	}
+	wide := decimal{integer: e.dec.integer + 1, scale: e.dec.scale}
+	if wide.precision() > maxPrecision {
+		wide.integer--
+	}
+	d := decimal{integer: wide.integer, scale: scale, display: scale}
+	return numericWith("CAST(round("+e.scaled(wide)+", "+itoa(scale)+"), '"+d.String()+"')", d, e)
+}
+
+// castString applies varchar(n), which cuts, and char(n), which also pads.
+func (q *query) castString(e expr, oid uint32, mods []int64) expr {
+	if e.isUnknown() {
+		e = resolveUnknown(e)
+	}
+	if isInteger(e.oid) {
+		e = integerText(e)
+	}
+	if e.opaque || !isString(e.oid) {
+		fail("cast to a string from this type")
+	}
+	width := -1
+	switch {
+	case len(mods) == 1:
+		width = int(mods[0])
+	case len(mods) > 1:
+		fail("type modifier")
+	}
+	out := e
+	if e.oid == oidBpchar && oid == oidVarchar {
+		out = q.coerce(e, oidVarchar)
+	}
+	if width >= 0 {
+		out = with(oid, "substringUTF8("+e.sql+", 1, "+itoa(width)+")", e)
+		if e.lit != nil && e.lit.text != nil {
+			r := []rune(*e.lit.text)
+			cut := string(r[:min(len(r), width)])
+			if oid == oidBpchar {
+				cut = strings.TrimRight(cut, " ")
+			}
+			lit := textLiteral(oid, cut)
+			lit.collation = e.collation
+			out = lit
+		} else if oid == oidBpchar {
+			out.sql = "trimRight(" + out.sql + ")"
+		}
+		if oid == oidBpchar {
+			out.pad = width
+		}
+	} else if oid == oidBpchar && e.oid != oidBpchar {
+		out = trimmed(e)
+	}
+	out.oid = oid
+	return out.plain()
+}

@@ -1,0 +1,243 @@
+package translate
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+func nodeKind(n *pg.Node) string { return fmt.Sprintf("%T", n.Node) }
+
+// displayText is the display scale of a numeric as an engine expression.
+func (e expr) displayText() string {
+	if e.dec.display >= 0 {
+		// NULL values have no display scale, so that max() over a group ignores them.
+		if e.null {
+			return fmt.Sprintf("if(isNull(%s), NULL, toInt32(%d))", e.sql, e.dec.display)
+		}
+		return fmt.Sprintf("toInt32(%d)", e.dec.display)
+	}
+	return e.dec.displaySQL
+}
+
+// scaled is a numeric's text in a representation that is wide enough for it.
+func (e expr) scaled(d decimal) string {
+	if e.isNull() {
+		return "CAST(NULL, 'Nullable(" + d.String() + ")')"
+	}
+	if e.lit == nil && e.dec.scale == d.scale && e.dec.precision() == d.precision() {
+		return e.sql
+	}
+	return "CAST(" + e.sql + ", '" + d.String() + "')"
+}
+
+// widest is the representation that holds all of some numerics.
+func widest(all []expr) decimal {
+	d := decimal{display: -3}
+	for _, a := range all {
+		if a.isNull() {
+			continue
+		}
+		d.integer = max(d.integer, a.dec.integer)
+		d.scale = max(d.scale, a.dec.scale)
+		switch {
+		case d.display == -3:
+			d.display, d.displaySQL = a.dec.display, a.dec.displaySQL
+		case d.display == displayUnknown || a.dec.display == displayUnknown:
+			d.display = displayUnknown
+		case d.display != a.dec.display || d.display == displayDynamic:
+			d.display = displayDynamic
+		}
+	}
+	if d.display == -3 {
+		d.display = 0
+	}
+	if d.integer+d.scale > maxPrecision {
+		fail("numeric of more than %d digits", maxPrecision)
+	}
+	return d
+}
+
+// typeRank orders the number types and the date types by PostgreSQL's implicit casts.
+func typeRank(oid uint32) (category, rank int) {
+	switch oid {
+	case oidInt2:
+		return 1, 1
+	case oidInt4:
+		return 1, 2
+	case oidInt8:
+		return 1, 3
+	case oidNumeric:
+		return 1, 4
+	case oidFloat4:
+		return 1, 5
+	case oidFloat8:
+		return 1, 6
+	case oidDate:
+		return 2, 1
+	case oidTimestamp:
+		return 2, 2
+	case oidTimestampTZ:
+		return 2, 3
+	case oidText, oidVarchar, oidBpchar, oidName:
+		return 3, 0 // casts go both ways: the first type stays, unless it is unknown
+	}
+	return int(oid) + 100, 0
+}
+
+// unify brings alternatives to the type that PostgreSQL chooses for CASE, UNION and the like.
+func (q *query) unify(all []expr) []expr {
+	oid := uint32(oidUnknown)
+	for _, a := range all {
+		if a.isUnknown() {
+			continue
+		}
+		if oid == oidUnknown {
+			oid = a.oid
+			continue
+		}
+		c1, r1 := typeRank(oid)
+		c2, r2 := typeRank(a.oid)
+		if c1 != c2 {
+			fail("alternatives of different types")
+		}
+		if r2 > r1 {
+			oid = a.oid
+		}
+	}
+	if oid == oidUnknown {
+		oid = oidText
+	}
+	out := make([]expr, len(all))
+	for i, a := range all {
+		out[i] = q.coerce(a, oid)
+	}
+	opaque := slices.IndexFunc(out, func(e expr) bool { return e.opaque })
+	for i := range out {
+		if opaque >= 0 && !out[i].opaque {
+			if !out[i].isNull() {
+				fail("alternatives of an opaque type")
+			}
+			out[i].opaque = true
+		}
+	}
+	return out
+}
+
+// coerce applies PostgreSQL's implicit cast.
+func (q *query) coerce(e expr, oid uint32) expr {
+	if e.oid == oid {
+		return e
+	}
+	switch {
+	case e.isNull():
+		return nullOf(oid)
+	case e.isUnknown():
+		return q.t.parseLiteral(*e.lit.text, oid)
+	case e.opaque:
+		fail("cast of an opaque type")
+	case isInteger(e.oid) && isInteger(oid) && integerDigits[oid] > integerDigits[e.oid]:
+		return widen(e, oid)
+	case isInteger(e.oid) && oid == oidNumeric:
+		return toNumeric(e)
+	case isInteger(e.oid) && oid == oidFloat8, e.oid == oidFloat4 && oid == oidFloat8:
+		return with(oidFloat8, "toFloat64("+e.sql+")", e)
+	case isText(e.oid) && isText(oid) && oid != oidName:
+		e.oid = oid
+		return e.plain()
+	case e.oid == oidBpchar && isText(oid):
+		e.oid, e.pad = oid, -1
+		return e.plain()
+	case isText(e.oid) && oid == oidBpchar:
+		return trimmed(e)
+	case e.oid == oidDate && (oid == oidTimestamp || oid == oidTimestampTZ):
+		return q.dateToTimestamp(e, oid)
+	case e.oid == oidTimestamp && oid == oidTimestampTZ:
+		q.t.requireUTC()
+		e.oid = oid
+		return e.plain()
+	}
+	fail("implicit cast between these types")
+	return expr{}
+}
+
+func widen(e expr, oid uint32) expr {
+	if e.lit != nil {
+		return integerLiteral(oid, e.lit.integer)
+	}
+	low, high := e.bounds()
+	out := with(oid, "CAST("+e.sql+", '"+expr{oid: oid}.engineType()+"')", e)
+	out.bounded, out.low, out.high = true, low.Int64(), high.Int64()
+	return out
+}
+
+func toNumeric(e expr) expr {
+	if e.lit != nil {
+		return numericLiteral(number{e.lit.integer, 0})
+	}
+	low, high := e.bounds()
+	digits := max(len(new(big.Int).Abs(low).String()), len(high.String()))
+	d := decimal{integer: digits}
+	return numericWith("CAST("+e.sql+", '"+d.String()+"')", d, e)
+}
+
+// trimmed is a text as bpchar: trailing blanks do not count.
+func trimmed(e expr) expr {
+	if e.lit != nil && e.lit.text != nil {
+		out := textLiteral(oidBpchar, strings.TrimRight(*e.lit.text, " "))
+		out.collation = e.collation
+		return out
+	}
+	return with(oidBpchar, "trimRight("+e.sql+")", e)
+}
+
+// parseLiteral reads a string constant as PostgreSQL's input function of a type would.
+func (t *translator) parseLiteral(s string, oid uint32) expr {
+	switch oid {
+	case oidText, oidVarchar, oidName:
+		return textLiteral(oid, s)
+	case oidBpchar:
+		return textLiteral(oid, strings.TrimRight(s, " "))
+	case oidInt2, oidInt4, oidInt8:
+		i, ok := new(big.Int).SetString(strings.TrimSpace(s), 10)
+		if ok && i.Cmp(big.NewInt(minOf[oid])) >= 0 && i.Cmp(big.NewInt(maxOf[oid])) <= 0 {
+			return integerLiteral(oid, i)
+		}
+	case oidNumeric:
+		if n, ok := parseNumber(s); ok {
+			return numericLiteral(n)
+		}
+	case oidBool:
+		switch strings.ToLower(strings.TrimSpace(s)) {
+		case "t", "true", "yes", "y", "on", "1":
+			return boolLiteral(true)
+		case "f", "false", "no", "n", "off", "0":
+			return boolLiteral(false)
+		}
+	case oidDate:
+		if d, ok := parseDate(s); ok {
+			return integerLiteral(oidDate, d)
+		}
+	case oidTimestamp, oidTimestampTZ:
+		if oid == oidTimestampTZ {
+			t.requireUTC()
+		}
+		if ts, ok := parseTimestamp(s, oid == oidTimestampTZ); ok {
+			return integerLiteral(oid, ts)
+		}
+	case oidInterval:
+		if i, ok := parseInterval(s, ""); ok {
+			return expr{oid: oidInterval, lit: &literal{interval: &i}, pad: -1}
+		}
+	case oidUUID:
+		if raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", "")); err == nil && len(raw) == 16 && len(s) == 36 {
+			return expr{sql: fmt.Sprintf("CAST(unhex('%x'), 'FixedString(16)')", raw), oid: oidUUID, pad: -1}
+		}
+	}
+	fail("string constant as a value of type %d", oid)
+	return expr{}
+}

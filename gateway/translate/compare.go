@@ -1,0 +1,142 @@
+package translate
+
+import "math/big"
+
+// compare translates a comparison operator by PostgreSQL's rules for the operand types.
+func (q *query) compare(name string, l, r expr) expr {
+	op, ok := comparisons[name]
+	if !ok {
+		fail("comparison operator")
+	}
+	l, r = q.comparable(l, r)
+	if l.isNull() || r.isNull() {
+		e := nullOf(oidBool)
+		e.refs = l.refs | r.refs
+		return e
+	}
+	ordered := op != "=" && op != "!="
+	switch {
+	case l.opaque || r.opaque:
+		if ordered || !(l.enum && r.enum) || l.oid != r.oid {
+			fail("comparison of an opaque type")
+		}
+	case isFloat(l.oid):
+		return q.compareFloats(op, l, r)
+	case l.oid == oidInterval:
+		fail("comparison of intervals")
+	case l.oid == oidNumeric:
+		l.sql, r.sql = commonDecimal(l, r)
+	case isString(l.oid) && ordered && !q.t.bytewise(collationOf(l, r)):
+		fail("text order under a collation that is not bytewise")
+	}
+	e := with(oidBool, l.sql+" "+op+" "+r.sql, l, r)
+	if op == "=" && l.refs != 0 && r.refs != 0 && l.refs&r.refs == 0 {
+		e.keys = &equality{l.refs, r.refs}
+	}
+	return e
+}
+
+// comparable brings two operands to the types that they are compared in.
+func (q *query) comparable(l, r expr) (expr, expr) {
+	switch {
+	case l.isUnknown() && r.isUnknown():
+		return q.coerce(l, oidText), q.coerce(r, oidText)
+	case l.isUnknown():
+		return q.constantFor(l, r), r
+	case r.isUnknown():
+		return l, q.constantFor(r, l)
+	case l.opaque || r.opaque:
+		return l, r
+	case isInteger(l.oid) && isInteger(r.oid):
+		return l, r
+	case isNumber(l.oid) && isNumber(r.oid):
+		if isFloat(l.oid) || isFloat(r.oid) {
+			return q.coerce(l, oidFloat8), q.coerce(r, oidFloat8)
+		}
+		if i, ok := integral(r); ok && isInteger(l.oid) {
+			return l, i
+		}
+		if i, ok := integral(l); ok && isInteger(r.oid) {
+			return i, r
+		}
+		return q.coerce(l, oidNumeric), q.coerce(r, oidNumeric)
+	case isString(l.oid) && isString(r.oid):
+		return q.comparableStrings(l, r)
+	case isMoment(l.oid) && isMoment(r.oid):
+		_, a := typeRank(l.oid)
+		_, b := typeRank(r.oid)
+		if a < b {
+			return q.coerce(l, r.oid), r
+		}
+		return l, q.coerce(r, l.oid)
+	case l.oid == r.oid:
+		return l, r
+	}
+	fail("comparison of different types")
+	return l, r
+}
+
+// constantFor types an untyped constant after the other operand.
+func (q *query) constantFor(c, other expr) expr {
+	switch {
+	case other.enum:
+		out := c
+		if !c.isNull() {
+			out = textLiteral(other.oid, *c.lit.text)
+		}
+		out.oid, out.opaque, out.enum = other.oid, true, true
+		return out
+	case other.opaque:
+		fail("comparison of an opaque type")
+	case other.oid == oidVarchar:
+		return q.coerce(c, oidText)
+	}
+	return q.coerce(c, other.oid)
+}
+
+// comparableStrings: blanks at the end do not count if bpchar's operators are chosen, which is so unless
+// one operand is a text.
+func (q *query) comparableStrings(l, r expr) (expr, expr) {
+	if l.oid != oidBpchar && r.oid != oidBpchar {
+		return l, r
+	}
+	if l.oid == oidText || r.oid == oidText || l.oid == oidName || r.oid == oidName {
+		return q.coerce(l, oidText), q.coerce(r, oidText)
+	}
+	return q.coerce(l, oidBpchar), q.coerce(r, oidBpchar)
+}
+
+// integral is a numeric constant without a fraction as an integer, to be compared with integers as such.
+func integral(e expr) (expr, bool) {
+	if e.lit == nil || e.lit.numeric == nil {
+		return e, false
+	}
+	unit := pow10(e.lit.numeric.scale)
+	v, rest := new(big.Int).QuoRem(e.lit.numeric.unscaled, unit, new(big.Int))
+	if rest.Sign() != 0 || !v.IsInt64() {
+		return e, false
+	}
+	return integerLiteral(oidInt8, v), true
+}
+
+// commonDecimal writes two numerics for a comparison. Columns stay as they are where the engine compares exactly.
+func commonDecimal(l, r expr) (string, string) {
+	if l.lit != nil && l.dec.scale < r.dec.scale && r.lit == nil {
+		l = numericLiteral(l.lit.numeric.rescale(r.dec.scale))
+	}
+	if r.lit != nil && r.dec.scale < l.dec.scale && l.lit == nil {
+		r = numericLiteral(r.lit.numeric.rescale(l.dec.scale))
+	}
+	if l.dec.scale == r.dec.scale {
+		return l.sql, r.sql
+	}
+	d := widest([]expr{l, r})
+	return l.scaled(d), r.scaled(d)
+}
+
+// compareFloats: NaN equals itself and is the largest value in PostgreSQL only.
+func (q *query) compareFloats(op string, l, r expr) expr {
+	e := with(oidBool, "", l, r)
+	e.sql = guarded(l.sql+" "+op+" "+r.sql, "isNaN("+l.sql+") OR isNaN("+r.sql+")", "NaN")
+	return e
+}

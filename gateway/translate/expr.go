@@ -1,0 +1,159 @@
+package translate
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// expr is a translated expression: the engine's SQL together with what PostgreSQL's type system and the
+// engine's representation say about its values.
+type expr struct {
+	sql  string
+	oid  uint32
+	null bool // may be NULL
+	// refs is the set of relations, by number, whose columns it reads.
+	refs uint64
+	// keys is set for an equality between relations.
+	keys *equality
+	// lit is set while the value is known at translation.
+	lit *literal
+	// dec describes a numeric that is not opaque.
+	dec       decimal
+	collation collation
+	// pad is the width that a bpchar is padded to when shown; -1: not known.
+	pad int
+	// opaque values can be passed through, and compared for equality if enum is set.
+	opaque, enum bool
+	// low and high bound an integer more narrowly than its type, where bounded.
+	bounded   bool
+	low, high int64
+	// table and attr name the column that this is, unchanged.
+	table cdc.TableID
+	attr  int16
+	// source (counted from 1) and index find it in the translator's sources.
+	source, index int
+}
+
+// fail ends the translation; Translate recovers it.
+func fail(format string, args ...any) { panic(unsupported(format, args...)) }
+
+// with returns an expression of another SQL text and type over the operands: it reads what they
+// read and is NULL only if one of them may be.
+func with(oid uint32, sql string, operands ...expr) expr {
+	e := expr{sql: sql, oid: oid, pad: -1}
+	for _, o := range operands {
+		e.refs |= o.refs
+		e.null = e.null || o.null
+	}
+	if isString(oid) {
+		e.collation = collationOf(operands...)
+	}
+	return e
+}
+
+func collationOf(operands ...expr) collation {
+	c := collationDefault
+	for _, o := range operands {
+		if isString(o.oid) {
+			c = max(c, o.collation)
+		}
+	}
+	return c
+}
+
+func numericWith(sql string, d decimal, operands ...expr) expr {
+	e := with(oidNumeric, sql, operands...)
+	if d.precision() > maxPrecision {
+		fail("numeric of more than %d digits", maxPrecision)
+	}
+	e.dec = d
+	return e
+}
+
+// engineType is the engine's type of the values, without Nullable.
+func (e expr) engineType() string {
+	if e.opaque {
+		return "String"
+	}
+	switch e.oid {
+	case oidBool:
+		return "Bool"
+	case oidInt2:
+		return "Int16"
+	case oidInt4, oidDate:
+		return "Int32"
+	case oidInt8, oidTimestamp, oidTimestampTZ, oidTime:
+		return "Int64"
+	case oidFloat4:
+		return "Float32"
+	case oidFloat8:
+		return "Float64"
+	case oidNumeric:
+		return e.dec.String()
+	case oidUUID:
+		return "FixedString(16)"
+	case oidText, oidVarchar, oidName, oidBpchar, oidBytea, oidUnknown:
+		return "String"
+	}
+	fail("values of type %d", e.oid)
+	return ""
+}
+
+// typed returns the SQL with its engine type made explicit, for places where the engine would otherwise choose a type.
+func (e expr) typed() string {
+	if e.lit != nil && e.lit.null {
+		return "CAST(NULL, 'Nullable(" + e.engineType() + ")')"
+	}
+	return "CAST(" + e.sql + ", '" + e.engineType() + "')"
+}
+
+// plain drops what is only true of the very column.
+func (e expr) plain() expr {
+	e.table, e.attr, e.source = 0, 0, 0
+	return e
+}
+
+// as returns the expression's description for a column of a subquery.
+func (e expr) as(sql string, ref uint64) expr {
+	e.sql, e.refs, e.lit, e.source = sql, ref, nil, 0
+	return e
+}
+
+func quote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}
+
+func ident(s string) string {
+	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(s) + "`"
+}
+
+// guarded yields value unless the condition holds, which makes the engine raise a guard.
+// The condition is false where it is NULL.
+func guarded(value, condition, what string) string {
+	return fmt.Sprintf("if(throwIf(ifNull(%s, 0), %s) = 0, %s, NULL)", condition, quote("freshet guard: "+what), value)
+}
+
+var (
+	minOf = map[uint32]int64{oidInt2: -1 << 15, oidInt4: -1 << 31, oidInt8: -1 << 63}
+	maxOf = map[uint32]int64{oidInt2: 1<<15 - 1, oidInt4: 1<<31 - 1, oidInt8: 1<<63 - 1}
+)
+
+// bounds of an integer expression.
+func (e expr) bounds() (low, high *big.Int) {
+	if e.lit != nil && !e.lit.null && e.lit.integer != nil {
+		return e.lit.integer, e.lit.integer
+	}
+	if e.bounded {
+		return big.NewInt(e.low), big.NewInt(e.high)
+	}
+	return big.NewInt(minOf[e.oid]), big.NewInt(maxOf[e.oid])
+}
+
+// isNull reports whether it is the constant NULL.
+func (e expr) isNull() bool { return e.lit != nil && e.lit.null }
+
+// isUnknown reports whether it is a literal whose type the context decides.
+func (e expr) isUnknown() bool { return e.oid == oidUnknown }

@@ -1,0 +1,252 @@
+package translate
+
+import (
+	"fmt"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// tree is a FROM clause: a leaf, an inner join of several parts, or an outer join.
+type tree struct {
+	// leaf
+	id   int
+	text func() string // of the relation, without its alias; nil for a join
+	rows int64         // estimate; 0: unknown
+	// inner join
+	parts []*tree
+	conds []expr
+	// outer join
+	kind        string // LEFT, RIGHT, FULL; empty for the others
+	left, right *tree
+}
+
+func (t *tree) isLeaf() bool { return t.text != nil }
+
+// namespace is what a FROM item makes visible.
+type namespace struct {
+	items   []*item
+	visible []*column
+}
+
+func (n namespace) and(o namespace) namespace {
+	return namespace{append(n.items[:len(n.items):len(n.items)], o.items...), append(n.visible[:len(n.visible):len(n.visible)], o.visible...)}
+}
+
+// fromClause builds the FROM list. WHERE conditions join its parts later.
+func (q *query) fromClause(nodes []*pg.Node) {
+	q.from = &tree{}
+	var ns namespace
+	outers := 0
+	for _, n := range nodes {
+		part, names := q.fromItem(n)
+		if part.hasOuter() {
+			if outers++; outers > 1 {
+				part = q.wrap(part, names, nil)
+			}
+		}
+		if part.parts != nil {
+			q.from.parts = append(q.from.parts, part.parts...)
+			q.from.conds = append(q.from.conds, part.conds...)
+		} else {
+			q.from.parts = append(q.from.parts, part)
+		}
+		ns = ns.and(names)
+	}
+	q.scope = &scope{owner: q, items: ns.items, visible: ns.visible}
+}
+
+func (q *query) fromItem(n *pg.Node) (*tree, namespace) {
+	switch v := n.Node.(type) {
+	case *pg.Node_RangeVar:
+		return q.rangeVar(v.RangeVar)
+	case *pg.Node_RangeSubselect:
+		if v.RangeSubselect.Lateral {
+			fail("LATERAL")
+		}
+		stmt := v.RangeSubselect.Subquery.GetSelectStmt()
+		if stmt == nil {
+			fail("subquery in FROM that is not a query")
+		}
+		return q.subselect(q.t.selectStmt(stmt, nil, q.ctes), v.RangeSubselect.Alias, "")
+	case *pg.Node_JoinExpr:
+		return q.join(v.JoinExpr)
+	}
+	fail("FROM item that is not a table, subquery or join")
+	return nil, namespace{}
+}
+
+func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
+	if v.Schemaname == "" {
+		if c, ok := q.ctes.find(v.Relname); ok {
+			return q.cteRef(c, v)
+		}
+	}
+	if v.Catalogname != "" || !v.Inh {
+		fail("ONLY or a database name before a table name")
+	}
+	table, ok := q.t.env.Catalog.Table(q.t.env.SearchPath, v.Schemaname, v.Relname)
+	if !ok {
+		fail("table that is not replicated")
+	}
+	id := q.t.newLeaf()
+	number := len(q.t.sources)
+	src := source{table: table, used: map[int]bool{}, bound: map[int]bool{}}
+	q.t.sources = append(q.t.sources, src)
+	it := &item{name: table.Name, schema: table.Schema}
+	for i, c := range table.Columns {
+		e := columnType(c)
+		e.sql = leafName(id) + "." + ident(c.Name)
+		e.refs = 1 << id
+		e.table, e.attr, e.source, e.index = table.ID, c.Attr, number+1, i
+		it.columns = append(it.columns, &column{name: c.Name, e: e, onUse: func() { src.used[i] = true }})
+	}
+	for _, k := range table.Key {
+		it.key = append(it.key, it.columns[k])
+	}
+	rename(it, v.Alias)
+	leaf := &tree{id: id, text: func() string { return placeholder(number) }}
+	if q.t.env.Rows != nil {
+		leaf.rows = q.t.env.Rows(table.ID)
+	}
+	return leaf, namespace{[]*item{it}, it.columns}
+}
+
+// rename applies an alias, which may also rename the first columns.
+func rename(it *item, alias *pg.Alias) {
+	if alias == nil {
+		return
+	}
+	it.name, it.schema = alias.Aliasname, ""
+	for i, name := range stringsOf(alias.Colnames) {
+		if i >= len(it.columns) {
+			fail("more column aliases than columns")
+		}
+		it.columns[i].name = name
+	}
+}
+
+func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
+	*c.uses++
+	stmt := c.stmt.Ctequery.GetSelectStmt()
+	if stmt == nil {
+		fail("data-modifying WITH")
+	}
+	if *c.uses > 1 && picks(stmt) {
+		fail("WITH query that picks rows, used several times")
+	}
+	result := q.t.selectStmt(stmt, nil, c.outer)
+	for i, name := range stringsOf(c.stmt.Aliascolnames) {
+		if i >= len(result.columns) {
+			fail("more column aliases than columns")
+		}
+		result.columns[i].name = name
+	}
+	return q.subselect(result, v.Alias, v.Relname)
+}
+
+// picks reports whether evaluating a query twice may give different rows.
+func picks(s *pg.SelectStmt) bool {
+	found := false
+	walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, func(n *pg.Node) bool {
+		if v := n.GetSelectStmt(); v != nil {
+			found = found || v.LimitCount != nil || v.LimitOffset != nil
+			for _, d := range v.DistinctClause {
+				found = found || d.GetNode() != nil
+			}
+		}
+		if f := n.GetFuncCall(); f != nil {
+			found = found || f.Over != nil
+		}
+		return true
+	})
+	return found
+}
+
+// subselect makes a FROM item of a translated query.
+func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespace) {
+	id := q.t.newLeaf()
+	it := &item{name: name}
+	for _, c := range r.columns {
+		it.columns = append(it.columns, &column{name: c.name, e: c.e.of(leafName(id), 1<<id)})
+	}
+	rename(it, alias)
+	sql := r.sql
+	return &tree{id: id, text: func() string { return "(" + sql + ")" }}, namespace{[]*item{it}, it.columns}
+}
+
+// of qualifies the description of a subquery's output column with the subquery's alias.
+func (e expr) of(alias string, ref uint64) expr {
+	e = e.as(alias+"."+e.sql, ref)
+	if e.dec.display == displayDynamic && e.oid == oidNumeric {
+		e.dec.displaySQL = alias + "." + e.dec.displaySQL
+	}
+	return e
+}
+
+// export is a column that a wrapped join tree hands out.
+type export struct {
+	from  expr
+	use   func()
+	taken bool
+}
+
+// wrap turns a join tree into a leaf: a subquery that exports the columns that are used. The columns become
+// references to it. Conditions that are given filter it.
+func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
+	id := q.t.newLeaf()
+	var exports []*export
+	seen := map[*column]bool{}
+	all := append([]*column{}, ns.visible...)
+	for _, it := range ns.items {
+		all = append(all, it.columns...)
+	}
+	for _, c := range all {
+		if seen[c] {
+			continue
+		}
+		seen[c] = true
+		x := &export{from: c.e, use: c.onUse}
+		exports = append(exports, x)
+		c.e = describe(c.e, fmt.Sprintf("c%d", len(exports))).of(leafName(id), 1<<id)
+		c.onUse = func() { x.taken = true }
+	}
+	return &tree{id: id, text: func() string {
+		var list []string
+		for i, x := range exports {
+			if !x.taken {
+				continue
+			}
+			if x.use != nil {
+				x.use()
+			}
+			list = append(list, selectItem(x.from, fmt.Sprintf("c%d", i+1)))
+		}
+		if len(list) == 0 {
+			list = []string{"1 AS c0"}
+		}
+		return "(SELECT " + strings.Join(list, ", ") + q.t.fromText(inner, where, nil) + ")"
+	}}
+}
+
+// describe is what a subquery's output column of that name holds when it is computed by e.
+func describe(e expr, name string) expr {
+	d := e
+	d.sql, d.lit = name, nil
+	if d.oid == oidNumeric && d.dec.display == displayDynamic {
+		d.dec.displaySQL = name + "s"
+	}
+	return d
+}
+
+// selectItem writes an output column, with its display scale in a second one where that differs by row.
+func selectItem(e expr, name string) string {
+	item := e.sql + " AS " + name
+	if e.lit != nil {
+		item = e.typed() + " AS " + name
+	}
+	if e.oid == oidNumeric && !e.opaque && e.dec.display == displayDynamic {
+		item += ", " + e.dec.displaySQL + " AS " + name + "s"
+	}
+	return item
+}

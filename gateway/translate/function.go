@@ -1,0 +1,160 @@
+package translate
+
+import (
+	"fmt"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// function is a built-in that is translated.
+type function struct {
+	minArgs, maxArgs int
+	translate        func(q *query, name string, args []expr) expr
+}
+
+// functions are the built-ins that are translated, by name.
+var functions map[string]function
+
+// The translations refer back to the table, so that it cannot be initialised where it is declared.
+func init() {
+	functions = map[string]function{
+		"length": {1, 1, textLength}, "char_length": {1, 1, textLength}, "character_length": {1, 1, textLength},
+		"octet_length": {1, 1, octetLength},
+		"upper":        {1, 1, changeCase}, "lower": {1, 1, changeCase},
+		"substring": {2, 3, substring}, "substr": {2, 3, substring},
+		"left": {2, 2, leftRight}, "right": {2, 2, leftRight},
+		"btrim": {1, 2, trim}, "ltrim": {1, 2, trim}, "rtrim": {1, 2, trim},
+		"strpos": {2, 2, strpos}, "position": {2, 2, strpos},
+		"replace": {3, 3, replaceText}, "concat": {1, 50, concat}, "ascii": {1, 1, ascii},
+		"starts_with": {2, 2, startsWith}, "reverse": {1, 1, reverse}, "lpad": {2, 3, pad}, "rpad": {2, 3, pad},
+		"repeat":  {2, 2, repeat},
+		"extract": {2, 2, extract}, "date_part": {2, 2, extract}, "date_trunc": {2, 2, dateTrunc},
+		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
+		"round": {1, 2, round}, "trunc": {1, 2, truncate}, "ceil": {1, 1, ceilFloor}, "ceiling": {1, 1, ceilFloor}, "floor": {1, 1, ceilFloor},
+	}
+}
+
+func (q *query) call(f *pg.FuncCall) expr {
+	name := functionName(f)
+	if f.Over != nil {
+		return q.window(f, name)
+	}
+	if f.AggFilter != nil || f.AggDistinct || f.AggStar || f.AggOrder != nil || f.AggWithinGroup || f.FuncVariadic {
+		fail("aggregate where none is allowed")
+	}
+	if e, ok := q.castCall(f, name); ok {
+		return e
+	}
+	def, ok := functions[name]
+	if !ok {
+		if aggregates[name] {
+			fail("aggregate where none is allowed")
+		}
+		fail("function %s", nameOrUnknown(name))
+	}
+	if len(f.Args) < def.minArgs || len(f.Args) > def.maxArgs {
+		fail("function %s with so many arguments", name)
+	}
+	args := q.valuesOf(f.Args)
+	for _, a := range args {
+		if a.isNull() && name != "concat" {
+			fail("function of a constant NULL")
+		}
+	}
+	return def.translate(q, name, args)
+}
+
+// nameOrUnknown keeps names of users out of reasons.
+func nameOrUnknown(name string) string {
+	if harmless[name] {
+		return name
+	}
+	return "that is not built in"
+}
+
+// castCall is a type name used as a function, as in date(x).
+func (q *query) castCall(f *pg.FuncCall, name string) (expr, bool) {
+	oid, ok := typeNames[name]
+	if !ok || len(f.Args) != 1 {
+		return expr{}, false
+	}
+	e := q.value(f.Args[0])
+	if e.isUnknown() || oid == oidBpchar || oid == oidVarchar || oid == oidName || oid == oidText || oid == oidNumeric {
+		fail("cast in the form of a call")
+	}
+	return q.castPlain(e, oid), true
+}
+
+// number resolves the argument of a function that has versions for all number types.
+func (q *query) number(e expr) expr {
+	if e.isUnknown() || !isNumber(e.oid) || e.opaque || isFloat(e.oid) {
+		fail("numeric function over this type")
+	}
+	return e
+}
+
+func absValue(q *query, _ string, args []expr) expr {
+	x := q.number(args[0])
+	if x.oid == oidNumeric {
+		return numericWith("abs("+x.sql+")", x.dec, x)
+	}
+	return checkedInteger("abs(toInt128("+x.sql+"))", x.oid, x)
+}
+
+func sign(q *query, _ string, args []expr) expr {
+	x := q.coerce(q.number(args[0]), oidNumeric)
+	if args[0].oid != oidNumeric {
+		fail("sign of an integer, which is a float")
+	}
+	d := decimal{integer: 1}
+	return numericWith("CAST(sign("+x.sql+"), '"+d.String()+"')", d, x)
+}
+
+func mod(q *query, _ string, args []expr) expr { return q.binary("%", args[0], args[1]) }
+
+// places is the constant second argument of round and trunc.
+func (q *query) places(args []expr) int {
+	if len(args) == 1 {
+		return 0
+	}
+	n := args[1]
+	if n.lit == nil || n.lit.integer == nil || n.lit.integer.Sign() < 0 || n.lit.integer.Int64() > 30 {
+		fail("rounding to places that are not a constant")
+	}
+	return int(n.lit.integer.Int64())
+}
+
+func (q *query) roundable(x expr, args []expr) expr {
+	x = q.number(x)
+	if x.oid != oidNumeric {
+		if len(args) == 1 {
+			fail("rounding of an integer, which is a float")
+		}
+		x = toNumeric(x)
+	}
+	return x
+}
+
+// round keeps the wanted number of digits; a display scale that is larger shrinks, a smaller one grows.
+func round(q *query, _ string, args []expr) expr {
+	return roundTo(q.roundable(args[0], args), q.places(args))
+}
+
+func truncate(q *query, _ string, args []expr) expr {
+	x, n := q.roundable(args[0], args), q.places(args)
+	if x.dec.scale <= n {
+		return roundTo(x, n)
+	}
+	d := decimal{integer: x.dec.integer, scale: n, display: n}
+	return numericWith("CAST(trunc("+x.sql+", "+itoa(n)+"), '"+d.String()+"')", d, x)
+}
+
+func ceilFloor(q *query, name string, args []expr) expr {
+	x := q.roundable(args[0], args)
+	if name == "ceiling" {
+		name = "ceil"
+	}
+	wide := decimal{integer: min(x.dec.integer+1, maxPrecision-x.dec.scale), scale: x.dec.scale}
+	d := decimal{integer: wide.integer}
+	return numericWith(fmt.Sprintf("CAST(%s(%s), '%s')", name, x.scaled(wide), d), d, x)
+}

@@ -1,0 +1,213 @@
+package translate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// group is the aggregation of a query. It becomes a subquery that yields keys k1, k2, … and aggregates a1, a2, …;
+// the rest of the query is computed over it.
+type group struct {
+	id      int
+	keys    []expr
+	aggs    []string // SQL of each aggregate
+	bySQL   map[string]int
+	grouped bool // GROUP BY, as opposed to one group of all rows
+
+	from  *tree
+	where []expr
+	joins []extraJoin
+	// correlated are keys that an enclosing query joins by.
+	correlated []expr
+}
+
+var aggregates = setOf("count sum avg min max bool_and bool_or every any_value string_agg array_agg stddev variance " +
+	"stddev_pop stddev_samp var_pop var_samp")
+
+func isAggregateCall(n *pg.Node) bool {
+	f := n.GetFuncCall()
+	return f != nil && f.Over == nil && aggregates[functionName(f)]
+}
+
+// contains looks for a node in an expression, not in its subqueries.
+func contains(n *pg.Node, is func(*pg.Node) bool) bool {
+	found := false
+	walk(n, func(m *pg.Node) bool {
+		found = found || is(m)
+		return !found && m.GetSelectStmt() == nil
+	})
+	return found
+}
+
+func isGrouped(s *pg.SelectStmt) bool {
+	if len(s.GroupClause) > 0 || s.HavingClause != nil {
+		return true
+	}
+	has := func(n *pg.Node) bool { return contains(n, isAggregateCall) }
+	return slices.ContainsFunc(s.TargetList, has) || slices.ContainsFunc(s.SortClause, has)
+}
+
+// startGroups moves FROM and WHERE below the aggregation.
+func (q *query) startGroups(s *pg.SelectStmt, targets []target) {
+	g := &group{id: q.t.newLeaf(), bySQL: map[string]int{}, grouped: len(s.GroupClause) > 0}
+	if s.GroupDistinct {
+		fail("GROUP BY DISTINCT")
+	}
+	for _, n := range s.GroupClause {
+		key := q.value(groupTarget(n, targets, q.scope))
+		requireGroupable(key)
+		if key.lit != nil {
+			fail("GROUP BY of a constant")
+		}
+		g.keys = append(g.keys, key)
+	}
+	g.from, g.where, g.joins = q.from, q.where, q.joins
+	q.group, q.grouped = g, true
+	q.where, q.joins = nil, nil
+	q.from = &tree{id: g.id, text: func() string { return "(" + q.groupText() + ")" }}
+}
+
+// groupTarget finds what a GROUP BY item means: an ordinal, an input column, or else an output name.
+func groupTarget(n *pg.Node, targets []target, sc *scope) *pg.Node {
+	if n.GetGroupingSet() != nil {
+		fail("GROUPING SETS")
+	}
+	if c := n.GetAConst(); c != nil {
+		i := int(c.GetIval().GetIval())
+		if c.GetIval() == nil || i < 1 || i > len(targets) {
+			fail("constant in GROUP BY")
+		}
+		return targets[i-1].node
+	}
+	if fields := n.GetColumnRef().GetFields(); len(fields) == 1 {
+		name := fields[0].GetString_().GetSval()
+		if sc.resolve([]string{name}) == nil {
+			for _, t := range targets {
+				if t.name == name {
+					return t.node
+				}
+			}
+		}
+	}
+	return n
+}
+
+func (q *query) groupText() string {
+	g := q.group
+	var items, keys []string
+	for i, k := range append(g.keys[:len(g.keys):len(g.keys)], g.correlated...) {
+		items = append(items, k.sql+" AS k"+strconv.Itoa(i+1))
+		keys = append(keys, k.sql)
+	}
+	for i, a := range g.aggs {
+		items = append(items, a+" AS a"+strconv.Itoa(i+1))
+	}
+	if len(g.aggs) == 0 && len(keys) == 0 {
+		items = append(items, "count() AS a0")
+	}
+	text := "SELECT " + strings.Join(items, ", ") + q.t.fromText(g.from, g.where, g.joins)
+	if len(keys) > 0 {
+		text += " GROUP BY " + strings.Join(keys, ", ")
+	}
+	return text
+}
+
+// ungrouped translates with the query in the state below its aggregation.
+func (q *query) ungrouped(f func() expr) expr {
+	g := q.group
+	from, where, joins := q.from, q.where, q.joins
+	q.from, q.where, q.joins, q.grouped = g.from, g.where, g.joins, false
+	defer func() {
+		g.joins = q.joins
+		q.from, q.where, q.joins, q.grouped = from, where, joins, true
+	}()
+	return f()
+}
+
+// matchKey returns the key that an expression over groups is, if it is one.
+func (q *query) matchKey(n *pg.Node) (expr, bool) {
+	if len(q.group.keys) == 0 || n.GetAConst() != nil || n.GetParamRef() != nil || contains(n, func(m *pg.Node) bool {
+		return isAggregateCall(m) || m.GetSubLink() != nil || m.GetFuncCall().GetOver() != nil || m.GetGroupingFunc() != nil
+	}) {
+		return expr{}, false
+	}
+	e, ok := q.tryUngrouped(n)
+	if !ok {
+		return expr{}, false
+	}
+	return q.keyOf(e)
+}
+
+// tryUngrouped translates a candidate; what cannot be translated as a whole may still be in parts.
+func (q *query) tryUngrouped(n *pg.Node) (e expr, ok bool) {
+	outer := q.outer
+	defer func() {
+		if r := recover(); r != nil {
+			if _, is := r.(*Unsupported); !is {
+				panic(r)
+			}
+			ok = false
+		}
+		q.outer = outer
+	}()
+	return q.ungrouped(func() expr { return q.value(n) }), true
+}
+
+func (q *query) keyOf(e expr) (expr, bool) {
+	for i, k := range q.group.keys {
+		if k.sql == e.sql && k.oid == e.oid {
+			out := describe(k, "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), 1<<q.group.id)
+			return out, true
+		}
+	}
+	return expr{}, false
+}
+
+// groupedColumn is a column seen over groups: a key, or determined by keys.
+func (q *query) groupedColumn(c *column) expr {
+	e := c.use()
+	if key, ok := q.keyOf(e); ok {
+		return key
+	}
+	for _, it := range q.scope.items {
+		if len(it.key) == 0 || !slices.Contains(it.columns, c) {
+			continue
+		}
+		determined := !slices.ContainsFunc(it.key, func(k *column) bool {
+			_, ok := q.keyOf(k.e)
+			return !ok
+		})
+		if determined {
+			// All rows of the group agree. any() would skip NULLs, of which then all are.
+			out := q.aggregated("any("+e.sql+")", e)
+			out.table, out.attr = e.table, e.attr
+			return out
+		}
+	}
+	fail("column that is neither grouped nor aggregated")
+	return expr{}
+}
+
+// aggregated adds an aggregate to the group and returns a reference of the given description.
+func (q *query) aggregated(sql string, description expr) expr {
+	g := q.group
+	i, ok := g.bySQL[sql]
+	if !ok {
+		g.aggs = append(g.aggs, sql)
+		i = len(g.aggs)
+		g.bySQL[sql] = i
+	}
+	out := describe(description, "a"+strconv.Itoa(i))
+	display := out.dec.displaySQL
+	out = out.as(leafName(g.id)+"."+out.sql, 1<<g.id)
+	out.dec.displaySQL = display
+	if q.emptyGroups {
+		if out.null = description.null; !out.null {
+			out.sql = "ifNull(" + out.sql + ", 0)" // a count
+		}
+	}
+	return out
+}

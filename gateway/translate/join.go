@@ -1,0 +1,313 @@
+package translate
+
+import (
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
+	left, leftNames := q.fromItem(j.Larg)
+	right, rightNames := q.fromItem(j.Rarg)
+	if j.Jointype != pg.JoinType_JOIN_INNER && !right.isLeaf() {
+		right = q.wrap(right, rightNames, nil)
+	}
+	var kind string
+	switch j.Jointype {
+	case pg.JoinType_JOIN_INNER:
+		if left.hasOuter() && right.hasOuter() {
+			right = q.wrap(right, rightNames, nil)
+		}
+	case pg.JoinType_JOIN_LEFT:
+		kind = "LEFT"
+	case pg.JoinType_JOIN_RIGHT:
+		kind = "RIGHT"
+	case pg.JoinType_JOIN_FULL:
+		kind = "FULL"
+	default:
+		fail("join of this type")
+	}
+	conds, merged := q.joinConditions(j, leftNames, rightNames, kind)
+	// NULL extension comes after the condition, which sees the sides as they are.
+	if kind == "RIGHT" || kind == "FULL" {
+		leftNames.makeNullable()
+	}
+	if kind == "LEFT" || kind == "FULL" {
+		rightNames.makeNullable()
+	}
+	ns := mergeNames(leftNames, rightNames, merged, kind)
+	if j.Alias != nil {
+		it := &item{columns: ns.visible}
+		rename(it, j.Alias)
+		ns = namespace{[]*item{it}, it.columns}
+	}
+	if kind == "" {
+		return innerJoin(left, right, conds), ns
+	}
+	return &tree{kind: kind, left: left, right: right, conds: conds}, ns
+}
+
+// hasOuter reports whether an outer join is part of the tree. The engine's joins lean
+// left, so that an inner join can have one such part only.
+func (n *tree) hasOuter() bool {
+	return n.kind != "" || slices.ContainsFunc(n.parts, (*tree).hasOuter)
+}
+
+func innerJoin(left, right *tree, conds []expr) *tree {
+	out := &tree{conds: conds}
+	for _, side := range []*tree{left, right} {
+		if side.parts != nil {
+			out.parts = append(out.parts, side.parts...)
+			out.conds = append(out.conds, side.conds...)
+		} else {
+			out.parts = append(out.parts, side)
+		}
+	}
+	return out
+}
+
+func (n namespace) makeNullable() {
+	for _, c := range n.visible {
+		c.e.null = true
+		c.e.lit = nil
+	}
+	for _, it := range n.items {
+		for _, c := range it.columns {
+			c.e.null = true
+			c.e.lit = nil
+		}
+	}
+}
+
+// mergedColumn is a column of USING or NATURAL.
+type mergedColumn struct {
+	name        string
+	left, right *column
+}
+
+func (q *query) joinConditions(j *pg.JoinExpr, left, right namespace, kind string) ([]expr, []mergedColumn) {
+	names := stringsOf(j.UsingClause)
+	if j.IsNatural {
+		for _, l := range left.visible {
+			if slices.ContainsFunc(right.visible, func(r *column) bool { return r.name == l.name }) {
+				names = append(names, l.name)
+			}
+		}
+	}
+	if j.JoinUsingAlias != nil {
+		fail("alias of a USING clause")
+	}
+	// The condition sees the joined items only, and no subquery may add joins to it.
+	both := left.and(right)
+	inner := &query{t: q.t, scope: &scope{items: both.items, visible: both.visible}, ctes: q.ctes, parent: q.parent, noJoins: true}
+	inner.scope.owner = inner
+	var conds []expr
+	var merged []mergedColumn
+	for _, name := range names {
+		l := (&scope{visible: left.visible}).resolve([]string{name})
+		r := (&scope{visible: right.visible}).resolve([]string{name})
+		if l == nil || r == nil {
+			fail("unknown column in USING")
+		}
+		merged = append(merged, mergedColumn{name, l, r})
+		conds = append(conds, inner.compare("=", l.use(), r.use()))
+	}
+	for _, c := range conjuncts(j.Quals) {
+		conds = append(conds, inner.cond(c))
+	}
+	return conds, merged
+}
+
+// mergeNames lists the columns of a join: those of USING first, once.
+func mergeNames(left, right namespace, merged []mergedColumn, kind string) namespace {
+	ns := namespace{items: append(left.items[:len(left.items):len(left.items)], right.items...)}
+	hidden := map[*column]bool{}
+	for _, m := range merged {
+		hidden[m.left], hidden[m.right] = true, true
+		ns.visible = append(ns.visible, m.column(kind))
+	}
+	for _, c := range append(left.visible[:len(left.visible):len(left.visible)], right.visible...) {
+		if !hidden[c] {
+			ns.visible = append(ns.visible, c)
+		}
+	}
+	return ns
+}
+
+func (m mergedColumn) column(kind string) *column {
+	if m.left.e.oid != m.right.e.oid || (kind == "FULL" && m.left.e.dec != m.right.e.dec) {
+		fail("USING over columns of different types")
+	}
+	switch kind {
+	case "RIGHT":
+		return m.right
+	case "FULL":
+		e := with(m.left.e.oid, "coalesce("+m.left.e.sql+", "+m.right.e.sql+")", m.left.e, m.right.e)
+		e.dec, e.null, e.opaque, e.enum = m.left.e.dec, true, m.left.e.opaque, m.left.e.enum
+		if m.left.e.pad == m.right.e.pad {
+			e.pad = m.left.e.pad
+		}
+		return &column{name: m.name, e: e, onUse: func() { m.left.use(); m.right.use() }}
+	}
+	return m.left
+}
+
+// extraJoin attaches what a subquery was turned into: LEFT, SEMI LEFT or ANTI LEFT JOIN.
+type extraJoin struct {
+	kind  string
+	id    int
+	text  func() string
+	conds []expr
+}
+
+// fromText writes FROM and WHERE. Conditions that join the parts become ON clauses.
+func (t *translator) fromText(from *tree, where []expr, extra []extraJoin) string {
+	if !from.isLeaf() && from.kind == "" && len(from.parts) == 0 {
+		if len(where)+len(extra) > 0 {
+			fail("condition without FROM")
+		}
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(" FROM ")
+	rest := where
+	if from.parts != nil {
+		rest = t.innerJoins(&b, from.parts, append(append([]expr{}, from.conds...), where...), true)
+	} else {
+		t.joinText(&b, from)
+	}
+	for _, x := range extra {
+		b.WriteString(" " + x.kind + " JOIN " + x.text() + " AS " + leafName(x.id) + " ON " + all(x.conds))
+	}
+	if len(rest) > 0 {
+		b.WriteString(" WHERE " + all(rest))
+	}
+	return b.String()
+}
+
+func all(conds []expr) string {
+	texts := make([]string, len(conds))
+	for i, c := range conds {
+		texts[i] = c.sql
+		if len(conds) > 1 {
+			texts[i] = "(" + c.sql + ")"
+		}
+	}
+	return strings.Join(texts, " AND ")
+}
+
+func (t *translator) joinText(b *strings.Builder, n *tree) {
+	switch {
+	case n.isLeaf():
+		b.WriteString(n.text() + " AS " + leafName(n.id))
+	case n.kind != "":
+		t.outerJoin(b, n)
+	default:
+		t.innerJoins(b, n.parts, n.conds, false)
+	}
+}
+
+// outerJoin writes a join with its condition. The engine wants an equality between the sides: where
+// there is none, both sides get a constant to be equal by.
+func (t *translator) outerJoin(b *strings.Builder, n *tree) {
+	leftMask := n.left.mask()
+	keyed := slices.ContainsFunc(n.conds, func(c expr) bool { return c.keys != nil && c.keys.joins(leftMask, n.right.mask()) })
+	if !keyed {
+		fail("outer join without an equality between its sides")
+	}
+	t.joinText(b, n.left)
+	b.WriteString(" " + n.kind + " JOIN ")
+	t.joinText(b, n.right)
+	b.WriteString(" ON " + all(n.conds))
+}
+
+func (n *tree) mask() uint64 {
+	switch {
+	case n.isLeaf():
+		return 1 << n.id
+	case n.kind != "":
+		return n.left.mask() | n.right.mask()
+	}
+	var m uint64
+	for _, p := range n.parts {
+		m |= p.mask()
+	}
+	return m
+}
+
+// equality is a condition that equates a value of one set of relations with one of another.
+type equality struct{ left, right uint64 }
+
+func (e *equality) joins(a, b uint64) bool {
+	in := func(x, m uint64) bool { return x != 0 && x&^m == 0 }
+	return in(e.left, a) && in(e.right, b) || in(e.left, b) && in(e.right, a)
+}
+
+// innerJoins writes the parts in an order in which each is joined by an equality to those before it, large
+// ones first. It returns the conditions that are left for WHERE; where there is no WHERE to follow, they go
+// to the last join.
+func (t *translator) innerJoins(b *strings.Builder, parts []*tree, conds []expr, where bool) []expr {
+	todo := slices.Clone(parts)
+	first := 0
+	for i, p := range todo {
+		switch {
+		case p.kind != "":
+			first = i
+		case todo[first].kind == "" && p.rows > todo[first].rows:
+			first = i
+		}
+	}
+	t.joinText(b, todo[first])
+	done := todo[first].mask()
+	todo = slices.Delete(todo, first, first+1)
+	rest := slices.Clone(conds)
+	for len(todo) > 0 {
+		next := pickNext(todo, rest, done)
+		part := todo[next]
+		todo = slices.Delete(todo, next, next+1)
+		mask := part.mask()
+		var on []expr
+		rest = slices.DeleteFunc(rest, func(c expr) bool {
+			if c.keys != nil && c.keys.joins(done, mask) {
+				on = append(on, c)
+				return true
+			}
+			return false
+		})
+		if len(todo) == 0 && !where && len(on) > 0 {
+			on, rest = append(on, rest...), nil
+		}
+		if len(on) == 0 {
+			b.WriteString(" CROSS JOIN ")
+			t.joinText(b, part)
+		} else {
+			b.WriteString(" INNER JOIN ")
+			t.joinText(b, part)
+			b.WriteString(" ON " + all(on))
+		}
+		done |= mask
+	}
+	if len(rest) > 0 && !where {
+		fail("condition under an outer join that joins nothing")
+	}
+	return rest
+}
+
+// pickNext prefers parts that an equality connects, and among them small ones, which filter.
+func pickNext(todo []*tree, conds []expr, done uint64) int {
+	best, bestKeys := 0, -1
+	for i, p := range todo {
+		keys := 0
+		for _, c := range conds {
+			if c.keys != nil && c.keys.joins(done, p.mask()) {
+				keys++
+			}
+		}
+		connected, was := min(keys, 1), min(bestKeys, 1)
+		if connected > was || connected == was && p.rows < todo[best].rows {
+			best, bestKeys = i, keys
+		}
+	}
+	return best
+}

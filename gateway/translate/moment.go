@@ -1,0 +1,237 @@
+package translate
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// The days within which the engine's date functions are exact: 1900-01-01 to 2299-12-31.
+const (
+	firstDay = -25567
+	lastDay  = 120529
+)
+
+// The limits beyond which date arithmetic is left to PostgreSQL: well inside its ranges, and away from the infinities.
+const (
+	minArithmeticDay = -2_400_000
+	maxArithmeticDay = 100_000_000
+)
+
+func (q *query) dateToTimestamp(e expr, oid uint32) expr {
+	if oid == oidTimestampTZ {
+		q.t.requireUTC()
+	}
+	if e.lit != nil {
+		return integerLiteral(oid, new(big.Int).Mul(e.lit.integer, big.NewInt(microsPerDay)))
+	}
+	sql := fmt.Sprintf("toInt64(%s) * %d", e.sql, int64(microsPerDay))
+	return with(oid, guarded(sql, outside(e.sql, minArithmeticDay, maxArithmeticDay), "date out of range"), e)
+}
+
+func outside(sql string, low, high int64) string {
+	return fmt.Sprintf("(%s < %d OR %s > %d)", sql, low, sql, high)
+}
+
+// momentArithmetic covers + and - with dates and timestamps.
+func (q *query) momentArithmetic(op string, l, r expr) expr {
+	if op != "+" && op != "-" {
+		fail("operator over dates")
+	}
+	if !isMoment(l.oid) {
+		if op == "-" {
+			fail("operator over dates")
+		}
+		l, r = r, l
+	}
+	switch {
+	case r.isUnknown():
+		fail("date arithmetic with an untyped constant")
+	case r.oid == oidInterval:
+		return q.addInterval(op, l, r)
+	case l.oid == oidDate && r.oid == oidDate && op == "-":
+		sql := fmt.Sprintf("(%s - %s)", l.sql, r.sql)
+		infinite := outside(l.sql, minArithmeticDay, maxArithmeticDay) + " OR " + outside(r.sql, minArithmeticDay, maxArithmeticDay)
+		return smallInteger("toInt32("+guarded(sql, infinite, "date out of range")+")", -maxArithmeticDay*2, maxArithmeticDay*2, l, r)
+	case l.oid == oidDate && (r.oid == oidInt4 || r.oid == oidInt2):
+		return q.addDays(op, l, r)
+	}
+	fail("operator over dates")
+	return expr{}
+}
+
+func (q *query) addDays(op string, l, r expr) expr {
+	if l.isNull() || r.isNull() {
+		return nullOf(oidDate)
+	}
+	if l.lit != nil && r.lit != nil {
+		days := new(big.Int).Add(l.lit.integer, r.lit.integer)
+		if op == "-" {
+			days.Sub(l.lit.integer, r.lit.integer)
+		}
+		if d := days.Int64(); d < minArithmeticDay || d > maxArithmeticDay {
+			fail("date out of range")
+		}
+		return integerLiteral(oidDate, days)
+	}
+	sum := fmt.Sprintf("toInt64(%s) %s %s", l.sql, op, r.sql)
+	bad := outside(l.sql, minArithmeticDay, maxArithmeticDay) + " OR " + outside(sum, minArithmeticDay, maxArithmeticDay)
+	return with(oidDate, "toInt32("+guarded(sum, bad, "date out of range")+")", l, r)
+}
+
+// addInterval adds a constant interval. A date becomes a timestamp.
+func (q *query) addInterval(op string, l, r expr) expr {
+	if r.lit == nil || r.lit.interval == nil {
+		fail("interval that is not constant")
+	}
+	if l.oid == oidTimestampTZ {
+		q.t.requireUTC()
+	}
+	i := *r.lit.interval
+	if op == "-" {
+		i = interval{-i.months, -i.days, -i.micros}
+	}
+	if l.isNull() {
+		return nullOf(oidTimestamp)
+	}
+	if l.oid == oidDate {
+		l = q.dateToTimestamp(l, oidTimestamp)
+	}
+	if l.lit != nil {
+		return integerLiteral(l.oid, addConstant(l.lit.integer, i))
+	}
+	shift := i.days*microsPerDay + i.micros
+	if i.months == 0 {
+		sql := fmt.Sprintf("%s + toInt64(%d)", l.sql, shift)
+		limit := int64(maxArithmeticDay) * microsPerDay
+		return with(l.oid, guarded(sql, outside(l.sql, minArithmeticDay*microsPerDay, limit), "timestamp out of range"), l)
+	}
+	days := q.days(l)
+	sql := fmt.Sprintf("toInt64(toInt32(addMonths(toDate32(%s), %d))) * %d + (%s - toInt64(%s) * %d) + toInt64(%d)",
+		days, i.months, int64(microsPerDay), l.sql, days, int64(microsPerDay), shift)
+	margin := 31 * (absolute(i.months) + 1)
+	bad := outside("toInt64("+days+")", firstDay+margin, lastDay-margin)
+	return with(l.oid, guarded(sql, bad, "timestamp out of range"), l)
+}
+
+func absolute(n int64) int64 { return max(n, -n) }
+
+func addConstant(micros *big.Int, i interval) *big.Int {
+	if !micros.IsInt64() || micros.Int64() > lastDay*microsPerDay || micros.Int64() < -700_000*microsPerDay {
+		fail("timestamp constant out of range")
+	}
+	t := time.UnixMicro(micros.Int64()).UTC()
+	if i.months != 0 {
+		first := time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC).AddDate(0, int(i.months), 0)
+		lastOfMonth := first.AddDate(0, 1, -1).Day()
+		t = time.Date(first.Year(), first.Month(), min(t.Day(), lastOfMonth), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	}
+	return big.NewInt(t.UnixMicro() + i.days*microsPerDay + i.micros)
+}
+
+// days is the number of days since 1970-01-01 of a date or timestamp, not guarded. Rounding down
+// of times before 1970 comes from shifting them.
+func (q *query) days(e expr) string {
+	if e.oid == oidDate {
+		return e.sql
+	}
+	const shift = 719_468
+	return fmt.Sprintf("toInt32(intDiv(%s + toInt64(%d), %d) - %d)", e.sql, int64(shift)*microsPerDay, int64(microsPerDay), shift)
+}
+
+// calendar is the engine's date of a moment, guarded to the range where it is exact.
+func (q *query) calendar(e expr) string {
+	if e.oid == oidDate {
+		return "toDate32(" + guarded(e.sql, outside(e.sql, firstDay, lastDay), "date out of range") + ")"
+	}
+	inside := guarded(q.days(e), outside(e.sql, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1), "timestamp out of range")
+	return "toDate32(" + inside + ")"
+}
+
+// calendarFields are the fields that the engine extracts from a date, with an upper bound.
+var calendarFields = map[string]string{
+	"year": "toYear", "month": "toMonth", "day": "toDayOfMonth", "quarter": "toQuarter", "doy": "toDayOfYear",
+	"week": "toISOWeek", "isoyear": "toISOYear", "isodow": "toDayOfWeek",
+}
+
+// timeFields are units of the time of day in microseconds, and how many make the next one.
+var timeFields = map[string][2]int64{
+	"hour": {3_600_000_000, 24}, "minute": {60_000_000, 60},
+}
+
+// extract is EXTRACT (numeric) and date_part (float8).
+func extract(q *query, name string, args []expr) expr {
+	if args[0].lit == nil || args[0].lit.text == nil {
+		fail("extract of a field that is not constant")
+	}
+	field, x := strings.ToLower(*args[0].lit.text), args[1]
+	if !isMoment(x.oid) || x.isNull() {
+		fail("extract from this type")
+	}
+	if x.oid == oidTimestampTZ {
+		q.t.requireUTC()
+	}
+	sql := ""
+	if f, ok := calendarFields[field]; ok {
+		sql = "toInt32(" + f + "(" + q.calendar(x) + "))"
+	} else if field == "dow" {
+		sql = "toInt32(toDayOfWeek(" + q.calendar(x) + ") % 7)"
+	} else if unit, ok := timeFields[field]; ok && x.oid != oidDate {
+		sql = fmt.Sprintf("toInt32(intDiv(%s, %d) %% %d)", q.timeOfDay(x), unit[0], unit[1])
+	} else {
+		fail("extract of this field")
+	}
+	if name == "date_part" {
+		return with(oidFloat8, "toFloat64("+sql+")", x)
+	}
+	d := decimal{integer: 4}
+	return numericWith("CAST("+sql+", '"+d.String()+"')", d, x)
+}
+
+// timeOfDay is the number of microseconds since midnight, guarded to the calendar's range.
+func (q *query) timeOfDay(e expr) string {
+	sql := fmt.Sprintf("(%s - toInt64(%s) * %d)", e.sql, q.days(e), int64(microsPerDay))
+	return guarded(sql, outside(e.sql, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1), "timestamp out of range")
+}
+
+// dateTrunc truncates timestamps; dates are taken as timestamps with time zone by PostgreSQL.
+func dateTrunc(q *query, _ string, args []expr) expr {
+	if args[0].lit == nil || args[0].lit.text == nil || len(args) != 2 {
+		fail("date_trunc to a field that is not constant")
+	}
+	x := args[1]
+	if x.oid == oidDate {
+		x = q.coerce(x, oidTimestampTZ)
+	}
+	if x.oid != oidTimestamp && x.oid != oidTimestampTZ || x.isNull() {
+		fail("date_trunc of this type")
+	}
+	if x.oid == oidTimestampTZ {
+		q.t.requireUTC()
+	}
+	date := q.calendar(x)
+	var days string
+	switch field := strings.ToLower(*args[0].lit.text); field {
+	case "day":
+		days = "toInt32(" + date + ")"
+	case "month":
+		days = "toInt32(" + date + ") - toDayOfMonth(" + date + ") + 1"
+	case "year":
+		days = "toInt32(" + date + ") - toDayOfYear(" + date + ") + 1"
+	case "week":
+		days = "toInt32(" + date + ") - toDayOfWeek(" + date + ") + 1"
+	case "quarter":
+		days = "toInt32(makeDate32(toYear(" + date + "), toQuarter(" + date + ") * 3 - 2, 1))"
+	case "hour", "minute", "second":
+		unit := map[string]int64{"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}[field]
+		sql := fmt.Sprintf("%s - %s %% %d", x.sql, q.timeOfDay(x), unit)
+		return with(x.oid, sql, x)
+	default:
+		fail("date_trunc to this field")
+	}
+	return with(x.oid, fmt.Sprintf("toInt64(%s) * %d", days, int64(microsPerDay)), x)
+}

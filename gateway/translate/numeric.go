@@ -1,0 +1,166 @@
+package translate
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+func (q *query) numericArithmetic(op string, l, r expr) expr {
+	if l.isNull() || r.isNull() {
+		return nullOf(oidNumeric)
+	}
+	if l.lit != nil && r.lit != nil {
+		if e, ok := foldNumeric(op, *l.lit.numeric, *r.lit.numeric); ok {
+			return e
+		}
+	}
+	switch op {
+	case "+", "-":
+		d := decimal{integer: max(l.dec.integer, r.dec.integer) + 1, scale: max(l.dec.scale, r.dec.scale)}
+		d.setDisplay(l, r, "greatest(%s, %s)", func(a, b int) int { return max(a, b) })
+		return numericWith("("+l.scaled(d)+" "+op+" "+r.scaled(d)+")", d, l, r)
+	case "*":
+		d := decimal{integer: l.dec.integer + r.dec.integer, scale: l.dec.scale + r.dec.scale}
+		d.setDisplay(l, r, "(%s + %s)", func(a, b int) int { return a + b })
+		width := decimal{integer: d.precision() - l.dec.scale, scale: l.dec.scale}
+		return numericWith("("+l.scaled(width)+" * "+r.sql+")", d, l, r)
+	case "/":
+		return q.divide(l, r)
+	case "%":
+		d := decimal{integer: max(l.dec.integer, r.dec.integer), scale: max(l.dec.scale, r.dec.scale)}
+		d.setDisplay(l, r, "greatest(%s, %s)", func(a, b int) int { return max(a, b) })
+		return q.remainder(l, r, d)
+	}
+	fail("numeric operator")
+	return expr{}
+}
+
+// foldNumeric computes with two constants.
+func foldNumeric(op string, a, b number) (expr, bool) {
+	scale := max(a.scale, b.scale)
+	x, y := a.rescale(scale).unscaled, b.rescale(scale).unscaled
+	switch op {
+	case "+":
+		return numericLiteral(number{new(big.Int).Add(x, y), scale}), true
+	case "-":
+		return numericLiteral(number{new(big.Int).Sub(x, y), scale}), true
+	case "*":
+		return numericLiteral(number{new(big.Int).Mul(a.unscaled, b.unscaled), a.scale + b.scale}), true
+	}
+	return expr{}, false
+}
+
+// setDisplay combines the operands' display scales.
+func (d *decimal) setDisplay(l, r expr, sql string, f func(a, b int) int) {
+	a, b := l.dec.display, r.dec.display
+	switch {
+	case a == displayUnknown || b == displayUnknown:
+		d.display = displayUnknown
+	case a >= 0 && b >= 0:
+		d.display = f(a, b)
+	default:
+		d.display = displayDynamic
+		d.displaySQL = fmt.Sprintf(sql, displayOperand(l), displayOperand(r))
+		if l.null || r.null {
+			d.displaySQL = fmt.Sprintf("if(isNull(%s) OR isNull(%s), NULL, %s)", l.sql, r.sql, d.displaySQL)
+		}
+	}
+}
+
+func displayOperand(e expr) string {
+	if e.dec.display >= 0 {
+		return fmt.Sprintf("toInt32(%d)", e.dec.display)
+	}
+	return e.dec.displaySQL
+}
+
+// orElse is a numeric's text with a constant in place of NULL; the result must be made NULL again by renulled.
+func (e expr) orElse(constant int) string {
+	if e.null {
+		return fmt.Sprintf("ifNull(%s, CAST(%d, '%s'))", e.sql, constant, decimal{integer: max(1, e.dec.integer), scale: e.dec.scale})
+	}
+	return e.sql
+}
+
+// renulled makes a computed value NULL where an operand is.
+func renulled(sql string, operands ...expr) string {
+	for _, o := range operands {
+		if o.null {
+			sql = "if(isNull(" + o.sql + "), NULL, " + sql + ")"
+		}
+	}
+	return sql
+}
+
+// bind computes values once and names them in body. Nested bindings may reuse names.
+func bind(body string, pairs ...string) string {
+	var names, values []string
+	for i := 0; i < len(pairs); i += 2 {
+		names = append(names, pairs[i])
+		values = append(values, "["+pairs[i+1]+"]")
+	}
+	return "arrayMap((" + strings.Join(names, ", ") + ") -> " + body + ", " + strings.Join(values, ", ") + ")[1]"
+}
+
+func (q *query) remainder(l, r expr, d decimal) expr {
+	wide := decimal{integer: maxPrecision - d.scale, scale: d.scale}
+	if l.dec.integer+d.scale > maxPrecision || r.dec.integer+d.scale > maxPrecision {
+		fail("numeric of more than %d digits", maxPrecision)
+	}
+	unscaled := func(sql string) string {
+		return "reinterpret(CAST(" + sql + ", '" + wide.String() + "'), 'Int256')"
+	}
+	sql := fmt.Sprintf("reinterpret(modulo(%s, %s), '%s')", unscaled(l.orElse(0)), unscaled(r.orElse(1)), wide)
+	return numericWith(renulled("CAST("+sql+", '"+d.String()+"')", l, r), d, l, r)
+}
+
+// quotientScale is the number of digits after the point that quotients are kept with. PostgreSQL's quotients
+// have at least 16 significant digits; one that needs more room than this is guarded.
+const quotientScale = 40
+
+// divide computes PostgreSQL's quotient: rounded, half away from zero, to a display scale
+// that select_div_scale of its numeric.c derives from the operands' leading digits: the operands are
+// seen as base-10000 digits aligned at the point.
+func (q *query) divide(l, r expr) expr {
+	if l.dec.display == displayUnknown || r.dec.display == displayUnknown {
+		fail("division of a numeric whose display scale is not known")
+	}
+	if r.lit != nil && r.lit.numeric.unscaled.Sign() == 0 {
+		fail("division by zero")
+	}
+	// Twice the scaled dividend and the scaled divisor must fit 76 digits.
+	scale := min(quotientScale, maxPrecision-2-l.dec.integer-r.dec.scale, maxPrecision-2-r.dec.precision())
+	if scale < 24 || scale < max(l.dec.scale, r.dec.scale) {
+		fail("division of numerics of so many digits")
+	}
+	unscaled := func(name string, s int) string {
+		return fmt.Sprintf("abs(reinterpret(CAST(%s, 'Decimal(76, %d)'), 'Int256'))", name, s)
+	}
+	leading := func(text, exponent string) string {
+		return fmt.Sprintf("toUInt32(rightPad(substring(%s, 1, %s %% 4 + 1), %s %% 4 + 1, '0'))", text, exponent, exponent)
+	}
+	// The quotient's unscaled value is |l| · 10^(d + r.scale - l.scale) / |r|, computed with p = 10^(scale - d).
+	body := fmt.Sprintf("(reinterpret(intDiv(a * toInt256('%s') + n, n * 2) * p * if((l < 0) != (r < 0), toInt256(-1), toInt256(1)), 'Decimal(76, %d)'), d)",
+		new(big.Int).Mul(pow10(scale+r.dec.scale-l.dec.scale), big.NewInt(2)), scale)
+	body = bind(body, "n", "b * p")
+	body = bind(body, "p", fmt.Sprintf("toInt256(concat('1', repeat('0', %d - if(throwIf(d > %d, 'freshet guard: scale of a quotient') = 0, d, 0))))", scale, scale))
+	body = bind(body, "d", "toInt32(greatest(16 - 4 * (if(a = 0, 0, intDiv(e, 4) - 100) - (intDiv(f, 4) - 100) - if(g <= h, 1, 0)), j, k))")
+	body = bind(body, "g", leading("s", "e"), "h", leading("u", "f"))
+	// Exponents of the leading decimal digit; +400 keeps them positive.
+	body = bind(body, "e", fmt.Sprintf("toInt32(length(s)) + %d", 399-l.dec.scale), "f", fmt.Sprintf("toInt32(length(u)) + %d", 399-r.dec.scale))
+	body = bind(body, "s", "toString(a)", "u", "toString(b)")
+	body = bind(body, "a", unscaled("l", l.dec.scale),
+		"b", "if(throwIf(r = 0, 'freshet guard: division by zero') = 0, "+unscaled("r", r.dec.scale)+", toInt256(1))")
+	both := bind(body, "l", l.orElse(0), "r", r.orElse(1), "j", boundDisplay(l), "k", boundDisplay(r))
+	d := decimal{integer: min(l.dec.integer+r.dec.scale+1, maxPrecision-scale), scale: scale, display: displayDynamic}
+	d.displaySQL = renulled("tupleElement("+both+", 2)", l, r)
+	return numericWith(renulled("CAST(tupleElement("+both+", 1), '"+d.String()+"')", l, r), d, l, r)
+}
+
+func boundDisplay(e expr) string {
+	if e.dec.display >= 0 {
+		return fmt.Sprintf("toInt32(%d)", e.dec.display)
+	}
+	return "ifNull(" + e.dec.displaySQL + ", toInt32(0))"
+}

@@ -1,0 +1,343 @@
+package translate
+
+import (
+	"math/big"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+func (q *query) operator(a *pg.A_Expr) expr {
+	name := operatorName(a.Name)
+	switch a.Kind {
+	case pg.A_Expr_Kind_AEXPR_OP:
+		if l, r := a.Lexpr.GetRowExpr(), a.Rexpr.GetRowExpr(); l != nil || r != nil {
+			if l == nil || r == nil {
+				fail("comparison of a row with something else")
+			}
+			return q.compareRows(name, q.valuesOf(l.Args), q.valuesOf(r.Args))
+		}
+		if a.Lexpr == nil {
+			return q.prefix(name, q.value(a.Rexpr))
+		}
+		return q.binary(name, q.value(a.Lexpr), q.value(a.Rexpr))
+	case pg.A_Expr_Kind_AEXPR_IN:
+		return q.in(a, name == "<>")
+	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN,
+		pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
+		return q.between(a)
+	case pg.A_Expr_Kind_AEXPR_LIKE:
+		return q.like(q.value(a.Lexpr), a.Rexpr, name == "!~~", false)
+	case pg.A_Expr_Kind_AEXPR_ILIKE:
+		return q.like(q.value(a.Lexpr), a.Rexpr, name == "!~~*", true)
+	case pg.A_Expr_Kind_AEXPR_NULLIF:
+		return q.nullIf(q.value(a.Lexpr), q.value(a.Rexpr))
+	case pg.A_Expr_Kind_AEXPR_DISTINCT:
+		e := q.notDistinct(q.value(a.Lexpr), q.value(a.Rexpr))
+		e.sql = "NOT (" + e.sql + ")"
+		return e
+	case pg.A_Expr_Kind_AEXPR_NOT_DISTINCT:
+		return q.notDistinct(q.value(a.Lexpr), q.value(a.Rexpr))
+	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
+		return q.quantified(a, name)
+	}
+	fail("operator of this kind")
+	return expr{}
+}
+
+var comparisons = map[string]string{"=": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+func (q *query) binary(name string, l, r expr) expr {
+	if _, ok := comparisons[name]; ok {
+		return q.compare(name, l, r)
+	}
+	if name == "||" {
+		return q.concatenate(l, r)
+	}
+	if isMoment(l.oid) || isMoment(r.oid) {
+		return q.momentArithmetic(name, l, r)
+	}
+	if l.isUnknown() && isNumber(r.oid) {
+		l = q.coerce(l, r.oid)
+	}
+	if r.isUnknown() && isNumber(l.oid) {
+		r = q.coerce(r, l.oid)
+	}
+	if !isNumber(l.oid) || !isNumber(r.oid) || l.opaque || r.opaque {
+		fail("operator over these types")
+	}
+	switch {
+	case isInteger(l.oid) && isInteger(r.oid):
+		return q.integerArithmetic(name, l, r)
+	case isFloat(l.oid) || isFloat(r.oid):
+		fail("floating-point arithmetic")
+	}
+	return q.numericArithmetic(name, q.coerce(l, oidNumeric), q.coerce(r, oidNumeric))
+}
+
+func (q *query) prefix(name string, e expr) expr {
+	if e.isUnknown() || !isNumber(e.oid) || e.opaque {
+		fail("prefix operator over this type")
+	}
+	switch {
+	case name == "+":
+		return e.plain()
+	case name != "-":
+		fail("prefix operator")
+	case isFloat(e.oid):
+		fail("floating-point arithmetic")
+	case e.isNull():
+		return e
+	case e.oid == oidNumeric && e.lit != nil:
+		return numericLiteral(number{new(big.Int).Neg(e.lit.numeric.unscaled), e.lit.numeric.scale})
+	case e.oid == oidNumeric:
+		out := numericWith("negate("+e.sql+")", e.dec, e)
+		return out
+	}
+	return q.integerArithmetic("-", integerLiteral(e.oid, new(big.Int)), e)
+}
+
+// integerArithmetic computes in a type that cannot overflow and guards the result's range.
+func (q *query) integerArithmetic(op string, l, r expr) expr {
+	oid := l.oid
+	if integerDigits[r.oid] > integerDigits[oid] {
+		oid = r.oid
+	}
+	if l.isNull() || r.isNull() {
+		return nullOf(oid)
+	}
+	switch op {
+	case "/", "%":
+		return divideIntegers(op, oid, l, r)
+	case "+", "-", "*":
+	default:
+		fail("integer operator")
+	}
+	low, high := resultBounds(op, l, r)
+	if l.lit != nil && r.lit != nil {
+		if low.Cmp(big.NewInt(minOf[oid])) < 0 || high.Cmp(big.NewInt(maxOf[oid])) > 0 {
+			fail("constant out of range")
+		}
+		return integerLiteral(oid, low)
+	}
+	if low.Cmp(big.NewInt(minOf[oid])) >= 0 && high.Cmp(big.NewInt(maxOf[oid])) <= 0 {
+		e := with(oid, "("+l.sql+" "+op+" "+r.sql+")", l, r)
+		e.bounded, e.low, e.high = true, low.Int64(), high.Int64()
+		return e
+	}
+	left := "toInt64(" + l.sql + ")"
+	if oid == oidInt8 {
+		left = "toInt128(" + l.sql + ")"
+	}
+	return checkedInteger(left+" "+op+" "+r.sql, oid, l, r)
+}
+
+// checkedInteger narrows a wider integer to a type, guarding its range.
+func checkedInteger(sql string, oid uint32, operands ...expr) expr {
+	e := with(oid, "", operands...)
+	t := e.engineType()
+	if e.null {
+		t = "Nullable(" + t + ")"
+	}
+	e.sql = "accurateCast(" + sql + ", '" + t + "')"
+	return e
+}
+
+func resultBounds(op string, l, r expr) (low, high *big.Int) {
+	a, b := l.bounds()
+	c, d := r.bounds()
+	n := func() *big.Int { return new(big.Int) }
+	switch op {
+	case "+":
+		return n().Add(a, c), n().Add(b, d)
+	case "-":
+		return n().Sub(a, d), n().Sub(b, c)
+	}
+	low, high = n().Mul(a, c), n().Mul(a, c)
+	for _, p := range []*big.Int{n().Mul(a, d), n().Mul(b, c), n().Mul(b, d)} {
+		if p.Cmp(low) < 0 {
+			low = p
+		}
+		if p.Cmp(high) > 0 {
+			high = p
+		}
+	}
+	return low, high
+}
+
+// divideIntegers truncates towards zero. The engine itself refuses division by zero and the one quotient that overflows.
+func divideIntegers(op string, oid uint32, l, r expr) expr {
+	f := "intDiv"
+	if op == "%" {
+		f = "modulo"
+	}
+	t := expr{oid: oid}.engineType()
+	cast := func(e expr) string { return "CAST(" + e.sql + ", '" + t + "')" }
+	e := with(oid, "CAST("+f+"("+cast(l)+", "+cast(r)+"), '"+t+"')", l, r)
+	if r.lit != nil && r.lit.integer.Sign() > 0 {
+		low, high := l.bounds()
+		if op == "/" {
+			low, high = new(big.Int).Quo(low, r.lit.integer), new(big.Int).Quo(high, r.lit.integer)
+			e.bounded, e.low, e.high = true, low.Int64(), high.Int64()
+		}
+	}
+	return e
+}
+
+func (q *query) between(a *pg.A_Expr) expr {
+	limits := a.Rexpr.GetList().GetItems()
+	x, low, high := q.value(a.Lexpr), q.value(limits[0]), q.value(limits[1])
+	and := func(l, h expr) expr {
+		return combine(pg.BoolExprType_AND_EXPR, []expr{q.compare(">=", x, l), q.compare("<=", x, h)})
+	}
+	e := and(low, high)
+	if a.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN_SYM || a.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM {
+		e = combine(pg.BoolExprType_OR_EXPR, []expr{e, and(high, low)})
+	}
+	if a.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN || a.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM {
+		e = with(oidBool, "NOT ("+e.sql+")", e)
+	}
+	return e
+}
+
+func (q *query) nullIf(a, b expr) expr {
+	eq := q.compare("=", a, b)
+	if a.isUnknown() {
+		a = resolveUnknown(a)
+	}
+	out := a.plain()
+	out.refs |= b.refs
+	out.null, out.lit = true, nil
+	out.sql = "if(ifNull(" + boolText(eq) + ", false), NULL, " + a.typed() + ")"
+	if out.dec.display == displayDynamic {
+		out.dec.displaySQL = "if(ifNull(" + boolText(eq) + ", false), NULL, " + a.dec.displaySQL + ")"
+	}
+	return out
+}
+
+// notDistinct is equality that takes NULLs for equal.
+func (q *query) notDistinct(a, b expr) expr {
+	eq := q.compare("=", a, b)
+	eq.keys = nil
+	switch {
+	case a.isNull() && b.isNull():
+		return boolLiteral(true)
+	case a.isNull() || b.isNull():
+		x := a
+		if a.isNull() {
+			x = b
+		}
+		e := with(oidBool, "isNull("+x.sql+")", x)
+		e.null = false
+		return e
+	case !a.null && !b.null:
+		return eq
+	}
+	e := with(oidBool, "ifNull("+eq.sql+", isNull("+a.sql+") AND isNull("+b.sql+"))", a, b)
+	e.null = false
+	return e
+}
+
+// compareRows expands a row comparison by its definition.
+func (q *query) compareRows(op string, l, r []expr) expr {
+	if len(l) != len(r) || len(l) == 0 {
+		fail("comparison of rows of different length")
+	}
+	switch op {
+	case "=", "<>", "!=":
+		parts := make([]expr, len(l))
+		for i := range l {
+			parts[i] = q.compare(op, l[i], r[i])
+		}
+		if op == "=" {
+			return combine(pg.BoolExprType_AND_EXPR, parts)
+		}
+		return combine(pg.BoolExprType_OR_EXPR, parts)
+	case "<", "<=", ">", ">=":
+	default:
+		fail("row operator")
+	}
+	last := len(l) - 1
+	e := q.compare(op, l[last], r[last])
+	for i := last - 1; i >= 0; i-- {
+		strict := q.compare(op[:1], l[i], r[i])
+		equal := q.compare("=", l[i], r[i])
+		e = combine(pg.BoolExprType_OR_EXPR, []expr{strict, combine(pg.BoolExprType_AND_EXPR, []expr{equal, e})})
+	}
+	return e
+}
+
+// in translates IN over a list. Constants become a set, other elements comparisons.
+func (q *query) in(a *pg.A_Expr, negated bool) expr {
+	items := a.Rexpr.GetList().GetItems()
+	var e expr
+	if row := a.Lexpr.GetRowExpr(); row != nil {
+		var parts []expr
+		l := q.valuesOf(row.Args)
+		for _, n := range items {
+			r := n.GetRowExpr()
+			if r == nil {
+				fail("IN over rows and something else")
+			}
+			parts = append(parts, q.compareRows("=", l, q.valuesOf(r.Args)))
+		}
+		e = combine(pg.BoolExprType_OR_EXPR, parts)
+	} else {
+		e = q.inValues(q.value(a.Lexpr), q.valuesOf(items))
+	}
+	if negated {
+		e = with(oidBool, "NOT ("+e.sql+")", e)
+	}
+	return e
+}
+
+func (q *query) inValues(x expr, items []expr) expr {
+	// PostgreSQL brings all of them to one type if it can.
+	unified := q.unify(append([]expr{x}, items...))
+	if !x.isUnknown() {
+		sameKind := x.oid == unified[0].oid
+		for _, i := range items {
+			sameKind = sameKind && (i.isUnknown() || i.oid == x.oid || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && x.oid == oidNumeric)
+		}
+		if !sameKind && !(isNumber(x.oid) && unified[0].oid == oidNumeric) && !isInteger(x.oid) {
+			fail("IN over values of different types")
+		}
+	}
+	x, items = unified[0], unified[1:]
+	requireGroupable(expr{oid: x.oid, opaque: x.opaque, enum: x.enum})
+	var set []string
+	var parts []expr
+	for _, i := range items {
+		if i.lit == nil || i.isNull() || x.oid == oidNumeric || x.lit != nil {
+			parts = append(parts, q.compare("=", x, i))
+			continue
+		}
+		set = append(set, i.sql)
+	}
+	if len(set) > 0 {
+		e := with(oidBool, x.sql+" IN ("+strings.Join(set, ", ")+")", x)
+		parts = append(parts, e)
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	for i := range parts {
+		parts[i].keys = nil
+	}
+	return combine(pg.BoolExprType_OR_EXPR, parts)
+}
+
+// quantified translates = ANY (ARRAY[…]) and <> ALL (ARRAY[…]).
+func (q *query) quantified(a *pg.A_Expr, name string) expr {
+	elements := a.Rexpr.GetAArrayExpr()
+	isAny := a.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && name == "="
+	isNone := a.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL && (name == "<>" || name == "!=")
+	if elements == nil || len(elements.Elements) == 0 || !isAny && !isNone {
+		fail("ANY or ALL over an array")
+	}
+	e := q.inValues(q.value(a.Lexpr), q.valuesOf(elements.Elements))
+	if isNone {
+		e = with(oidBool, "NOT ("+e.sql+")", e)
+	}
+	return e
+}

@@ -1,0 +1,123 @@
+package translate
+
+import (
+	"encoding/binary"
+	"math"
+	"math/big"
+	"strconv"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/finish"
+)
+
+// kinds maps types to how finish writes them.
+var kinds = map[uint32]finish.Kind{
+	oidBool: finish.Bool, oidInt2: finish.Int16, oidInt4: finish.Int32, oidInt8: finish.Int64,
+	oidFloat4: finish.Float32, oidFloat8: finish.Float64, oidText: finish.String, oidVarchar: finish.String,
+	oidName: finish.String, oidBpchar: finish.Char, oidNumeric: finish.Numeric, oidDate: finish.Date,
+	oidTimestamp: finish.Timestamp, oidTimestampTZ: finish.TimestampTZ, oidTime: finish.Time, oidUUID: finish.UUID,
+	oidBytea: finish.Bytea,
+}
+
+// output translates the statement for the client and compares it with PostgreSQL's own description.
+func (t *translator) output(p *Plan, s *pg.SelectStmt) string {
+	r := t.selectFor(s, nil, nil, true)
+	if len(r.columns) != len(t.env.Fields) {
+		fail("result of another number of columns than PostgreSQL describes")
+	}
+	for i, c := range r.columns {
+		f := t.env.Fields[i]
+		if f.TypeOID != c.e.oid {
+			fail("result of another type than PostgreSQL describes")
+		}
+		if c.e.table != 0 && f.TableOID != 0 && (uint32(c.e.table) != f.TableOID || c.e.attr != f.Attr) {
+			fail("result column of another origin than PostgreSQL describes")
+		}
+		p.Output = append(p.Output, finishColumn(c.e, f))
+	}
+	return r.sql
+}
+
+func finishColumn(e expr, f Field) finish.Column {
+	c := finish.Column{Name: f.Name, Type: f.TypeOID, Kind: kinds[e.oid], Pad: e.pad}
+	switch {
+	case e.opaque:
+		c.Kind = finish.String
+		if e.oid == oidNumeric {
+
+			c.Kind = finish.OpaqueNumeric
+		}
+	case e.oid == oidNumeric:
+		if e.dec.display == displayUnknown {
+			fail("numeric whose display scale is not known")
+		}
+		c.Scale, c.Wide, c.Display = e.dec.scale, isWide(e), e.dec.display
+	case e.oid == oidBpchar && e.pad < 0:
+		fail("char of unknown width")
+	case c.Kind == 0:
+		fail("result of this type")
+	}
+	return c
+}
+
+func isWide(e expr) bool { return e.dec.precision() > 18 }
+
+func (t *translator) topName(i int) string { return "c" + strconv.Itoa(i+1) }
+
+// topItem writes an output column in the type that package finish expects.
+func (t *translator) topItem(e expr, i int) string {
+	if i >= len(t.env.Fields) {
+		fail("result of another number of columns than PostgreSQL describes")
+	}
+	c := finishColumn(e, t.env.Fields[i])
+	types := c.EngineTypes()
+	item := "CAST(" + e.sql + ", 'Nullable(" + types[0] + ")') AS " + t.topName(i)
+	if len(types) > 1 {
+		item += ", CAST(" + e.dec.displaySQL + ", 'Nullable(" + types[1] + ")') AS " + t.topName(i) + "s"
+	}
+	return item
+}
+
+// param makes a constant of a bound parameter.
+func (t *translator) param(number int32) expr {
+	i := int(number) - 1
+	if i < 0 || i >= len(t.env.Params) || i >= len(t.env.ParamOIDs) {
+		fail("parameter that is not bound")
+	}
+	oid, p := t.env.ParamOIDs[i], t.env.Params[i]
+	switch {
+	case p.Null:
+		return nullOf(oid)
+	case p.Format == 0:
+		return t.parseLiteral(string(p.Value), oid)
+	}
+	v := p.Value
+	integer := func(n int64) expr { return integerLiteral(oid, big.NewInt(n)) }
+	switch {
+	case oid == oidBool && len(v) == 1:
+		return boolLiteral(v[0] != 0)
+	case oid == oidInt2 && len(v) == 2:
+		return integer(int64(int16(binary.BigEndian.Uint16(v))))
+	case oid == oidInt4 && len(v) == 4:
+		return integer(int64(int32(binary.BigEndian.Uint32(v))))
+	case oid == oidInt8 && len(v) == 8:
+		return integer(int64(binary.BigEndian.Uint64(v)))
+	case oid == oidText || oid == oidVarchar || oid == oidBpchar:
+		return t.parseLiteral(string(v), oid)
+	case oid == oidDate && len(v) == 4:
+		days := int32(binary.BigEndian.Uint32(v))
+		if days == math.MaxInt32 || days == math.MinInt32 {
+			fail("infinite date")
+		}
+		return integer(int64(days) + 10957)
+	case (oid == oidTimestamp || oid == oidTimestampTZ) && len(v) == 8:
+		micros := int64(binary.BigEndian.Uint64(v))
+		if absolute(micros/microsPerDay) > lastDay {
+			fail("timestamp constant out of range")
+		}
+		return integer(micros + 10957*microsPerDay)
+	}
+	fail("binary parameter of type %d", oid)
+	return expr{}
+}

@@ -1,0 +1,383 @@
+package translate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// query is one SELECT while it is translated.
+type query struct {
+	t      *translator
+	parent *query
+	ctes   *cteList
+	scope  *scope
+
+	from  *tree
+	where []expr
+	// joins are what subqueries in expressions were turned into; they follow the FROM clause.
+	joins []extraJoin
+
+	// group is set if the query groups or aggregates; grouped while expressions are those over its groups.
+	group   *group
+	grouped bool
+
+	windows map[string]*pg.WindowDef
+	// stars are the references that * was replaced by.
+	stars map[*pg.ColumnRef]*column
+	// allowOuter admits references to enclosing queries; outer collects the relations that they read.
+	allowOuter bool
+	outer      uint64
+	// noJoins forbids subqueries that would have to be joined.
+	noJoins bool
+	// noWindows forbids window functions.
+	noWindows bool
+	// emptyGroups says that a group may be missing when the result is joined: its aggregates are those of no rows.
+	emptyGroups bool
+	// top writes the output for the client.
+	top bool
+}
+
+// rows is a translated query: its SQL and what its output columns c1, c2, … hold.
+type rows struct {
+	sql     string
+	columns []outColumn
+}
+
+type outColumn struct {
+	name string
+	e    expr
+}
+
+// selectStmt translates a query. parent is the enclosing query if outer references to it may be allowed.
+func (t *translator) selectStmt(s *pg.SelectStmt, parent *query, ctes *cteList) *rows {
+	return t.selectFor(s, parent, ctes, false)
+}
+
+func (t *translator) selectFor(s *pg.SelectStmt, parent *query, ctes *cteList, top bool) *rows {
+	ctes = withClause(s.WithClause, ctes)
+	switch {
+	case len(s.LockingClause) > 0 || s.IntoClause != nil:
+		fail("locking clause or INTO")
+	case s.Op != pg.SetOperation_SETOP_NONE:
+		return t.setOperation(s, ctes, top)
+	case len(s.ValuesLists) > 0:
+		return t.values(s, ctes, top)
+	}
+	q := &query{t: t, parent: parent, ctes: ctes, top: top}
+	q.base(s)
+	return q.finish(s)
+}
+
+func withClause(w *pg.WithClause, ctes *cteList) *cteList {
+	if w == nil {
+		return ctes
+	}
+	if w.Recursive {
+		fail("WITH RECURSIVE")
+	}
+	for _, n := range w.Ctes {
+		c := n.GetCommonTableExpr()
+		ctes = &cteList{cte{name: c.Ctename, stmt: c, outer: ctes, uses: new(int)}, ctes}
+	}
+	return ctes
+}
+
+// base translates FROM and WHERE.
+func (q *query) base(s *pg.SelectStmt) {
+	q.windows, q.stars = map[string]*pg.WindowDef{}, map[*pg.ColumnRef]*column{}
+	for _, n := range s.WindowClause {
+		w := n.GetWindowDef()
+		q.windows[w.Name] = w
+	}
+	q.fromClause(s.FromClause)
+	q.noWindows = true
+	for _, c := range conjuncts(s.WhereClause) {
+		q.where = append(q.where, q.conjunct(c)...)
+	}
+	q.noWindows = false
+}
+
+// target is an output column before it is written.
+type target struct {
+	name string
+	node *pg.Node
+	e    expr
+}
+
+// finish translates what follows WHERE and writes the query.
+func (q *query) finish(s *pg.SelectStmt) *rows {
+	targets := q.expand(s.TargetList)
+	if isGrouped(s) {
+		q.startGroups(s, targets)
+		if s.HavingClause != nil {
+			q.noWindows = true
+			for _, c := range conjuncts(s.HavingClause) {
+				q.where = append(q.where, q.conjunct(c)...)
+			}
+			q.noWindows = false
+		}
+	}
+	for i := range targets {
+		if targets[i].node != nil {
+			targets[i].e = q.value(targets[i].node)
+		}
+		targets[i].e = resolveUnknown(targets[i].e)
+	}
+	w := &writer{q: q, stmt: s, targets: targets}
+	return w.write()
+}
+
+// resolveUnknown makes a literal that no context typed a text.
+func resolveUnknown(e expr) expr {
+	if !e.isUnknown() {
+		return e
+	}
+	if e.isNull() {
+		return nullOf(oidText)
+	}
+	return textLiteral(oidText, *e.lit.text)
+}
+
+// expand replaces * by columns.
+func (q *query) expand(list []*pg.Node) []target {
+	var out []target
+	for _, n := range list {
+		r := n.GetResTarget()
+		if len(r.Indirection) > 0 {
+			fail("subscript in the output")
+		}
+		fields := r.Val.GetColumnRef().GetFields()
+		if len(fields) == 0 || fields[len(fields)-1].GetAStar() == nil {
+			out = append(out, target{name: r.Name, node: r.Val})
+			continue
+		}
+		columns := q.scope.visible
+		if len(fields) > 1 {
+			names := stringsOf(fields[:len(fields)-1])
+			it := q.scope.item(strings.Join(names[:len(names)-1], "."), names[len(names)-1])
+			if it == nil {
+				fail("unknown table before .*")
+			}
+			columns = it.columns
+		}
+		for _, c := range columns {
+			// The column travels by identity: its name may be ambiguous.
+			ref := &pg.ColumnRef{}
+			q.stars[ref] = c
+			out = append(out, target{name: c.name, node: &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: ref}}})
+		}
+	}
+	return out
+}
+
+// writer writes a translated SELECT.
+type writer struct {
+	q       *query
+	stmt    *pg.SelectStmt
+	targets []target
+}
+
+func (w *writer) write() *rows {
+	s := w.stmt
+	distinct, distinctOn := w.distinct()
+	order := ""
+	if len(s.SortClause) > 0 && (w.q.top || s.LimitCount != nil || s.LimitOffset != nil || len(distinctOn) > 0) {
+		order = " ORDER BY " + w.sortKeys(distinct)
+	}
+	out := &rows{}
+	items := make([]string, len(w.targets))
+	for i, t := range w.targets {
+		name := "c" + strconv.Itoa(i+1)
+		out.columns = append(out.columns, outColumn{t.name, describe(t.e, name)})
+		if w.q.top {
+			items[i] = w.q.t.topItem(t.e, i)
+			continue
+		}
+		items[i] = selectItem(t.e, name)
+	}
+	if len(items) == 0 {
+		items = []string{"1 AS c0"}
+	}
+	var b strings.Builder
+	b.WriteString("SELECT ")
+	if distinct {
+		b.WriteString("DISTINCT ")
+	}
+	b.WriteString(strings.Join(items, ", "))
+	b.WriteString(w.q.t.fromText(w.q.from, w.q.where, w.q.joins))
+	b.WriteString(order)
+	if len(distinctOn) > 0 {
+		b.WriteString(" LIMIT 1 BY " + strings.Join(distinctOn, ", "))
+	}
+	b.WriteString(w.q.limit(s))
+	out.sql = b.String()
+	return out
+}
+
+// distinct returns whether rows are made distinct, or the expressions of DISTINCT ON.
+func (w *writer) distinct() (bool, []string) {
+	if len(w.stmt.DistinctClause) == 0 {
+		return false, nil
+	}
+	if w.stmt.DistinctClause[0].GetNode() == nil {
+		for _, t := range w.targets {
+			requireGroupable(t.e)
+		}
+		return true, nil
+	}
+	if len(w.stmt.SortClause) == 0 {
+		fail("DISTINCT ON without ORDER BY")
+	}
+	var on []string
+	for _, n := range w.stmt.DistinctClause {
+		e := w.sortExpr(n)
+		requireGroupable(e)
+		on = append(on, e.sql)
+	}
+	return false, on
+}
+
+// requireGroupable refuses values whose equality or representative differs between the engines.
+func requireGroupable(e expr) {
+	switch {
+	case isFloat(e.oid):
+		fail("grouping floating-point numbers")
+	case e.opaque && !e.enum:
+		fail("grouping values of an opaque type")
+	case e.oid == oidNumeric && e.dec.display < 0:
+		fail("grouping numerics that display differently")
+	case e.oid == oidInterval:
+		fail("grouping intervals")
+	}
+}
+
+// sortExpr finds what an ORDER BY or DISTINCT ON item means: an ordinal, an output name, or an expression.
+func (w *writer) sortExpr(n *pg.Node) expr {
+	if c := n.GetAConst(); c != nil {
+		i := int(c.GetIval().GetIval())
+		if c.GetIval() == nil || i < 1 || i > len(w.targets) {
+			fail("constant in ORDER BY")
+		}
+		return w.targets[i-1].e
+	}
+	if fields := n.GetColumnRef().GetFields(); len(fields) == 1 {
+		for _, t := range w.targets {
+			if t.name == fields[0].GetString_().GetSval() {
+				return t.e
+			}
+		}
+	}
+	return w.q.value(n)
+}
+
+func (w *writer) sortKeys(distinct bool) string {
+	keys := make([]string, len(w.stmt.SortClause))
+	for i, n := range w.stmt.SortClause {
+		by := n.GetSortBy()
+		e := w.sortExpr(by.Node)
+		requireOrdered(e)
+		sql := w.q.t.orderable(e)
+		if distinct {
+			sql = w.distinctKey(e)
+		}
+		keys[i] = sql + direction(by)
+	}
+	return strings.Join(keys, ", ")
+}
+
+// distinctKey names the output column that a sort key of SELECT DISTINCT is.
+func (w *writer) distinctKey(e expr) string {
+	for i, t := range w.targets {
+		if t.e.sql == e.sql {
+			if w.q.top {
+				return w.q.t.topName(i)
+			}
+			return "c" + strconv.Itoa(i+1)
+		}
+	}
+	fail("ORDER BY of an expression that DISTINCT does not show")
+	return ""
+}
+
+func direction(by *pg.SortBy) string {
+	if len(by.UseOp) > 0 {
+		fail("ORDER BY USING")
+	}
+	descending := by.SortbyDir == pg.SortByDir_SORTBY_DESC
+	nullsFirst := descending
+	switch by.SortbyNulls {
+	case pg.SortByNulls_SORTBY_NULLS_FIRST:
+		nullsFirst = true
+	case pg.SortByNulls_SORTBY_NULLS_LAST:
+		nullsFirst = false
+	}
+	out := " ASC"
+	if descending {
+		out = " DESC"
+	}
+	if nullsFirst {
+		return out + " NULLS FIRST"
+	}
+	return out + " NULLS LAST"
+}
+
+// requireOrdered refuses types whose order the engine does not share.
+func requireOrdered(e expr) {
+	switch {
+	case e.opaque || e.oid == oidInterval:
+		fail("order of values of an opaque type")
+	case isFloat(e.oid):
+		fail("order of floating-point numbers")
+	}
+}
+
+// orderable is the text to sort by.
+func (t *translator) orderable(e expr) string {
+	if isString(e.oid) && !t.bytewise(e.collation) {
+		fail("text order under a collation that is not bytewise")
+	}
+	return e.sql
+}
+
+func (t *translator) bytewise(c collation) bool {
+	return c == collationBytewise || c == collationDefault && t.env.BytewiseCollation
+}
+
+// limit writes LIMIT and OFFSET, whose values must be known.
+func (q *query) limit(s *pg.SelectStmt) string {
+	count, hasCount := q.rowCount(s.LimitCount)
+	offset, hasOffset := q.rowCount(s.LimitOffset)
+	out := ""
+	if hasCount {
+		out = fmt.Sprintf(" LIMIT %d", count)
+		if hasOffset {
+			out += fmt.Sprintf(" OFFSET %d", offset)
+		}
+		if s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
+			out += " WITH TIES"
+		}
+	} else if hasOffset && offset > 0 {
+		out = fmt.Sprintf(" LIMIT 18446744073709551615 OFFSET %d", offset)
+	}
+	return out
+}
+
+func (q *query) rowCount(n *pg.Node) (uint64, bool) {
+	if n == nil {
+		return 0, false
+	}
+	e := q.value(n)
+	if e.isNull() {
+		return 0, false
+	}
+	if e.isUnknown() {
+		e = q.coerce(e, oidInt8)
+	}
+	if e.lit == nil || e.lit.integer == nil || e.lit.integer.Sign() < 0 {
+		fail("LIMIT or OFFSET that is not a plain number")
+	}
+	return e.lit.integer.Uint64(), true
+}

@@ -1,0 +1,383 @@
+package translate
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// conjunct translates one condition of WHERE or HAVING. It may become a join and leave nothing.
+func (q *query) conjunct(n *pg.Node) []expr {
+	q.noteBound(n)
+	if q.joinedExists(n) {
+		return nil
+	}
+	e := q.cond(n)
+	if e.lit != nil && e.lit.boolean != nil && *e.lit.boolean {
+		return nil
+	}
+	return []expr{e}
+}
+
+// noteBound records a column that is equated with a constant, for Plan.PointRead.
+func (q *query) noteBound(n *pg.Node) {
+	a := n.GetAExpr()
+	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || operatorName(a.Name) != "=" || q.grouped {
+		return
+	}
+	column, value := a.Lexpr, a.Rexpr
+	if column.GetColumnRef() == nil {
+		column, value = value, column
+	}
+	if column.GetColumnRef() == nil || !isBound(value) {
+		return
+	}
+	if e := q.value(column); e.source > 0 {
+		q.t.sources[e.source-1].bound[e.index] = true
+	}
+}
+
+// cond translates a condition of which only the truth matters: NULL may come out as false.
+func (q *query) cond(n *pg.Node) expr {
+	switch v := n.Node.(type) {
+	case *pg.Node_BoolExpr:
+		if v.BoolExpr.Boolop == pg.BoolExprType_NOT_EXPR {
+			if sub := v.BoolExpr.Args[0].GetSubLink(); sub != nil && !q.isKey(n) {
+				return q.subLink(sub, true, true)
+			}
+			break
+		}
+		parts := make([]expr, len(v.BoolExpr.Args))
+		for i, a := range v.BoolExpr.Args {
+			parts[i] = q.cond(a)
+		}
+		return combine(v.BoolExpr.Boolop, parts)
+	case *pg.Node_SubLink:
+		return q.subLink(v.SubLink, false, true)
+	}
+	return q.boolean(n)
+}
+
+// isKey reports whether an expression over groups is a grouping key.
+func (q *query) isKey(n *pg.Node) bool {
+	if !q.grouped {
+		return false
+	}
+	_, ok := q.matchKey(n)
+	return ok
+}
+
+func combine(op pg.BoolExprType, parts []expr) expr {
+	word := " AND "
+	if op == pg.BoolExprType_OR_EXPR {
+		word = " OR "
+	}
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = "(" + boolText(p) + ")"
+	}
+	return with(oidBool, strings.Join(texts, word), parts...)
+}
+
+func boolText(e expr) string {
+	if e.isNull() {
+		return "CAST(NULL, 'Nullable(UInt8)')"
+	}
+	return e.sql
+}
+
+// boolean translates an expression that must be of type bool.
+func (q *query) boolean(n *pg.Node) expr {
+	e := q.value(n)
+	if e.isUnknown() {
+		e = q.coerce(e, oidBool)
+	}
+	if e.oid != oidBool {
+		fail("condition that is not boolean")
+	}
+	return e
+}
+
+// value translates an expression exactly, NULLs included.
+func (q *query) value(n *pg.Node) expr {
+	if q.grouped {
+		if key, ok := q.matchKey(n); ok {
+			return key
+		}
+		if isAggregateCall(n) {
+			return q.aggregate(n.GetFuncCall())
+		}
+	}
+	switch v := n.Node.(type) {
+	case *pg.Node_ColumnRef:
+		return q.columnRef(v.ColumnRef)
+	case *pg.Node_AConst:
+		return constant(v.AConst)
+	case *pg.Node_ParamRef:
+		return q.t.param(v.ParamRef.Number)
+	case *pg.Node_AExpr:
+		return q.operator(v.AExpr)
+	case *pg.Node_BoolExpr:
+		return q.boolExpr(v.BoolExpr)
+	case *pg.Node_NullTest:
+		return q.nullTest(v.NullTest)
+	case *pg.Node_BooleanTest:
+		return q.booleanTest(v.BooleanTest)
+	case *pg.Node_CaseExpr:
+		return q.caseExpr(v.CaseExpr)
+	case *pg.Node_CoalesceExpr:
+		return q.coalesce(v.CoalesceExpr.Args)
+	case *pg.Node_MinMaxExpr:
+		return q.minMax(v.MinMaxExpr)
+	case *pg.Node_TypeCast:
+		return q.typeCast(v.TypeCast)
+	case *pg.Node_FuncCall:
+		return q.call(v.FuncCall)
+	case *pg.Node_SubLink:
+		return q.subLink(v.SubLink, false, false)
+	case *pg.Node_CollateClause:
+		return q.collate(v.CollateClause)
+	}
+	fail("expression of kind %s", strings.TrimPrefix(strings.TrimPrefix(nodeKind(n), "*pg_query."), "Node_"))
+	return expr{}
+}
+
+func (q *query) valuesOf(nodes []*pg.Node) []expr {
+	out := make([]expr, len(nodes))
+	for i, n := range nodes {
+		out[i] = q.value(n)
+	}
+	return out
+}
+
+func constant(c *pg.A_Const) expr {
+	if c.Isnull {
+		return nullOf(oidUnknown)
+	}
+	switch v := c.Val.(type) {
+	case *pg.A_Const_Ival:
+		return integerLiteral(oidInt4, big.NewInt(int64(v.Ival.Ival)))
+	case *pg.A_Const_Fval:
+		// The grammar calls everything beyond int4 a float; PostgreSQL then takes int8 or numeric.
+		if i, err := strconv.ParseInt(v.Fval.Fval, 10, 64); err == nil {
+			return integerLiteral(oidInt8, big.NewInt(i))
+		}
+		n, ok := parseNumber(v.Fval.Fval)
+		if !ok {
+			fail("numeric constant of this form")
+		}
+		return numericLiteral(n)
+	case *pg.A_Const_Boolval:
+		return boolLiteral(v.Boolval.Boolval)
+	case *pg.A_Const_Sval:
+		return textLiteral(oidUnknown, v.Sval.Sval)
+	}
+	fail("bit string constant")
+	return expr{}
+}
+
+func (q *query) boolExpr(b *pg.BoolExpr) expr {
+	if b.Boolop == pg.BoolExprType_NOT_EXPR {
+		if sub := b.Args[0].GetSubLink(); sub != nil {
+			return q.subLink(sub, true, false)
+		}
+		a := q.boolean(b.Args[0])
+		return with(oidBool, "NOT ("+boolText(a)+")", a)
+	}
+	parts := make([]expr, len(b.Args))
+	for i, a := range b.Args {
+		parts[i] = q.boolean(a)
+	}
+	return combine(b.Boolop, parts)
+}
+
+func (q *query) nullTest(n *pg.NullTest) expr {
+	if n.Arg.GetRowExpr() != nil {
+		fail("IS NULL of a row")
+	}
+	a := q.value(n.Arg)
+	isNull := n.Nulltesttype == pg.NullTestType_IS_NULL
+	if a.isNull() {
+		return boolLiteral(isNull)
+	}
+	f := "isNotNull"
+	if isNull {
+		f = "isNull"
+	}
+	e := with(oidBool, f+"("+a.sql+")", a)
+	e.null = false
+	return e
+}
+
+func (q *query) booleanTest(n *pg.BooleanTest) expr {
+	a := q.boolean(n.Arg)
+	text := boolText(a)
+	var sql string
+	switch n.Booltesttype {
+	case pg.BoolTestType_IS_TRUE:
+		sql = "ifNull(" + text + ", false)"
+	case pg.BoolTestType_IS_NOT_TRUE:
+		sql = "NOT ifNull(" + text + ", false)"
+	case pg.BoolTestType_IS_FALSE:
+		sql = "NOT ifNull(" + text + ", true)"
+	case pg.BoolTestType_IS_NOT_FALSE:
+		sql = "ifNull(" + text + ", true)"
+	case pg.BoolTestType_IS_UNKNOWN:
+		sql = "isNull(" + text + ")"
+	case pg.BoolTestType_IS_NOT_UNKNOWN:
+		sql = "isNotNull(" + text + ")"
+	default:
+		fail("boolean test")
+	}
+	e := with(oidBool, sql, a)
+	e.null = false
+	return e
+}
+
+func (q *query) caseExpr(c *pg.CaseExpr) expr {
+	var conds []expr
+	var results []expr
+	for _, n := range c.Args {
+		w := n.GetCaseWhen()
+		if c.Arg == nil {
+			conds = append(conds, q.cond(w.Expr))
+		} else {
+			conds = append(conds, q.compare("=", q.value(c.Arg), q.value(w.Expr)))
+		}
+		results = append(results, q.value(w.Result))
+	}
+	otherwise := nullOf(oidUnknown)
+	if c.Defresult != nil {
+		otherwise = q.value(c.Defresult)
+	}
+	// PostgreSQL looks at the ELSE branch first when it chooses the type.
+	unified := q.unify(append([]expr{otherwise}, results...))
+	otherwise, results = unified[0], unified[1:]
+	build := func(part func(expr) string) string {
+		var b strings.Builder
+		b.WriteString("multiIf(")
+		for i, cond := range conds {
+			b.WriteString(boolText(cond) + ", " + part(results[i]) + ", ")
+		}
+		return b.String() + part(otherwise) + ")"
+	}
+	e := q.choice(build, unified)
+	for _, cond := range conds {
+		e.refs |= cond.refs
+	}
+	return e
+}
+
+// choice describes an expression that yields one of its (unified) alternatives; build writes it for a
+// projection of the alternatives.
+func (q *query) choice(build func(func(expr) string) string, alternatives []expr) expr {
+	e := with(alternatives[0].oid, "", alternatives...)
+	e.pad = samePad(alternatives)
+	e.opaque, e.enum = alternatives[0].opaque, alternatives[0].enum
+	if e.oid != oidNumeric || e.opaque {
+		e.sql = build(func(a expr) string { return a.typed() })
+		return e
+	}
+	e.dec = widest(alternatives)
+	switch e.dec.display {
+	case displayDynamic:
+		e.dec.displaySQL = build(func(a expr) string {
+			if a.isNull() {
+				return "CAST(NULL, 'Nullable(Int32)')"
+			}
+			return a.displayText()
+		})
+	}
+	e.sql = build(func(a expr) string { return a.scaled(e.dec) })
+	return e
+}
+
+// samePad is the width to which all of some strings are padded, or -1.
+func samePad(all []expr) int {
+	pad := -2
+	for _, a := range all {
+		if a.isNull() {
+			continue
+		}
+		if pad != -2 && a.pad != pad {
+			return -1
+		}
+		pad = a.pad
+	}
+	return max(pad, -1)
+}
+
+func (q *query) coalesce(args []*pg.Node) expr {
+	parts := q.unify(q.valuesOf(args))
+	build := func(part func(expr) string) string {
+		texts := make([]string, len(parts))
+		for i, p := range parts {
+			texts[i] = part(p)
+		}
+		return "coalesce(" + strings.Join(texts, ", ") + ")"
+	}
+	e := q.choice(build, parts)
+	e.null = true
+	for _, p := range parts {
+		e.null = e.null && p.null
+	}
+	if e.oid == oidNumeric && e.dec.display == displayDynamic {
+		// The display scale goes with the value, not with the first display scale that is not NULL.
+		var b strings.Builder
+		b.WriteString("multiIf(")
+		for _, p := range parts {
+			b.WriteString("isNotNull(" + p.typed() + "), " + p.displayText() + ", ")
+		}
+		e.dec.displaySQL = b.String() + "NULL)"
+	}
+	return e
+}
+
+func (q *query) minMax(m *pg.MinMaxExpr) expr {
+	parts := q.unify(q.valuesOf(m.Args))
+	f := "greatest"
+	if m.Op == pg.MinMaxOp_IS_LEAST {
+		f = "least"
+	}
+	for _, p := range parts {
+		requireOrdered(p)
+		q.t.orderable(p)
+	}
+	build := func(part func(expr) string) string {
+		texts := make([]string, len(parts))
+		for i, p := range parts {
+			texts[i] = part(p)
+		}
+		return f + "(" + strings.Join(texts, ", ") + ")"
+	}
+	e := q.choice(build, parts)
+	if e.dec.display == displayDynamic {
+		e.dec.display = displayUnknown
+	}
+	e.null = true
+	for _, p := range parts {
+		e.null = e.null && p.null
+	}
+	return e
+}
+
+func (q *query) collate(c *pg.CollateClause) expr {
+	e := q.value(c.Arg)
+	if e.isUnknown() {
+		e = resolveUnknown(e)
+	}
+	names := stringsOf(c.Collname)
+	switch names[len(names)-1] {
+	case "C", "POSIX", "ucs_basic", "pg_c_utf8":
+	default:
+		fail("collation that is not bytewise")
+	}
+	if !isString(e.oid) {
+		fail("COLLATE of something else than a string")
+	}
+	e.collation = collationBytewise
+	e.lit = nil
+	return e.plain()
+}

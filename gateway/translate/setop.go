@@ -1,0 +1,158 @@
+package translate
+
+import (
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// setOperation translates UNION, INTERSECT and EXCEPT.
+func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, top bool) *rows {
+	r := t.combined(s, ctes)
+	if !top && len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil {
+		return r
+	}
+	return t.over(r, s, ctes, top)
+}
+
+// over selects everything from a translated query, with the ORDER BY and LIMIT of s.
+func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, top bool) *rows {
+	q := &query{t: t, ctes: ctes, top: top, noWindows: true}
+	tree, ns := q.subselect(r, nil, "")
+	q.from = tree
+	q.scope = &scope{owner: q, items: ns.items, visible: ns.visible}
+	w := &writer{q: q, stmt: &pg.SelectStmt{
+		SortClause: s.SortClause, LimitCount: s.LimitCount, LimitOffset: s.LimitOffset, LimitOption: s.LimitOption,
+	}}
+	for _, c := range ns.visible {
+		w.targets = append(w.targets, target{name: c.name, e: c.use()})
+	}
+	return w.write()
+}
+
+func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
+	if s.Op == pg.SetOperation_SETOP_NONE || len(s.SortClause) > 0 || s.LimitCount != nil {
+		return t.selectFor(s, nil, ctes, false)
+	}
+	left, right := t.arm(s.Larg, ctes), t.arm(s.Rarg, ctes)
+	if len(left.columns) != len(right.columns) || len(left.columns) == 0 {
+		fail("set operation over different numbers of columns")
+	}
+	distinct := s.Op != pg.SetOperation_SETOP_UNION || !s.All
+	q := &query{t: t}
+	out := &rows{}
+	leftItems, rightItems := make([]string, len(left.columns)), make([]string, len(left.columns))
+	for i := range left.columns {
+		both := q.unify([]expr{left.columns[i].e, right.columns[i].e})
+		l, r := both[0], both[1]
+		e := q.choice(func(part func(expr) string) string {
+			leftItems[i], rightItems[i] = part(l), part(r)
+			return ""
+		}, both)
+		name := "c" + strconv.Itoa(i+1)
+		if distinct {
+			requireGroupable(e)
+		}
+		if isString(e.oid) && e.oid == oidBpchar && e.pad < 0 {
+			fail("set operation over chars of different widths")
+		}
+		leftItems[i] += " AS " + name
+		rightItems[i] += " AS " + name
+		if e.oid == oidNumeric && e.dec.display == displayDynamic {
+			leftItems[i] += ", " + l.displayText() + " AS " + name + "s"
+			rightItems[i] += ", " + r.displayText() + " AS " + name + "s"
+		}
+		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name)})
+	}
+	leftSQL := "SELECT " + strings.Join(leftItems, ", ") + " FROM (" + left.sql + ")"
+	rightSQL := "SELECT " + strings.Join(rightItems, ", ") + " FROM (" + right.sql + ")"
+	out.sql = joinArms(s, leftSQL, rightSQL, out.columns)
+	return out
+}
+
+// joinArms writes the operation. INTERSECT ALL and EXCEPT ALL count: the n-th copy of a row is made distinct by its number.
+func joinArms(s *pg.SelectStmt, left, right string, columns []outColumn) string {
+	var op string
+	switch s.Op {
+	case pg.SetOperation_SETOP_UNION:
+		if s.All {
+			return "(" + left + ") UNION ALL (" + right + ")"
+		}
+		return "(" + left + ") UNION DISTINCT (" + right + ")"
+	case pg.SetOperation_SETOP_INTERSECT:
+		op = " INTERSECT DISTINCT "
+	case pg.SetOperation_SETOP_EXCEPT:
+		op = " EXCEPT DISTINCT "
+	default:
+		fail("set operation")
+	}
+	if !s.All {
+		return "(" + left + ")" + op + "(" + right + ")"
+	}
+	names := make([]string, len(columns))
+	for i := range columns {
+		names[i] = "c" + strconv.Itoa(i+1)
+	}
+	list := strings.Join(names, ", ")
+	numbered := func(sql string) string {
+		return "(SELECT " + list + ", row_number() OVER (PARTITION BY " + list + ") AS n FROM (" + sql + "))"
+	}
+	return "SELECT " + list + " FROM (" + numbered(left) + op + numbered(right) + ")"
+}
+
+func (t *translator) arm(s *pg.SelectStmt, ctes *cteList) *rows {
+	if s.WithClause != nil || s.Op == pg.SetOperation_SETOP_NONE || len(s.SortClause) > 0 || s.LimitCount != nil {
+		return t.selectFor(s, nil, ctes, false)
+	}
+	return t.combined(s, ctes)
+}
+
+// values translates VALUES into a UNION ALL of rows.
+func (t *translator) values(s *pg.SelectStmt, ctes *cteList, top bool) *rows {
+	q := &query{t: t, ctes: ctes, scope: &scope{}, noJoins: true}
+	q.scope.owner = q
+	var table [][]expr
+	for _, n := range s.ValuesLists {
+		table = append(table, q.valuesOf(n.GetList().Items))
+	}
+	width := len(table[0])
+	texts := make([][]string, len(table))
+	out := &rows{}
+	for c := range width {
+		column := make([]expr, len(table))
+		for r := range table {
+			if len(table[r]) != width {
+				fail("VALUES of different lengths")
+			}
+			column[r] = table[r][c]
+		}
+		column = q.unify(column)
+		name := "c" + strconv.Itoa(c+1)
+		e := q.choice(func(part func(expr) string) string {
+			for r := range column {
+				texts[r] = append(texts[r], part(column[r])+" AS "+name)
+			}
+			return ""
+		}, column)
+		if e.oid == oidNumeric && e.dec.display == displayDynamic {
+			// choice asked for the texts of the display scales first.
+			for r := range column {
+				last := len(texts[r]) - 1
+				display := texts[r][last-1]
+				texts[r][last-1] = texts[r][last]
+				texts[r][last] = strings.TrimSuffix(display, " AS "+name) + " AS " + name + "s"
+			}
+		}
+		out.columns = append(out.columns, outColumn{"column" + strconv.Itoa(c+1), describe(e, name)})
+	}
+	arms := make([]string, len(texts))
+	for r := range texts {
+		arms[r] = "SELECT " + strings.Join(texts[r], ", ")
+	}
+	out.sql = strings.Join(arms, " UNION ALL ")
+	if top || len(s.SortClause) > 0 || s.LimitCount != nil || s.LimitOffset != nil {
+		return t.over(out, s, ctes, top)
+	}
+	return out
+}

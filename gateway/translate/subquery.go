@@ -1,0 +1,412 @@
+package translate
+
+import (
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// subLink translates a subquery in an expression. truth says that only the truth of the result matters.
+func (q *query) subLink(s *pg.SubLink, negated, truth bool) expr {
+	stmt := s.Subselect.GetSelectStmt()
+	if stmt == nil {
+		fail("subquery that is not a query")
+	}
+	switch s.SubLinkType {
+	case pg.SubLinkType_EXISTS_SUBLINK:
+		return negate(q.exists(stmt), negated)
+	case pg.SubLinkType_EXPR_SUBLINK:
+		e := q.scalarSubquery(stmt)
+		if !negated {
+			return e
+		}
+		return negate(e, true)
+	case pg.SubLinkType_ANY_SUBLINK:
+		op := "="
+		if len(s.OperName) > 0 {
+			op = operatorName(s.OperName)
+		}
+		if op == "=" {
+			return q.inSubquery(s.Testexpr, stmt, negated, truth)
+		}
+	case pg.SubLinkType_ALL_SUBLINK:
+		if op := operatorName(s.OperName); op == "<>" || op == "!=" {
+			return q.inSubquery(s.Testexpr, stmt, !negated, truth)
+		}
+	}
+	fail("subquery with this operator")
+	return expr{}
+}
+
+func negate(e expr, negated bool) expr {
+	if !negated {
+		return e
+	}
+	return with(oidBool, "NOT ("+boolText(e)+")", e)
+}
+
+// correlated is a subquery of FROM and WHERE only, split by what ties it to the enclosing query.
+type correlated struct {
+	sub  *query
+	stmt *pg.SelectStmt
+	// local conditions read the subquery's own relations only.
+	local []expr
+	// inner[i] = outer[i] tie it.
+	inner, outer []expr
+	// residual conditions tie it otherwise.
+	residual []*pg.Node
+}
+
+// correlate translates FROM and WHERE of a subquery.
+func (q *query) correlate(stmt *pg.SelectStmt) *correlated {
+	c := &correlated{stmt: stmt}
+	c.sub = &query{t: q.t, parent: q, ctes: withClause(stmt.WithClause, q.ctes), windows: map[string]*pg.WindowDef{}, stars: map[*pg.ColumnRef]*column{}}
+	c.sub.fromClause(stmt.FromClause)
+	sub := c.sub
+	sub.noWindows = true
+	for _, n := range conjuncts(stmt.WhereClause) {
+		sub.allowOuter, sub.outer = true, 0
+		if sub.tie(c, n) {
+			continue
+		}
+		mark := len(sub.joins)
+		e := sub.cond(n)
+		if sub.outer == 0 {
+			c.local = append(c.local, e)
+			continue
+		}
+		if len(sub.joins) > mark {
+			fail("outer reference two levels down")
+		}
+		c.residual = append(c.residual, n)
+	}
+	sub.allowOuter = false
+	return c
+}
+
+// tie recognises an equality of an inner and an outer expression.
+func (q *query) tie(c *correlated, n *pg.Node) bool {
+	a := n.GetAExpr()
+	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || operatorName(a.Name) != "=" || a.Lexpr.GetRowExpr() != nil || a.Rexpr.GetRowExpr() != nil ||
+		a.Lexpr.GetSubLink() != nil || a.Rexpr.GetSubLink() != nil {
+		return false
+	}
+	side := func(n *pg.Node) (expr, bool) {
+		q.outer = 0
+		e := q.value(n)
+		return e, q.outer != 0
+	}
+	l, lo := side(a.Lexpr)
+	r, ro := side(a.Rexpr)
+	q.outer = 0
+	if lo == ro {
+		return false
+	}
+	if lo {
+		l, r = r, l
+	}
+	// l is inner now, unless it reads the outer query as well.
+	if l.refs == 0 || r.refs&q.scope.mask() != 0 {
+		return false
+	}
+	l, r = q.comparable(l, r)
+	if l.oid != r.oid && !(isInteger(l.oid) && isInteger(r.oid)) && !(isString(l.oid) && isString(r.oid)) {
+		return false
+	}
+	requireGroupable(expr{oid: l.oid, opaque: l.opaque, enum: l.enum})
+	if l.oid == oidNumeric {
+		d := widest([]expr{l, r})
+		d.display = 0
+		l.sql, r.sql, l.dec, r.dec = l.scaled(d), r.scaled(d), d, d
+	}
+	c.inner, c.outer = append(c.inner, l), append(c.outer, r)
+	return true
+}
+
+// isPlain reports whether a query only filters: its rows are those of FROM and WHERE.
+func isPlain(s *pg.SelectStmt) bool {
+	return s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 && !isGrouped(s) && s.LimitOffset == nil &&
+		len(s.WindowClause) == 0 && len(s.LockingClause) == 0 && s.IntoClause == nil && len(s.FromClause) > 0 && !hasWindow(s)
+}
+
+func hasWindow(s *pg.SelectStmt) bool {
+	for _, n := range s.TargetList {
+		if contains(n, func(m *pg.Node) bool { return m.GetFuncCall().GetOver() != nil }) {
+			return true
+		}
+	}
+	return false
+}
+
+// limitsToSome reports whether a LIMIT leaves at least one row, which is all that EXISTS asks for.
+func limitsToSome(s *pg.SelectStmt) bool {
+	return s.LimitCount == nil || s.LimitCount.GetAConst().GetIval().GetIval() > 0
+}
+
+// exists translates EXISTS.
+func (q *query) exists(stmt *pg.SelectStmt) expr {
+	if !isPlain(stmt) || !limitsToSome(stmt) {
+		r := q.t.selectStmt(stmt, nil, q.ctes)
+		return expr{sql: "(SELECT count() FROM (SELECT 1 FROM (" + r.sql + ") LIMIT 1)) > 0", oid: oidBool, pad: -1}
+	}
+	c := q.correlate(stmt)
+	if len(c.residual) > 0 {
+		fail("correlated subquery by more than equalities, not at the top of a WHERE clause")
+	}
+	if len(c.inner) == 0 {
+		return expr{sql: "(SELECT count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins) + " LIMIT 1)) > 0", oid: oidBool, pad: -1}
+	}
+	return c.member()
+}
+
+// member is the condition that the outer keys occur among the inner ones. The engine's IN never matches NULLs, as EXISTS
+// with equalities never does.
+func (c *correlated) member() expr {
+	in, out := make([]string, len(c.inner)), make([]string, len(c.inner))
+	for i := range c.inner {
+		in[i], out[i] = c.inner[i].sql+" AS k"+strconv.Itoa(i+1), c.outer[i].sql
+	}
+	tuple := out[0]
+	if len(out) > 1 {
+		tuple = "(" + strings.Join(out, ", ") + ")"
+	}
+	set := "(SELECT " + strings.Join(in, ", ") + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins) + ")"
+	e := with(oidBool, "ifNull("+tuple+" IN "+set+", 0)", c.outer...)
+	e.null = false
+	return e
+}
+
+// joinedExists handles a conjunct [NOT] EXISTS that is tied by more than equalities: a semi or anti join.
+func (q *query) joinedExists(n *pg.Node) bool {
+	kind := "SEMI LEFT"
+	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_NOT_EXPR {
+		n, kind = b.Args[0], "ANTI LEFT"
+	}
+	s := n.GetSubLink()
+	if s == nil || s.SubLinkType != pg.SubLinkType_EXISTS_SUBLINK || q.noJoins {
+		return false
+	}
+	stmt := s.Subselect.GetSelectStmt()
+	if stmt == nil || !isPlain(stmt) || !limitsToSome(stmt) || len(conjuncts(stmt.WhereClause)) < 2 {
+		return false
+	}
+	c := q.correlate(stmt)
+	if len(c.residual) == 0 {
+		// The usual way translates it again, which costs little.
+		return false
+	}
+	if len(c.inner) == 0 {
+		fail("correlated subquery without an equality")
+	}
+	q.requireLocal(c.outer)
+	sub := c.sub
+	names := namespace{sub.scope.items, sub.scope.visible}
+	leaf := q.t.wrapJoins(sub, names, c.local)
+	x := extraJoin{kind: kind, id: leaf.id, text: leaf.text}
+	sub.allowOuter = true
+	again := &correlated{sub: sub}
+	for _, n := range conjuncts(stmt.WhereClause) {
+		sub.outer = 0
+		if sub.tie(again, n) {
+			i := len(again.inner) - 1
+			cond := with(oidBool, again.outer[i].sql+" = "+again.inner[i].sql, again.outer[i], again.inner[i])
+			x.conds = append(x.conds, cond)
+		}
+	}
+	for _, n := range c.residual {
+		x.conds = append(x.conds, sub.cond(n))
+	}
+	sub.allowOuter = false
+	q.joins = append(q.joins, x)
+	return true
+}
+
+// wrapJoins wraps a subquery's FROM and WHERE as a relation.
+func (t *translator) wrapJoins(sub *query, ns namespace, where []expr) *tree {
+	if len(sub.joins) > 0 {
+		fail("subquery inside a correlated subquery")
+	}
+	return sub.wrap(sub.from, ns, where)
+}
+
+// requireLocal refuses outer expressions that read beyond the enclosing query.
+func (q *query) requireLocal(outer []expr) {
+	if q.noJoins {
+		fail("correlated subquery in this place")
+	}
+	for _, e := range outer {
+		if q.outer&e.refs != 0 {
+			fail("outer reference two levels down")
+		}
+	}
+}
+
+// scalarSubquery translates a subquery that stands for a value.
+func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
+	if e, ok := q.uncorrelated(stmt); ok {
+		return e
+	}
+	if stmt.Op != pg.SetOperation_SETOP_NONE || len(stmt.GroupClause) > 0 || stmt.HavingClause != nil || stmt.LimitCount != nil ||
+		stmt.LimitOffset != nil || len(stmt.TargetList) != 1 || !isGrouped(stmt) || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil {
+		fail("correlated subquery that is not a single aggregate")
+	}
+	c := q.correlate(stmt)
+	if len(c.residual) > 0 || len(c.inner) == 0 {
+		fail("correlated subquery by more than equalities")
+	}
+	q.requireLocal(c.outer)
+	sub := c.sub
+	sub.where = c.local
+	targets := sub.expand(stmt.TargetList)
+	sub.startGroups(stmt, nil)
+	sub.group.correlated = c.inner
+	sub.emptyGroups = true
+	value := resolveUnknown(sub.value(targets[0].node))
+	x := extraJoin{kind: "LEFT", id: sub.group.id, text: func() string { return "(" + sub.groupText() + ")" }}
+	for i := range c.inner {
+		key := leafName(sub.group.id) + ".k" + strconv.Itoa(i+1)
+		x.conds = append(x.conds, with(oidBool, c.outer[i].sql+" = "+key, c.outer[i]))
+	}
+	q.joins = append(q.joins, x)
+	value.null = true
+	value.table, value.source = 0, 0
+	return value
+}
+
+// uncorrelated translates the subquery by itself, if it refers to nothing outside.
+func (q *query) uncorrelated(stmt *pg.SelectStmt) (e expr, ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			u, is := r.(*Unsupported)
+			if !is {
+				panic(r)
+			}
+			if u.Reason != "unknown column" {
+				panic(r)
+			}
+			ok = false
+		}
+	}()
+	r := q.t.selectStmt(stmt, nil, q.ctes)
+	if len(r.columns) != 1 {
+		fail("scalar subquery of several columns")
+	}
+	e = r.columns[0].e
+	e.refs, e.table, e.source, e.null = 0, 0, 0, true
+	e.sql = "(SELECT " + r.columns[0].e.sql + " FROM (" + r.sql + "))"
+	if e.oid == oidNumeric && e.dec.display == displayDynamic {
+		e.dec.displaySQL = "(SELECT " + r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))"
+	}
+	return e, true
+}
+
+// inSubquery translates x [NOT] IN (SELECT …).
+func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bool) expr {
+	var left []expr
+	if row := test.GetRowExpr(); row != nil {
+		left = q.valuesOf(row.Args)
+	} else {
+		left = []expr{q.value(test)}
+	}
+	r, ok := q.tryRows(stmt)
+	if !ok {
+		return q.correlatedIn(left, stmt, negated, truth)
+	}
+	if len(r.columns) != len(left) {
+		fail("IN over different numbers of columns")
+	}
+	in, out := make([]string, len(left)), make([]string, len(left))
+	null := false
+	for i := range left {
+		l, c := q.pair(left[i], r.columns[i].e)
+		in[i], out[i] = c.sql+" AS k"+strconv.Itoa(i+1), l.sql
+		left[i] = l
+		null = null || c.null
+	}
+	tuple := out[0]
+	if len(out) > 1 {
+		tuple = "(" + strings.Join(out, ", ") + ")"
+	}
+	set := "(SELECT " + strings.Join(in, ", ") + " FROM (" + r.sql + "))"
+	matched := with(oidBool, "ifNull("+tuple+" IN "+set+", 0)", left...)
+	anyNull := matched.null
+	matched.null = false
+	if truth && !negated || !null && !anyNull {
+		return negate(matched, negated)
+	}
+	if len(left) > 1 {
+		fail("IN over rows that may hold NULLs")
+	}
+	return q.threeValuedIn(left[0], matched, r, in[0], negated)
+}
+
+// threeValuedIn: IN is unknown if there is no match but x or an element is NULL, unless there are no elements.
+func (q *query) threeValuedIn(x, matched expr, r *rows, key string, negated bool) expr {
+	elements := "(SELECT " + key + " FROM (" + r.sql + "))"
+	empty := "(SELECT count() FROM " + elements + ") = 0"
+	hasNull := "(SELECT countIf(isNull(k1)) FROM " + elements + ") > 0"
+	sql := "multiIf(" + empty + ", toNullable(0), " + matched.sql + ", 1, isNull(" + x.sql + ") OR " + hasNull + ", NULL, 0)"
+	e := with(oidBool, sql, x)
+	e.null = true
+	return negate(e, negated)
+}
+
+// pair brings two values to one engine type, to be compared in a set.
+func (q *query) pair(l, r expr) (expr, expr) {
+	l, r = q.comparable(l, r)
+	if l.opaque && !(l.enum && r.enum && l.oid == r.oid) || isFloat(l.oid) || isFloat(r.oid) || l.isNull() || r.isNull() {
+		fail("IN over values of this type")
+	}
+	switch {
+	case l.oid == oidNumeric:
+		d := widest([]expr{l, r})
+		l.sql, r.sql = l.scaled(d), r.scaled(d)
+	case isInteger(l.oid) && l.oid != r.oid:
+		wide := l.oid
+		if integerDigits[r.oid] > integerDigits[wide] {
+			wide = r.oid
+		}
+		l, r = q.coerce(l, wide), q.coerce(r, wide)
+	}
+	return l, r
+}
+
+func (q *query) tryRows(stmt *pg.SelectStmt) (r *rows, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			u, is := p.(*Unsupported)
+			if !is || u.Reason != "unknown column" {
+				panic(p)
+			}
+			ok = false
+		}
+	}()
+	return q.t.selectStmt(stmt, nil, q.ctes), true
+}
+
+// correlatedIn: x IN (SELECT y … tied by equalities) is EXISTS with the further equality x = y as long as only
+// its truth matters, or nothing is NULL.
+func (q *query) correlatedIn(left []expr, stmt *pg.SelectStmt, negated, truth bool) expr {
+	if !isPlain(stmt) || stmt.LimitCount != nil {
+		fail("IN over a correlated subquery that does more than filter")
+	}
+	c := q.correlate(stmt)
+	if len(c.residual) > 0 {
+		fail("correlated subquery by more than equalities")
+	}
+	targets := c.sub.expand(stmt.TargetList)
+	if len(targets) != len(left) {
+		fail("IN over different numbers of columns")
+	}
+	null := false
+	for i := range left {
+		l, r := q.pair(left[i], c.sub.value(targets[i].node))
+		null = null || l.null || r.null
+		c.inner, c.outer = append(c.inner, r), append(c.outer, l)
+	}
+	if null && (negated || !truth) {
+		fail("NOT IN over a correlated subquery that may hold NULLs")
+	}
+	return negate(c.member(), negated)
+}

@@ -1,0 +1,282 @@
+package translate
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// asText brings an operand of a text function to text.
+func (q *query) asText(e expr) expr {
+	switch {
+	case e.isUnknown():
+		return resolveUnknown(e)
+	case e.opaque || !isString(e.oid):
+		fail("text function over another type")
+	}
+	return q.coerce(e, oidText)
+}
+
+func (q *query) concatenate(l, r expr) expr {
+	if isInteger(l.oid) && !r.isUnknown() {
+		l = integerText(l)
+	}
+	if isInteger(r.oid) && !l.isUnknown() {
+		r = integerText(r)
+	}
+	l, r = q.asText(l), q.asText(r)
+	if l.isNull() || r.isNull() {
+		return nullOf(oidText)
+	}
+	return with(oidText, "concat("+l.sql+", "+r.sql+")", l, r)
+}
+
+func integerText(e expr) expr { return with(oidText, "toString("+e.sql+")", e) }
+
+// like translates LIKE and ILIKE with a constant pattern.
+func (q *query) like(x expr, patternNode *pg.Node, negated, fold bool) expr {
+	escape := `\`
+	if f := patternNode.GetFuncCall(); f != nil && functionName(f) == "like_escape" && len(f.Args) == 2 {
+		e := q.value(f.Args[1])
+		if e.lit == nil || e.lit.text == nil {
+			fail("ESCAPE that is not a constant")
+		}
+		escape, patternNode = *e.lit.text, f.Args[0]
+	}
+	p := q.value(patternNode)
+	if x.isNull() || p.isNull() {
+		return nullOf(oidBool)
+	}
+	if p.lit == nil || p.lit.text == nil {
+		fail("LIKE with a pattern that is not a constant")
+	}
+	if x.isUnknown() {
+		x = resolveUnknown(x)
+	}
+	if !isString(x.oid) || x.opaque {
+		fail("LIKE over this type")
+	}
+	if fold && !isASCII(*p.lit.text) {
+		fail("ILIKE beyond ASCII")
+	}
+	pattern := likePattern(*p.lit.text, escape)
+	subject := x.sql
+	if x.oid == oidBpchar && strings.ContainsAny(pattern, " _") || x.oid == oidBpchar && !strings.HasSuffix(pattern, "%") {
+		// The pattern sees the padding.
+		if x.pad < 0 {
+			fail("LIKE over a char of unknown width")
+		}
+		subject = "rightPadUTF8(" + subject + ", " + itoa(x.pad) + ")"
+	}
+	op := " LIKE "
+	if fold {
+		op = " ILIKE "
+		subject = asciiOnly(subject)
+	}
+	if negated {
+		op = " NOT" + op
+	}
+	return with(oidBool, subject+op+quote(pattern), x)
+}
+
+// likePattern rewrites a pattern with any escape character to the engine's, in which only %, _ and \ may be escaped.
+func likePattern(p, escape string) string {
+	if len(escape) > 1 {
+		fail("ESCAPE of several characters")
+	}
+	var b strings.Builder
+	literal := func(c byte) {
+		if c == '%' || c == '_' || c == '\\' {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	for i := 0; i < len(p); i++ {
+		switch c := p[i]; {
+		case escape != "" && c == escape[0]:
+			if i++; i == len(p) {
+				fail("LIKE pattern that ends with its escape character")
+			}
+			literal(p[i])
+		case c == '%' || c == '_':
+			b.WriteByte(c)
+		default:
+			literal(c)
+		}
+	}
+	return b.String()
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// asciiOnly guards what is only the same in both engines for ASCII.
+func asciiOnly(sql string) string {
+	return guarded(sql, "length("+sql+") != lengthUTF8("+sql+")", "text beyond ASCII")
+}
+
+// changeCase is upper or lower.
+func changeCase(q *query, name string, args []expr) expr {
+	x := q.asText(args[0])
+	return with(oidText, name+"("+asciiOnly(x.sql)+")", x)
+}
+
+func textLength(q *query, _ string, args []expr) expr {
+	x := args[0]
+	if x.oid != oidBpchar {
+		x = q.asText(x)
+	}
+	return smallInteger("toInt32(lengthUTF8("+x.sql+"))", 0, 1<<30, x)
+}
+
+func octetLength(q *query, _ string, args []expr) expr {
+	if args[0].oid == oidBpchar {
+		fail("octet_length of char")
+	}
+	x := q.asText(args[0])
+	return smallInteger("toInt32(length("+x.sql+"))", 0, 1<<30, x)
+}
+
+// smallInteger is an int4 within bounds.
+func smallInteger(sql string, low, high int64, operands ...expr) expr {
+	e := with(oidInt4, sql, operands...)
+	e.bounded, e.low, e.high = true, low, high
+	return e
+}
+
+func (q *query) asInt(e expr) expr {
+	if e.isUnknown() {
+		e = q.coerce(e, oidInt4)
+	}
+	if e.oid != oidInt4 && e.oid != oidInt2 || e.isNull() {
+		fail("text function with such an argument")
+	}
+	return e
+}
+
+// substring has characters counted from 1; a start before the first one shortens the piece.
+func substring(q *query, _ string, args []expr) expr {
+	if len(args) < 2 || !args[1].isUnknown() && !isInteger(args[1].oid) {
+		fail("substring by pattern")
+	}
+	x, start := q.asText(args[0]), q.asInt(args[1])
+	if len(args) == 2 {
+		return with(oidText, "substringUTF8("+x.sql+", greatest("+start.sql+", 1))", x, start)
+	}
+	count := q.asInt(args[2])
+	operands := []expr{x, start, count}
+	if start.lit != nil && count.lit != nil && start.lit.integer.Sign() > 0 && count.lit.integer.Sign() >= 0 {
+		return with(oidText, "substringUTF8("+x.sql+", "+start.lit.integer.String()+", "+count.lit.integer.String()+")", operands...)
+	}
+	end := "toInt64(" + start.sql + ") + " + count.sql
+	sql := "substringUTF8(" + x.sql + ", greatest(toInt64(" + start.sql + "), 1), greatest(" + end + " - greatest(toInt64(" + start.sql + "), 1), 0))"
+	return with(oidText, guarded(sql, count.sql+" < 0", "negative substring length"), operands...)
+}
+
+// leftRight: a negative count leaves out as many characters at the other end.
+func leftRight(q *query, name string, args []expr) expr {
+	x, n := q.asText(args[0]), q.asInt(args[1])
+	length := "toInt64(lengthUTF8(" + x.sql + "))"
+	count := "if(" + n.sql + " < 0, greatest(" + length + " + " + n.sql + ", 0), least(toInt64(" + n.sql + "), " + length + "))"
+	if name == "left" {
+		return with(oidText, "substringUTF8("+x.sql+", 1, "+count+")", x, n)
+	}
+	return with(oidText, "substringUTF8("+x.sql+", "+length+" - "+count+" + 1, "+count+")", x, n)
+}
+
+// trim removes blanks, or ASCII characters of a constant set.
+func trim(q *query, name string, args []expr) expr {
+	side := map[string]string{"btrim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}[name]
+	x := q.asText(args[0])
+	set := " "
+	if len(args) == 2 {
+		if args[1].lit == nil || args[1].lit.text == nil || !isASCII(*args[1].lit.text) || *args[1].lit.text == "" {
+			fail("trim of a set that is not constant")
+		}
+		set = *args[1].lit.text
+	}
+	return with(oidText, "trim("+side+" "+quote(set)+" FROM "+x.sql+")", x)
+}
+
+func strpos(q *query, _ string, args []expr) expr {
+	x, y := q.asText(args[0]), q.asText(args[1])
+	return smallInteger("toInt32(positionUTF8("+x.sql+", "+y.sql+"))", 0, 1<<30, x, y)
+}
+
+func replaceText(q *query, _ string, args []expr) expr {
+	x, from, to := q.asText(args[0]), q.asText(args[1]), q.asText(args[2])
+	if from.lit == nil || from.isNull() || *from.lit.text == "" {
+		fail("replace of what is not a constant")
+	}
+	return with(oidText, "replaceAll("+x.sql+", "+from.sql+", "+to.sql+")", x, to)
+}
+
+// concat takes NULLs for empty strings.
+func concat(q *query, _ string, args []expr) expr {
+	parts := make([]string, len(args))
+	for i, a := range args {
+		switch {
+		case a.isNull():
+			parts[i] = "''"
+			continue
+		case isInteger(a.oid):
+			a = integerText(a)
+		case a.oid == oidBpchar:
+			fail("concat of char")
+		default:
+			a = q.asText(a)
+		}
+		parts[i] = a.sql
+		if a.null {
+			parts[i] = "ifNull(" + a.sql + ", '')"
+		}
+		args[i] = a
+	}
+	parts = append(parts, "''")
+	e := with(oidText, "concat("+strings.Join(parts, ", ")+")", args...)
+	e.null = false
+	return e
+}
+
+func ascii(q *query, _ string, args []expr) expr {
+	x := q.asText(args[0])
+	return smallInteger("toInt32(ascii("+asciiOnly(x.sql)+"))", 0, 127, x)
+}
+
+func startsWith(q *query, _ string, args []expr) expr {
+	x, y := q.asText(args[0]), q.asText(args[1])
+	return with(oidBool, "startsWith("+x.sql+", "+y.sql+")", x, y)
+}
+
+func reverse(q *query, _ string, args []expr) expr {
+	x := q.asText(args[0])
+	return with(oidText, "reverse("+asciiOnly(x.sql)+")", x)
+}
+
+// pad is lpad or rpad to a constant width; longer texts are cut.
+func pad(q *query, name string, args []expr) expr {
+	x, n := q.asText(args[0]), q.asInt(args[1])
+	fill := textLiteral(oidText, " ")
+	if len(args) == 3 {
+		fill = q.asText(args[2])
+	}
+	if n.lit == nil || n.lit.integer.Sign() < 0 || fill.lit == nil || fill.isNull() || *fill.lit.text == "" {
+		fail("padding that is not constant")
+	}
+	f := map[string]string{"lpad": "leftPadUTF8", "rpad": "rightPadUTF8"}[name]
+	return with(oidText, f+"("+x.sql+", "+n.lit.integer.String()+", "+fill.sql+")", x)
+}
+
+func repeat(q *query, _ string, args []expr) expr {
+	x, n := q.asText(args[0]), q.asInt(args[1])
+	if n.lit == nil || n.lit.integer.Int64() > 1000 {
+		fail("repeat by what is not a small constant")
+	}
+	return with(oidText, "repeat("+x.sql+", "+n.sql+")", x)
+}

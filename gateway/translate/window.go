@@ -1,0 +1,104 @@
+package translate
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// PostgreSQL's frame option bits (nodes/parsenodes.h).
+const (
+	frameNonDefault      = 0x00001
+	frameRange           = 0x00002
+	frameRows            = 0x00004
+	frameGroups          = 0x00008
+	frameStartUnbounded  = 0x00020 // PRECEDING
+	frameEndUnbounded    = 0x00100 // FOLLOWING
+	frameStartCurrent    = 0x00200
+	frameEndCurrent      = 0x00400
+	frameStartOffsetPrec = 0x00800
+	frameEndOffsetPrec   = 0x01000
+	frameStartOffsetFol  = 0x02000
+	frameEndOffsetFol    = 0x04000
+	frameExclusion       = 0x38000
+)
+
+// over writes a window.
+func (q *query) over(w *pg.WindowDef) string {
+	if name := w.Name + w.Refname; name != "" {
+		base, ok := q.windows[name]
+		if !ok || w.Refname != "" || base.Refname != "" {
+			fail("window that extends another")
+		}
+		w = base
+	}
+	var parts []string
+	if len(w.PartitionClause) > 0 {
+		keys := make([]string, len(w.PartitionClause))
+		for i, n := range w.PartitionClause {
+			e := q.value(n)
+			requireGroupable(e)
+			keys[i] = e.sql
+		}
+		parts = append(parts, "PARTITION BY "+strings.Join(keys, ", "))
+	}
+	if len(w.OrderClause) > 0 {
+		keys := make([]string, len(w.OrderClause))
+		for i, n := range w.OrderClause {
+			by := n.GetSortBy()
+			e := q.value(by.Node)
+			requireOrdered(e)
+			keys[i] = q.t.orderable(e) + direction(by)
+		}
+		parts = append(parts, "ORDER BY "+strings.Join(keys, ", "))
+	}
+	if w.FrameOptions&frameNonDefault != 0 {
+		parts = append(parts, q.frame(w))
+	}
+	return " OVER (" + strings.Join(parts, " ") + ")"
+}
+
+func (q *query) frame(w *pg.WindowDef) string {
+	o := int(w.FrameOptions)
+	unit := ""
+	switch {
+	case o&frameRows != 0:
+		unit = "ROWS"
+	case o&frameRange != 0 && w.StartOffset == nil && w.EndOffset == nil:
+		unit = "RANGE"
+	default:
+		fail("window frame of this kind")
+	}
+	if o&frameExclusion != 0 {
+		fail("window frame exclusion")
+	}
+	offset := func(n *pg.Node) string {
+		e := q.value(n)
+		if e.lit == nil || e.lit.integer == nil || e.lit.integer.Sign() < 0 {
+			fail("window frame offset that is not a constant")
+		}
+		return e.lit.integer.String()
+	}
+	start, end := "", "CURRENT ROW"
+	switch {
+	case o&frameStartUnbounded != 0:
+		start = "UNBOUNDED PRECEDING"
+	case o&frameStartCurrent != 0:
+		start = "CURRENT ROW"
+	case o&frameStartOffsetPrec != 0:
+		start = offset(w.StartOffset) + " PRECEDING"
+	case o&frameStartOffsetFol != 0:
+		start = offset(w.StartOffset) + " FOLLOWING"
+	default:
+		fail("window frame")
+	}
+	switch {
+	case o&frameEndUnbounded != 0:
+		end = "UNBOUNDED FOLLOWING"
+	case o&frameEndOffsetPrec != 0:
+		end = offset(w.EndOffset) + " PRECEDING"
+	case o&frameEndOffsetFol != 0:
+		end = offset(w.EndOffset) + " FOLLOWING"
+	}
+	return unit + " BETWEEN " + start + " AND " + end
+}
