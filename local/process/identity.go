@@ -28,11 +28,11 @@ type Identity struct {
 
 // Identify reads the identity of a running process.
 func Identify(pid int) (Identity, error) {
-	started, state, err := stat(pid)
+	started, ended, err := stat(pid)
 	if err != nil {
 		return Identity{}, fmt.Errorf("identify process %d: %w", pid, err)
 	}
-	if state == 'Z' {
+	if ended {
 		return Identity{}, fmt.Errorf("identify process %d: %w", pid, os.ErrProcessDone)
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -42,7 +42,7 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, Started: started, Boot: strings.TrimSpace(string(boot))}, nil
 }
 
-// Alive reports whether this very process still runs. A zombie does not run.
+// Alive reports whether this very process still runs, if only to end its threads. A zombie does not run.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -161,22 +161,27 @@ func WorkingIn(dir, program string) []Identity {
 	return found
 }
 
-// stat reads start time and state from /proc/PID/stat. The name in parentheses may itself
-// hold blanks and parentheses, so fields are counted from the last one.
-func stat(pid int) (started uint64, state byte, err error) {
+// stat reads from /proc/PID/stat when a process started, and whether it has ended but for its parent's notice.
+// A killed process is a zombie while its other threads are still ending and hold its files and locks: it has ended when they have.
+func stat(pid int) (started uint64, ended bool, err error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, 0, err
+		return 0, false, err
 	}
+	// The name in parentheses may itself hold blanks and parentheses: fields are counted from the last one.
 	i := bytes.LastIndexByte(b, ')')
 	if i < 0 {
-		return 0, 0, fmt.Errorf("unexpected /proc/%d/stat %q", pid, b)
+		return 0, false, fmt.Errorf("unexpected /proc/%d/stat %q", pid, b)
 	}
 	fields := strings.Fields(string(b[i+1:]))
-	const stateField, startField = 0, 19 // fields 3 and 22 of proc(5)
+	const stateField, threadsField, startField = 0, 17, 19 // fields 3, 20 and 22 of proc(5)
 	if len(fields) <= startField {
-		return 0, 0, fmt.Errorf("unexpected /proc/%d/stat %q", pid, b)
+		return 0, false, fmt.Errorf("unexpected /proc/%d/stat %q", pid, b)
+	}
+	threads, err := strconv.Atoi(fields[threadsField])
+	if err != nil {
+		return 0, false, fmt.Errorf("unexpected /proc/%d/stat: %w", pid, err)
 	}
 	started, err = strconv.ParseUint(fields[startField], 10, 64)
-	return started, fields[stateField][0], err
+	return started, fields[stateField] == "Z" && threads <= 1, err
 }

@@ -1,0 +1,127 @@
+package process_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// TestMain lets the test binary be a parent that is killed: it starts a sleeper and tells its id.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "parent" {
+		p, err := process.Start(process.Spec{Path: "/bin/sleep", Args: []string{"600"}})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(p.PID())
+		<-p.Done()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestProcess_diesWithItsParent(t *testing.T) {
+	parent := exec.Command(os.Args[0], "parent")
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 16)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := process.Identify(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = parent.Wait() // killed, as it says
+	if err := child.Wait(10 * time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProcess_killTakesItsDescendantsToo(t *testing.T) {
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", "sleep 600 & wait"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree []process.Identity
+	for len(tree) == 0 { // until the shell has started it
+		tree = process.Descendants(p.PID())
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range append(tree, p.Identity()) {
+		if id.Alive() {
+			t.Errorf("process %d is alive", id.PID)
+		}
+	}
+}
+
+func TestIdentity_ofAReusedIDIsNotTouched(t *testing.T) {
+	p, err := process.Start(process.Spec{Path: "/bin/sleep", Args: []string{"600"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	earlier := p.Identity()
+	earlier.Started--
+	if earlier.Alive() {
+		t.Error("a process with another start time is alive")
+	}
+	if err := earlier.Kill(); err != nil {
+		t.Error(err)
+	}
+	if !p.Identity().Alive() {
+		t.Error("the process that has the id now was killed")
+	}
+}
+
+func TestStart_saysWhatCannotBeStarted(t *testing.T) {
+	if _, err := process.Start(process.Spec{Path: "/nowhere/program"}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := process.Start(process.Spec{Path: "/bin/sleep", Args: []string{"1"}, Cores: []int{100000}}); err == nil || !strings.Contains(err.Error(), "pin to cores") {
+		t.Errorf("got %v, want that it cannot be pinned", err)
+	}
+}
+
+func TestReachable_namesTheClosedFolder(t *testing.T) {
+	dir := t.TempDir() // closed to others
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	stranger := &syscall.Credential{Uid: 12345, Gid: 12345}
+	if err := process.Reachable(dir+"/data", stranger); err == nil || !strings.Contains(err.Error(), "closed to it") {
+		t.Errorf("got %v", err)
+	}
+	if err := process.Reachable(dir+"/data", nil); err != nil {
+		t.Errorf("got %v for the caller itself", err)
+	}
+	if err := process.Reachable("/bin/sh", stranger); err != nil {
+		t.Errorf("got %v for /bin/sh", err)
+	}
+}
