@@ -170,14 +170,24 @@ func (r *Rig) CaughtUp(ctx context.Context) error {
 	return nil
 }
 
-// Query runs a statement in the engine itself and returns its answer as tab-separated text.
+// Query runs a statement in the engine itself and returns its answer as text, tab-separated unless it says otherwise.
 func (r *Rig) Query(ctx context.Context, sql string, settings map[string]string) (string, error) {
+	return r.post(ctx, settings, strings.NewReader(sql))
+}
+
+// Insert runs an INSERT in the engine itself with data in the format that it names.
+func (r *Rig) Insert(ctx context.Context, sql string, data io.Reader) error {
+	_, err := r.post(ctx, map[string]string{"query": sql}, data)
+	return err
+}
+
+func (r *Rig) post(ctx context.Context, parameters map[string]string, body io.Reader) (string, error) {
 	values := url.Values{}
-	for k, v := range settings {
+	for k, v := range parameters {
 		values.Set(k, v)
 	}
 	u := "http://" + r.Engine.HTTPAddr() + "/?" + values.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u, strings.NewReader(sql))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u, body)
 	if err != nil {
 		return "", err
 	}
@@ -187,12 +197,12 @@ func (r *Rig) Query(ctx context.Context, sql string, settings map[string]string)
 		return "", fmt.Errorf("query the engine: %w", err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	answer, err := io.ReadAll(res.Body)
 	if err != nil {
 		return "", fmt.Errorf("query the engine: %w", err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("query the engine: %s", strings.TrimSpace(string(body)))
+		return "", fmt.Errorf("query the engine: %s", strings.TrimSpace(string(answer)))
 	}
-	return string(body), nil
+	return string(answer), nil
 }

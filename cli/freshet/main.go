@@ -32,6 +32,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(localCommand(), gatewayCommand(), demoCommand())
+	cmd.AddCommand(localCommand(), gatewayCommand(), demoCommand(), benchCommand())
 	return cmd
 }

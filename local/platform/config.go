@@ -83,14 +83,15 @@ func (c Config) complete() (Config, error) {
 		}
 	}
 	if c.EngineExecutable == "" {
-		if c.EngineExecutable, err = findEngine(c.GatewayExecutable); err != nil {
+		if c.EngineExecutable, err = FindEngine(c.GatewayExecutable); err != nil {
 			return c, err
 		}
 	}
 	return c, nil
 }
 
-func findEngine(freshet string) (string, error) {
+// FindEngine returns the path of freshet-engine, which lies beside the program freshet or on PATH.
+func FindEngine(freshet string) (string, error) {
 	beside := filepath.Join(filepath.Dir(freshet), "freshet-engine")
 	if _, err := os.Stat(beside); err == nil {
 		return beside, nil

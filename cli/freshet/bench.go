@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/freshet-io/freshet/bench"
+	"github.com/freshet-io/freshet/bench/report"
+	"github.com/freshet-io/freshet/bench/rig"
+	"github.com/freshet-io/freshet/local/platform"
+	"github.com/freshet-io/freshet/local/toolchain"
+)
+
+// benchmarks are the subcommands that set up a platform of their own.
+var benchmarks = []struct {
+	name, short string
+	run         func(context.Context, bench.Options) (*report.Report, error)
+}{
+	{"ch", "CH-benCHmark: both kinds of clients, alone and together, and each query on both stores", bench.CH},
+	{"staleness", "Age of snapshots when queries start on them, by freshness mode", bench.Staleness},
+	{"apply", "Row changes applied per CPU-second, and a transaction of a million rows", bench.Apply},
+	{"scan", "Penalty of scanning live replicas against plain tables", bench.Scan},
+}
+
+func benchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what Freshet promises",
+		Long: `Measure what Freshet promises. Each benchmark sets up PostgreSQL, the engine and the gateway anew, in a
+folder that it removes, and prints a table; --json and --html write the results to files as well.`,
+	}
+	for _, b := range benchmarks {
+		cmd.AddCommand(benchmarkCommand(b.name, b.short, b.run))
+	}
+	return cmd
+}
+
+func benchmarkCommand(name, short string, run func(context.Context, bench.Options) (*report.Report, error)) *cobra.Command {
+	var o bench.Options
+	var out outputs
+	cmd := &cobra.Command{
+		Use: name, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Rig.Pin {
+				if err := rig.PinSelf(); err != nil {
+					return err
+				}
+			}
+			if err := out.open(); err != nil {
+				return err
+			}
+			start := time.Now()
+			o.Progress = func(step string) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%6.1fs  %s\n", time.Since(start).Seconds(), step)
+			}
+			if err := findTools(&o.Rig); err != nil {
+				return err
+			}
+			r, err := run(cmd.Context(), o.WithDefaults())
+			if err != nil {
+				return fmt.Errorf("bench %s: %w", name, err)
+			}
+			return out.write(r, cmd.OutOrStdout())
+		},
+	}
+	out.flags(cmd)
+	f := cmd.Flags()
+	f.IntVar(&o.Rig.Warehouses, "warehouses", 2, "scale: warehouses to load")
+	f.Uint64Var(&o.Rig.Seed, "seed", 1, "seed of the data")
+	f.StringVar(&o.Rig.Dir, "dir", "", "folder for the data while it runs (default: the system's for temporary files)")
+	f.StringVar(&o.Rig.EngineExecutable, "engine-executable", "", "path of freshet-engine (default: beside freshet, or on PATH)")
+	f.BoolVar(&o.Rig.Pin, "pin", runtime.NumCPU() > 1, "PostgreSQL and its clients on CPU 0, the rest on CPU 1")
+	f.DurationVar(&o.Duration, "duration", 20*time.Second, "length of each phase")
+	f.DurationVar(&o.Warmup, "warmup", 3*time.Second, "time before each phase counts")
+	f.IntVar(&o.Rounds, "rounds", 3, "how often each phase takes its turn")
+	f.IntVar(&o.Terminals, "terminals", 0, "transactional clients (default: one per warehouse, at least 4)")
+	f.IntVar(&o.Analysts, "analysts", 4, "analytical clients")
+	f.StringVar((*string)(&o.Queries), "queries", "batchdb", "what analytical clients run: ch, batchdb, hoap or all")
+	f.BoolVar(&o.Growing, "growing", false, "let the data grow, instead of deleting old orders")
+	return cmd
+}
+
+func findTools(cfg *rig.Config) (err error) {
+	if cfg.Cache, err = toolchain.Default(); err != nil {
+		return err
+	}
+	if cfg.GatewayExecutable, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	if cfg.EngineExecutable == "" {
+		cfg.EngineExecutable, err = platform.FindEngine(cfg.GatewayExecutable)
+	}
+	return err
+}
+
+// outputs are the files that a benchmark's report goes to. They are opened first, so that
+// a wrong path is told before the measurement and not after.
+type outputs struct {
+	jsonPath, htmlPath string
+	json, html         *os.File
+}
+
+func (o *outputs) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.jsonPath, "json", "", "file for the results as JSON")
+	cmd.Flags().StringVar(&o.htmlPath, "html", "", "file for the report as a page with charts")
+}
+
+func (o *outputs) open() (err error) {
+	if o.jsonPath != "" {
+		if o.json, err = os.Create(o.jsonPath); err != nil {
+			return fmt.Errorf("open file for the results: %w", err)
+		}
+	}
+	if o.htmlPath != "" {
+		if o.html, err = os.Create(o.htmlPath); err != nil {
+			return fmt.Errorf("open file for the report: %w", err)
+		}
+	}
+	return nil
+}
+
+func (o *outputs) write(r *report.Report, text io.Writer) error {
+	errs := []error{r.Text(text)}
+	if o.json != nil {
+		errs = append(errs, r.JSON(o.json), o.json.Close())
+	}
+	if o.html != nil {
+		errs = append(errs, r.HTML(o.html), o.html.Close())
+	}
+	return errors.Join(errs...)
+}
