@@ -43,7 +43,8 @@ func TestStream_followsChangedDefinitions(t *testing.T) {
 		{"drop column", "ALTER TABLE t DROP COLUMN c", "id aa b d "},
 		{"change type", "ALTER TABLE t ALTER COLUMN b TYPE bigint", "id aa b d "},
 		{"rewrite values", "ALTER TABLE t ALTER COLUMN b TYPE bigint USING b + 100", "id aa b d "},
-		{"change in one transaction", "BEGIN; INSERT INTO t VALUES (50, 'in', 1, 1); ALTER TABLE t ADD e int; UPDATE t SET e = 5; ALTER TABLE t ADD f int; UPDATE t SET f = 6; COMMIT", "id aa b d e f "},
+		{"change in one transaction", `BEGIN; INSERT INTO t VALUES (50, 'in', 1, 1); ALTER TABLE t ADD e int; UPDATE t SET e = 5;
+			ALTER TABLE t ADD f int; UPDATE t SET f = 6; COMMIT`, "id aa b d e f "},
 		{"change the key", "ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (id, b)", "id aa b d e f "},
 		{"allow NULL", "ALTER TABLE t ALTER COLUMN d DROP NOT NULL; UPDATE t SET d = NULL WHERE id = 1", "id aa b d e f "},
 		{"create again", "DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY, z text); INSERT INTO t VALUES (1, 'new')", "id z "},
@@ -51,7 +52,8 @@ func TestStream_followsChangedDefinitions(t *testing.T) {
 		t.Run(step.name, func(t *testing.T) {
 			before, _ := b.model.Table("public", "t")
 			// Changes on both sides of the DDL, some seen before the catalog is looked at.
-			b.exec("UPDATE t SET id = id + 1000 WHERE id = 2", step.ddl, "UPDATE t SET id = id + 2000 WHERE id < 2000", "UPDATE t SET id = id - 2000", "UPDATE t SET id = 2 WHERE id = 1002")
+			b.exec("UPDATE t SET id = id + 1000 WHERE id = 2", step.ddl,
+				"UPDATE t SET id = id + 2000 WHERE id < 2000", "UPDATE t SET id = id - 2000", "UPDATE t SET id = 2 WHERE id = 1002")
 			b.await(step.name, func() bool {
 				now, why := b.model.Table("public", "t")
 				return now != nil && why == nil && now != before && b.columns("t") == step.columns
@@ -68,7 +70,8 @@ func TestStream_followsTablesThatComeAndGo(t *testing.T) {
 	has := func(name string) func() bool {
 		return func() bool { def, _ := b.model.Table("public", name); return def != nil }
 	}
-	b.exec("CREATE TABLE late (id int PRIMARY KEY, v text)", "INSERT INTO late SELECT g, 'v' || g FROM generate_series(1, 1000) g", "UPDATE late SET v = 'w' WHERE id < 100")
+	b.exec("CREATE TABLE late (id int PRIMARY KEY, v text)",
+		"INSERT INTO late SELECT g, 'v' || g FROM generate_series(1, 1000) g", "UPDATE late SET v = 'w' WHERE id < 100")
 	b.await("a new table", has("late"))
 	b.exec("UPDATE late SET v = 'z' WHERE id > 900")
 	b.same()
@@ -117,7 +120,8 @@ func TestStream_followsPartitionsThatComeAndGo(t *testing.T) {
 		id        int // in a partition that is there afterwards
 	}{
 		{"create partition", "CREATE TABLE p_2 PARTITION OF p FOR VALUES FROM (10) TO (20); INSERT INTO p VALUES (11, 'c')", 1},
-		{"attach partition", "CREATE TABLE p_3 (id int PRIMARY KEY, v text); INSERT INTO p_3 VALUES (25, 'd'); ALTER TABLE p ATTACH PARTITION p_3 FOR VALUES FROM (20) TO (30)", 25},
+		{"attach partition", `CREATE TABLE p_3 (id int PRIMARY KEY, v text); INSERT INTO p_3 VALUES (25, 'd');
+			ALTER TABLE p ATTACH PARTITION p_3 FOR VALUES FROM (20) TO (30)`, 25},
 		{"detach partition", "ALTER TABLE p DETACH PARTITION p_2", 25},
 		{"truncate one partition", "TRUNCATE p_3", 25},
 		{"drop partition", "DROP TABLE p_1", 25},

@@ -10,7 +10,7 @@ import (
 // serverFacts is what the source asks of a server before it relies on it.
 type serverFacts struct {
 	version              int
-	walLevel             string
+	walLevel, encoding   string
 	recovering           bool
 	mayReplicate         bool
 	slots, maxSlots      int
@@ -22,14 +22,14 @@ type serverFacts struct {
 
 func (s *Source) readFacts(ctx context.Context) (serverFacts, error) {
 	var f serverFacts
-	err := s.pool.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('wal_level'),
+	err := s.pool.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('wal_level'), current_setting('server_encoding'),
 			pg_is_in_recovery(), (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
 			(SELECT count(*) FROM pg_replication_slots), current_setting('max_replication_slots')::int,
 			current_setting('max_wal_senders')::int,
 			EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1),
 			(SELECT system_identifier::text FROM pg_control_system()),
 			current_setting('wal_block_size')::bigint, pg_size_bytes(current_setting('wal_segment_size'))`, s.cfg.Slot).
-		Scan(&f.version, &f.walLevel, &f.recovering, &f.mayReplicate, &f.slots, &f.maxSlots, &f.maxSenders, &f.slotExists,
+		Scan(&f.version, &f.walLevel, &f.encoding, &f.recovering, &f.mayReplicate, &f.slots, &f.maxSlots, &f.maxSenders, &f.slotExists,
 			&f.systemID, &f.walBlock, &f.walSegment)
 	if err != nil {
 		return f, fmt.Errorf("ask server for its configuration: %w", err)
@@ -52,6 +52,9 @@ func (f serverFacts) check(wantSystem string) error {
 		return terminal(cdc.CodeConfiguration, "connect to the primary", "the server is a standby")
 	case f.walLevel != "logical":
 		return terminal(cdc.CodeConfiguration, "set wal_level = logical and restart the server", "wal_level is %s", f.walLevel)
+	case f.encoding != "UTF8":
+		return terminal(cdc.CodeConfiguration, "use a database with ENCODING UTF8",
+			"the database's encoding is %s, in which texts order and count otherwise", f.encoding)
 	case !f.mayReplicate:
 		return terminal(cdc.CodePrivilege, "ALTER ROLE … REPLICATION", "the role may not replicate")
 	case !f.slotExists && f.slots >= f.maxSlots:

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -30,6 +29,7 @@ type Source struct {
 	facts         atomic.Pointer[serverFacts]
 	streaming     atomic.Bool
 	confirmed     atomic.Uint64
+	current       currentCalls
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64
 	wake   chan struct{}
@@ -62,7 +62,11 @@ func New(cfg Config) (*Source, error) {
 	params["search_path"] = "pg_catalog"
 	// A nudge must flush the log here, and need not wait for standbys.
 	params["synchronous_commit"] = "local"
-	params["lock_timeout"] = "5s"
+	params["lock_timeout"] = "1s"
+	// Limits that suit the application's sessions must not cut off a copy or the wait for a snapshot.
+	params["statement_timeout"] = "0"
+	params["idle_in_transaction_session_timeout"] = "0"
+	params["client_encoding"] = "UTF8"
 	params["default_transaction_isolation"] = "read committed"
 	params["default_transaction_read_only"] = "off"
 	if s.pool, err = pgxpool.NewWithConfig(context.Background(), pc); err != nil {
@@ -118,49 +122,6 @@ func (s *Source) checkServer(ctx context.Context) error {
 func (s *Source) Confirm(p cdc.Position) {
 	raise(&s.confirmed, p.Major)
 	s.metrics.confirmed.Set(float64(s.confirmed.Load()))
-}
-
-// Current implements [cdc.Source] in one round trip. The position is that of the last log record inserted, flushed
-// or not. While a Stream runs, its pulse has the log flushed if no commit does so within milliseconds.
-func (s *Source) Current(ctx context.Context) (cdc.Position, error) {
-	w, err := s.readLog(ctx)
-	if err != nil {
-		return cdc.Position{}, err
-	}
-	if w.flushed < w.inserted {
-		raise(&s.wanted, w.inserted)
-		select {
-		case s.wake <- struct{}{}:
-		default: // the pulse has been told already
-		}
-	}
-	return cdc.Position{Major: w.inserted}, nil
-}
-
-// logState is how far the write-ahead log is, and when that was.
-type logState struct {
-	at                time.Time // by the server's clock, before the positions were read
-	inserted, flushed uint64
-}
-
-// readLog asks how far the log is. The server's clock tells when, as it does in commits.
-func (s *Source) readLog(ctx context.Context) (logState, error) {
-	facts := s.facts.Load()
-	if facts == nil {
-		if err := s.checkServer(ctx); err != nil {
-			return logState{}, err
-		}
-		facts = s.facts.Load()
-	}
-	var w logState
-	// PostgreSQL evaluates the columns in order: the clock first.
-	err := s.pool.QueryRow(ctx, `SELECT clock_timestamp(), (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint,
-		(pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint`).Scan(&w.at, &w.inserted, &w.flushed)
-	if err != nil {
-		return w, fmt.Errorf("read log position: %w", err)
-	}
-	w.inserted = facts.recordEnd(w.inserted)
-	return w, nil
 }
 
 // raise sets v to at least n.

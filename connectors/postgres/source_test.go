@@ -218,14 +218,14 @@ func TestSource_resumesFromAPositionWithoutLossOrRepetition(t *testing.T) {
 	}
 }
 
-func TestSource_refusesAPositionBeforeTheSlot(t *testing.T) {
+func TestSource_refusesPositionsThatTheSlotCannotServe(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
 	ctx := within(t, 20*time.Second)
 	if _, err := b.source.Tables(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err := b.source.Stream(ctx, cdc.Position{Major: 1}, b.model)
-	wantTerminal(t, err, cdc.CodeSlotLost)
+	wantTerminal(t, b.source.Stream(ctx, cdc.Position{Major: 1}, b.model), cdc.CodeSlotLost)
+	wantTerminal(t, b.source.Stream(ctx, cdc.Position{Major: 1 << 40}, b.model), cdc.CodeSourceMismatch)
 }
 
 func wantTerminal(t *testing.T, err error, code cdc.Code) {

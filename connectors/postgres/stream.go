@@ -67,23 +67,44 @@ func (s *Source) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	return s.explain(ctx, err)
 }
 
-func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
-	if err := s.checkServer(ctx); err != nil {
-		return err
-	}
+// startingPoint makes sure that the server can stream from a position on, and returns it (the slot's for zero).
+func (s *Source) startingPoint(ctx context.Context, from uint64) (uint64, error) {
 	slot, err := s.claimSlot(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if from == 0 {
 		from = slot.Confirmed.Major
 	}
-	if from < slot.Confirmed.Major {
-		return &cdc.TerminalError{
+	log, err := s.readLog(ctx)
+	if err != nil {
+		return 0, err
+	}
+	switch at := (cdc.Position{Major: from}); {
+	case at.Before(slot.Confirmed):
+		return 0, &cdc.TerminalError{
 			Code:   cdc.CodeSlotLost,
-			Detail: fmt.Sprintf("replication slot %q is at %s, after the replica's position %s", s.cfg.Slot, slot.Confirmed, cdc.Position{Major: from}),
+			Detail: fmt.Sprintf("replication slot %q is at %s, after the replica's position %s", s.cfg.Slot, slot.Confirmed, at),
 			Remedy: remedyRecopy,
 		}
+	case from > log.inserted:
+		return 0, &cdc.TerminalError{
+			Code: cdc.CodeSourceMismatch,
+			Detail: fmt.Sprintf("the replica's position %s is ahead of the server's log at %s: the server was restored to an earlier state",
+				at, cdc.Position{Major: log.inserted}),
+			Remedy: remedyRecopy,
+		}
+	}
+	return from, nil
+}
+
+func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
+	if err := s.checkServer(ctx); err != nil {
+		return err
+	}
+	from, err := s.startingPoint(ctx, from)
+	if err != nil {
+		return err
 	}
 	if err := s.refresh(ctx); err != nil {
 		return err
