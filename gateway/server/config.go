@@ -1,0 +1,86 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/connectors/replica"
+	"github.com/freshet-io/freshet/gateway/analytics"
+	"github.com/freshet-io/freshet/gateway/batch"
+)
+
+// Config says what a gateway connects. Listen, PostgresURL and EngineAddr are required.
+type Config struct {
+	// Listen is the endpoint's host:port; port 0 takes a free one.
+	Listen string
+	// MonitorListen is host:port of the HTTP port with /metrics, /readyz and /status; empty: none.
+	MonitorListen string
+	// TLS is offered to clients; nil: none.
+	TLS *tls.Config
+
+	// PostgresURL names the source database with a role that may replicate and owns the tables.
+	PostgresURL string
+	// Slot names the replication slot and publication; empty: "freshet".
+	Slot string
+	// Include and Exclude select the tables, as patterns on schema.table; empty Include: "public.*".
+	Include, Exclude []string
+
+	// EngineAddr is host:port of the engine's native protocol.
+	EngineAddr, EngineUser, EnginePassword string
+	// EngineDatabase holds the replica; empty: "freshet".
+	EngineDatabase string
+	// EngineThreads bounds the threads of one query; zero: the engine's default.
+	EngineThreads int
+
+	// ReadyStaleness is the staleness above which /readyz fails; zero means five seconds.
+	ReadyStaleness time.Duration
+
+	Batch   batch.Config
+	Route   analytics.Config
+	Replica replica.Config // addresses and credentials are filled in
+	Logger  *slog.Logger
+	// Clock is injected by tests; nil: time.Now.
+	Clock func() time.Time
+
+	backend  *pgconn.Config // of PostgresURL
+	database string
+}
+
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Listen == "":
+		return c, errors.New("configure gateway: Listen is empty; give host:port")
+	case c.PostgresURL == "":
+		return c, errors.New("configure gateway: PostgresURL is empty; give a connection string")
+	case c.EngineAddr == "":
+		return c, errors.New("configure gateway: EngineAddr is empty; give host:port of the engine's native protocol")
+	}
+	if c.Slot == "" {
+		c.Slot = "freshet"
+	}
+	if c.EngineDatabase == "" {
+		c.EngineDatabase = "freshet"
+	}
+	if c.ReadyStaleness <= 0 {
+		c.ReadyStaleness = 5 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	c.Replica.Addr, c.Replica.User, c.Replica.Password = c.EngineAddr, c.EngineUser, c.EnginePassword
+	c.Replica.Database = c.EngineDatabase
+	source, err := pgconn.ParseConfig(c.PostgresURL)
+	if err != nil {
+		return c, fmt.Errorf("configure gateway: PostgresURL: %w", err)
+	}
+	c.backend, c.database = source, source.Database
+	return c, nil
+}

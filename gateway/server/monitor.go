@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica"
+)
+
+// Status is what /status says of a gateway.
+type Status struct {
+	// Ready is /readyz's answer: the snapshot is no staler than the objective.
+	Ready bool `json:"ready"`
+	// Position and StalenessMS are the newest snapshot's; StalenessMS is -1 without one.
+	Position    string  `json:"position,omitempty"`
+	StalenessMS float64 `json:"staleness_ms"`
+	// Stopped is set when replication waits for a person.
+	Stopped *Stopped      `json:"stopped,omitempty"`
+	Tables  []TableStatus `json:"tables,omitempty"`
+}
+
+// Stopped names a condition that needs a person, and the remedy.
+type Stopped struct {
+	Code   cdc.Code `json:"code"`
+	Detail string   `json:"detail"`
+	Remedy string   `json:"remedy"`
+}
+
+// TableStatus is the replication state of one table.
+type TableStatus struct {
+	Table   string   `json:"table"`
+	Phase   string   `json:"phase"` // copying, ready or stopped
+	Rows    int64    `json:"rows"`
+	Stopped *Stopped `json:"stopped,omitempty"`
+}
+
+// status reads the unit's state.
+func (u *unit) status() Status {
+	s := Status{StalenessMS: -1}
+	if t := u.stopped.Load(); t != nil {
+		s.Stopped = &Stopped{t.Code, t.Detail, t.Remedy}
+	}
+	i, err := u.get()
+	if err != nil {
+		return s
+	}
+	if st := i.replica.Status(); st.Available {
+		staleness := u.cfg.Clock().Sub(st.Time)
+		s.Position = st.Position.String()
+		s.StalenessMS = float64(staleness.Microseconds()) / 1000
+		s.Ready = staleness <= u.cfg.ReadyStaleness
+	}
+	for _, t := range i.replica.Tables() {
+		s.Tables = append(s.Tables, tableStatus(t))
+		if t.Phase == replica.PhaseCopying {
+			s.Ready = false
+		}
+	}
+	return s
+}
+
+func tableStatus(t replica.TableStatus) TableStatus {
+	out := TableStatus{Table: t.Schema + "." + t.Name, Phase: string(t.Phase), Rows: t.Rows}
+	if t.Stopped != nil {
+		out.Stopped = &Stopped{t.Stopped.Code, t.Stopped.Detail, t.Stopped.Remedy}
+	}
+	return out
+}
+
+// serveMonitor answers /metrics, /readyz and /status until ctx ends.
+func serveMonitor(ctx context.Context, l net.Listener, u *unit, base prometheus.Gatherer) error {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{base, u}, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if s := u.status(); !s.Ready {
+			http.Error(w, fmt.Sprintf("not ready: staleness %.0f ms (-1: no snapshot)", s.StalenessMS), http.StatusServiceUnavailable)
+		}
+	})
+	mux.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(u.status()) // the client has gone: nobody to tell
+	})
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
+	defer stop()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve monitoring port: %w", err)
+	}
+	return ctx.Err()
+}

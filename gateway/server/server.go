@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/freshet-io/freshet/gateway/analytics"
+	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/engine"
+	"github.com/freshet-io/freshet/gateway/freshness"
+	"github.com/freshet-io/freshet/gateway/pgwire"
+)
+
+// Info tells where a running gateway listens.
+type Info struct {
+	Addr        net.Addr
+	MonitorAddr net.Addr // nil without a monitoring port
+	// Status reads the gateway's state; it may be called until Run returns.
+	Status func() Status
+}
+
+// Run runs a gateway until ctx ends, and calls ready once the endpoint listens.
+func Run(ctx context.Context, cfg Config, ready func(Info)) error {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return err
+	}
+	// 1. Take the ports, so that a busy one is told before anything starts.
+	endpoint, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %q: %w", cfg.Listen, err)
+	}
+	defer endpoint.Close()
+	monitor, err := listenMonitor(cfg.MonitorListen)
+	if err != nil {
+		return err
+	}
+	// 2. Compose the parts.
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	eng, err := engine.Open(ctx, engine.Config{
+		Addr: cfg.EngineAddr, Database: "default", User: cfg.EngineUser, Password: cfg.EnginePassword,
+		Settings: threads(cfg.EngineThreads),
+	})
+	if err != nil {
+		return err
+	}
+	defer eng.Close()
+	u := newUnit(cfg)
+	dispatcher := batch.New(cfg.Batch, u, eng, cfg.Clock, cfg.Logger, registry)
+	route, err := newRoute(cfg, u, dispatcher, registry)
+	if err != nil {
+		return err
+	}
+	relay := newRelay(cfg, route, registry)
+	// 3. Run them; the first to fail ends the others.
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return u.run(ctx) })
+	group.Go(func() error { return dispatcher.Run(ctx) })
+	group.Go(func() error { return serveRelay(ctx, relay, endpoint) })
+	info := Info{Addr: endpoint.Addr(), Status: u.status}
+	if monitor != nil {
+		info.MonitorAddr = monitor.Addr()
+		group.Go(func() error { return serveMonitor(ctx, monitor, u, registry) })
+	}
+	cfg.Logger.Info("endpoint listens", "addr", info.Addr.String())
+	ready(info)
+	if err := group.Wait(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func listenMonitor(addr string) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on monitoring port %q: %w", addr, err)
+	}
+	return l, nil
+}
+
+func threads(n int) map[string]string {
+	if n <= 0 {
+		return nil
+	}
+	return map[string]string{"max_threads": fmt.Sprint(n)}
+}
+
+func newRoute(cfg Config, u *unit, d *batch.Dispatcher, reg prometheus.Registerer) (*analytics.Router, error) {
+	route := cfg.Route
+	route.Database = cfg.database
+	return analytics.New(route, u, freshness.NewGate(u, u), d, cfg.Clock, cfg.Logger, reg)
+}
+
+func newRelay(cfg Config, route *analytics.Router, reg prometheus.Registerer) *pgwire.Server {
+	network, address := pgconn.NetworkAddress(cfg.backend.Host, cfg.backend.Port)
+	return pgwire.NewServer(pgwire.Config{
+		BackendNetwork: network, BackendAddress: address, BackendTLS: cfg.backend.TLSConfig,
+		TLS: cfg.TLS, Analytics: route, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
+	})
+}
+
+// shutdownTime is how long sessions have to end by themselves.
+const shutdownTime = 5 * time.Second
+
+// serveRelay serves the endpoint until ctx ends.
+func serveRelay(ctx context.Context, relay *pgwire.Server, l net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- relay.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	return errors.Join(ctx.Err(), relay.Shutdown(limited), <-failed)
+}

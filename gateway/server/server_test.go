@@ -1,0 +1,262 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/gateway/server"
+	"github.com/freshet-io/freshet/local/chengine"
+	"github.com/freshet-io/freshet/local/pgserver"
+)
+
+// gateway is a gateway between a real PostgreSQL and a real engine.
+type gateway struct {
+	t      *testing.T
+	oltp   *pgserver.Server
+	engine *chengine.Server
+	info   server.Info
+}
+
+// start runs a gateway on a database that the statements have prepared.
+func start(t *testing.T, prepare ...string) *gateway {
+	t.Helper()
+	g := &gateway{t: t, oltp: stand.Postgres(t), engine: stand.Engine(t)}
+	direct := g.connect(g.oltp.URL("postgres"))
+	for _, sql := range prepare {
+		exec(t, direct, sql)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan server.Info, 1), make(chan error, 1)
+	go func() {
+		ended <- server.Run(ctx, server.Config{
+			Listen: "127.0.0.1:0", MonitorListen: "127.0.0.1:0", PostgresURL: g.oltp.URL("postgres"),
+			EngineAddr: g.engine.TCPAddr(), EngineUser: g.engine.User, EnginePassword: g.engine.Password,
+			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		}, func(i server.Info) { ready <- i })
+	}()
+	select {
+	case g.info = <-ready:
+	case err := <-ended:
+		t.Fatalf("gateway ended at once: %v", err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("gateway ended with %v", err)
+		}
+	})
+	g.await(func(s server.Status) bool { return s.Ready })
+	return g
+}
+
+// await waits until the gateway's status is as wanted.
+func (g *gateway) await(ok func(server.Status) bool) {
+	g.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok(g.info.Status()) {
+		if time.Now().After(deadline) {
+			g.t.Fatalf("status is still %+v", g.info.Status())
+		}
+		<-tick.C
+	}
+}
+
+func (g *gateway) connect(dsn string) *pgx.Conn {
+	g.t.Helper()
+	conn, err := pgx.Connect(g.t.Context(), dsn)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// client connects to the endpoint.
+func (g *gateway) client() *pgx.Conn {
+	u, err := url.Parse(g.oltp.URL("postgres"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	u.Host = g.info.Addr.String()
+	return g.connect(u.String())
+}
+
+func exec(t *testing.T, conn *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := conn.Exec(context.Background(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// query returns the rows as text, values divided by "|".
+func query(t *testing.T, conn *pgx.Conn, sql string, args ...any) []string {
+	t.Helper()
+	rows, err := conn.Query(context.Background(), sql, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	out, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (string, error) {
+		values, err := r.Values()
+		parts := make([]string, len(values))
+		for i, v := range values {
+			parts[i] = fmt.Sprint(v)
+		}
+		return strings.Join(parts, "|"), err
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return out
+}
+
+func one(t *testing.T, conn *pgx.Conn, sql string, args ...any) string {
+	t.Helper()
+	rows := query(t, conn, sql, args...)
+	if len(rows) != 1 {
+		t.Fatalf("%s: %d rows", sql, len(rows))
+	}
+	return rows[0]
+}
+
+const accounts = `CREATE TABLE account (id int PRIMARY KEY, branch int NOT NULL, balance bigint NOT NULL);
+INSERT INTO account SELECT i, i % 10, 100 FROM generate_series(1, 1000) i`
+
+func TestGateway_answersFromTheReplicaWhatPostgreSQLWouldAnswer(t *testing.T) {
+	g := start(t, accounts)
+	c := g.client()
+	exec(t, c, "SET freshet.route = columnar")
+	got := query(t, c, "SELECT branch, count(*), sum(balance) FROM account GROUP BY branch HAVING branch < $1 ORDER BY branch", 2)
+	if want := []string{"0|100|10000", "1|100|10000"}; strings.Join(got, ";") != strings.Join(want, ";") {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if r := one(t, c, "SHOW freshet.last_route"); r != "columnar" {
+		t.Errorf("last route is %q", r)
+	}
+}
+
+func TestGateway_sessionSeesItsOwnWrites(t *testing.T) {
+	g := start(t, accounts)
+	c := g.client()
+	for i := range 50 {
+		exec(t, c, fmt.Sprintf("INSERT INTO account VALUES (%d, 77, 1)", 2000+i))
+		if got, want := one(t, c, "SELECT count(*) FROM account WHERE branch = 77"), fmt.Sprint(i+1); got != want {
+			t.Fatalf("after %d inserts the session counts %s", i+1, got)
+		}
+		if r := one(t, c, "SHOW freshet.last_route"); r != "columnar" {
+			t.Fatalf("last route is %q: %s", r, one(t, c, "SHOW freshet.last_reason"))
+		}
+	}
+}
+
+func TestGateway_readOnlyTransactionHoldsOneSnapshot(t *testing.T) {
+	g := start(t, accounts)
+	reader, writer := g.client(), g.client()
+	exec(t, reader, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	before := one(t, reader, "SELECT sum(balance), count(*) FROM account")
+	exec(t, writer, "UPDATE account SET balance = balance + 1")
+	exec(t, writer, "DELETE FROM account WHERE branch = 3")
+	if after := one(t, writer, "SELECT sum(balance), count(*) FROM account"); after == before {
+		t.Errorf("writer does not see its own writes: %s", after)
+	}
+	if again := one(t, reader, "SELECT sum(balance), count(*) FROM account"); again != before {
+		t.Errorf("the transaction saw %s, then %s", before, again)
+	}
+	exec(t, reader, "COMMIT")
+	if now := one(t, writer, "SELECT count(*) FROM account"); now != "900" {
+		t.Errorf("count is %s", now)
+	}
+}
+
+func TestGateway_tokenMakesAnotherSessionSeeTheWrite(t *testing.T) {
+	g := start(t, accounts)
+	writer, reader := g.client(), g.client()
+	exec(t, writer, "UPDATE account SET balance = 0 WHERE branch = 5")
+	_ = one(t, writer, "SELECT sum(balance) FROM account")
+	token := one(t, writer, "SHOW freshet.snapshot")
+	exec(t, reader, "SET freshet.min_snapshot = '"+token+"'")
+	exec(t, reader, "SET freshet.freshness = eventual")
+	if got := one(t, reader, "SELECT sum(balance) FROM account"); got != "90000" {
+		t.Errorf("sum is %s, want 90000", got)
+	}
+}
+
+func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
+	g := start(t, accounts)
+	c := g.client()
+	if err := g.engine.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {
+		t.Errorf("sum is %s", got)
+	}
+	if r := one(t, c, "SHOW freshet.last_route"); r != "oltp" {
+		t.Errorf("last route is %q", r)
+	}
+	exec(t, c, "SET freshet.route = columnar")
+	_, err := c.Exec(t.Context(), "SELECT sum(balance) FROM account")
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		t.Errorf("columnar only without an engine: %v", err)
+	}
+	if err := g.engine.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.await(func(s server.Status) bool { return s.Ready })
+	if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {
+		t.Errorf("sum after the engine came back is %s", got)
+	}
+}
+
+func TestGateway_checksPrivilegesOfTheSessionsUser(t *testing.T) {
+	g := start(t, accounts, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
+	admin, c := g.client(), g.client()
+	exec(t, c, "SET ROLE clerk")
+	_, err := c.Exec(t.Context(), "SELECT sum(balance) FROM account")
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) || pgErr.Code != "42501" {
+		t.Errorf("without a grant: %v, want 42501", err)
+	}
+	exec(t, admin, "GRANT SELECT ON account TO clerk")
+	exec(t, c, "SET freshet.freshness = strong")
+	if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {
+		t.Errorf("sum is %s", got)
+	}
+	exec(t, admin, "REVOKE SELECT ON account FROM clerk")
+	if _, err := c.Exec(t.Context(), "SELECT sum(balance) FROM account"); !errors.As(err, &pgErr) || pgErr.Code != "42501" {
+		t.Errorf("after the revoke: %v, want 42501", err)
+	}
+}
+
+func TestGateway_followsSchemaChanges(t *testing.T) {
+	g := start(t, accounts)
+	c := g.client()
+	for _, step := range []struct{ ddl, read, want string }{
+		{"ALTER TABLE account ADD COLUMN note text DEFAULT 'x'", "SELECT count(note) FROM account", "1000"},
+		{"ALTER TABLE account RENAME COLUMN balance TO amount", "SELECT sum(amount) FROM account", "100000"},
+		{"ALTER TABLE account DROP COLUMN note", "SELECT count(*) FROM account", "1000"},
+		{"CREATE TABLE extra (id int PRIMARY KEY, v int); INSERT INTO extra VALUES (1, 2), (2, 3)", "SELECT sum(v) FROM extra", "5"},
+		{"TRUNCATE account", "SELECT count(*) FROM account", "0"},
+	} {
+		exec(t, c, step.ddl)
+		if got := one(t, c, step.read); got != step.want {
+			t.Errorf("after %s: %s is %s, want %s", step.ddl, step.read, got, step.want)
+		}
+	}
+	exec(t, c, "SET freshet.freshness = strong")
+	g.await(func(server.Status) bool {
+		_ = one(t, c, "SELECT sum(v) FROM extra")
+		return one(t, c, "SHOW freshet.last_route") == "columnar"
+	})
+}

@@ -1,0 +1,203 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/postgres"
+	"github.com/freshet-io/freshet/connectors/replica"
+	"github.com/freshet-io/freshet/gateway/analytics"
+	"github.com/freshet-io/freshet/gateway/batch"
+)
+
+// unit keeps a source and its replica running, and is what the analytical route sees of them. While there is none, every
+// question is answered with [analytics.ErrUnavailable], so that statements go to PostgreSQL.
+type unit struct {
+	cfg     Config
+	current atomic.Pointer[incarnation]
+	// generations counts incarnations, so that no plan outlives the replica that it was made for.
+	generations atomic.Uint64
+	stopped     atomic.Pointer[cdc.TerminalError]
+}
+
+// incarnation is one run of a replica with the metrics that it registered.
+type incarnation struct {
+	replica  *replica.Replica
+	source   *postgres.Source
+	registry *prometheus.Registry
+	number   uint64
+	// bytewise says that the database's default collation orders strings by their bytes.
+	bytewise bool
+}
+
+func newUnit(cfg Config) *unit { return &unit{cfg: cfg} }
+
+// run opens the replica and runs it, again and again until ctx ends or a person must act.
+func (u *unit) run(ctx context.Context) error {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
+	for {
+		began := u.cfg.Clock()
+		err := u.incarnate(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var terminal *cdc.TerminalError
+		if errors.As(err, &terminal) {
+			u.stopped.Store(terminal)
+			u.cfg.Logger.Error("replication stopped; statements go to PostgreSQL until a person acts",
+				"code", terminal.Code, "detail", terminal.Detail, "remedy", terminal.Remedy)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if u.cfg.Clock().Sub(began) > wait.MaxInterval {
+			wait.Reset()
+		}
+		pause := wait.NextBackOff()
+		u.cfg.Logger.Warn("replica is down; statements go to PostgreSQL meanwhile", "error", err, "retry_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// incarnate runs one replica to its end.
+func (u *unit) incarnate(ctx context.Context) error {
+	registry := prometheus.NewRegistry()
+	source, err := postgres.New(postgres.Config{
+		URL: u.cfg.PostgresURL, Slot: u.cfg.Slot, Include: u.cfg.Include, Exclude: u.cfg.Exclude,
+		Now: u.cfg.Clock, Logger: u.cfg.Logger, Registerer: registry,
+	})
+	if err != nil {
+		return fmt.Errorf("open source: %w", err)
+	}
+	defer source.Close()
+	bytewise, err := readBytewiseDefault(ctx, u.cfg.PostgresURL)
+	if err != nil {
+		return err
+	}
+	system, err := source.SystemID(ctx)
+	if err != nil {
+		return fmt.Errorf("identify source: %w", err)
+	}
+	cfg := u.cfg.Replica
+	cfg.SourceID = system + "/" + u.cfg.database
+	r, err := replica.Open(ctx, cfg, source, u.cfg.Clock, u.cfg.Logger, registry)
+	if err != nil {
+		return fmt.Errorf("open replica: %w", err)
+	}
+	defer u.current.Store(nil)
+	u.current.Store(&incarnation{
+		replica: r, source: source, registry: registry, number: u.generations.Add(1), bytewise: bytewise,
+	})
+	return r.Run(ctx)
+}
+
+func (u *unit) get() (*incarnation, error) {
+	if i := u.current.Load(); i != nil {
+		return i, nil
+	}
+	return nil, analytics.ErrUnavailable
+}
+
+// Table implements [translate.Catalog].
+func (u *unit) Table(searchPath []string, schema, name string) (*cdc.Table, bool) {
+	i, err := u.get()
+	if err != nil {
+		return nil, false
+	}
+	if schema != "" {
+		return i.replica.Table(schema, name)
+	}
+	for _, s := range searchPath {
+		if t, ok := i.replica.Table(s, name); ok {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// Generation implements [analytics.Replica].
+func (u *unit) Generation() uint64 {
+	i, err := u.get()
+	if err != nil {
+		return 0
+	}
+	return i.number<<40 | i.replica.Definitions()
+}
+
+// BytewiseCollation implements [analytics.Replica].
+func (u *unit) BytewiseCollation() bool {
+	i, err := u.get()
+	return err == nil && i.bytewise
+}
+
+// Rows implements [analytics.Replica].
+func (u *unit) Rows(id cdc.TableID) int64 {
+	i, err := u.get()
+	if err != nil {
+		return 0
+	}
+	return i.replica.RowsEstimate(id)
+}
+
+// Acquire implements [analytics.Replica].
+func (u *unit) Acquire(ctx context.Context) (batch.Snapshot, error) {
+	return u.acquire(ctx, replica.Request{Fresh: true})
+}
+
+// Publish implements [batch.Snapshots].
+func (u *unit) Publish(ctx context.Context) (batch.Snapshot, error) { return u.Acquire(ctx) }
+
+// Await implements [freshness.Replica].
+func (u *unit) Await(ctx context.Context, p cdc.Position) error {
+	s, err := u.acquire(ctx, replica.Request{Min: p})
+	if err != nil {
+		return err
+	}
+	s.Release()
+	return nil
+}
+
+func (u *unit) acquire(ctx context.Context, q replica.Request) (batch.Snapshot, error) {
+	i, err := u.get()
+	if err != nil {
+		return nil, err
+	}
+	s, err := i.replica.Acquire(ctx, q)
+	if errors.Is(err, replica.ErrUnavailable) {
+		return nil, fmt.Errorf("%w: %w", analytics.ErrUnavailable, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Current implements [freshness.Source].
+func (u *unit) Current(ctx context.Context) (cdc.Position, error) {
+	i, err := u.get()
+	if err != nil {
+		return cdc.Position{}, err
+	}
+	return i.source.Current(ctx)
+}
+
+// Gather implements [prometheus.Gatherer] for the metrics of the present incarnation.
+func (u *unit) Gather() ([]*dto.MetricFamily, error) {
+	i, err := u.get()
+	if err != nil {
+		return nil, nil
+	}
+	return i.registry.Gather()
+}
