@@ -1,0 +1,98 @@
+package bench_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/freshet-io/freshet/bench"
+	"github.com/freshet-io/freshet/bench/report"
+	"github.com/freshet-io/freshet/bench/rig"
+	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/local/toolchain"
+)
+
+// TestBenchmarks_runToTheirEnd runs each benchmark at the least scale. It judges no figure but those that hold at any scale.
+func TestBenchmarks_runToTheirEnd(t *testing.T) {
+	o := options(t)
+	for _, b := range []struct {
+		name string
+		run  func(context.Context, bench.Options) (*report.Report, error)
+	}{{"ch", bench.CH}, {"staleness", bench.Staleness}, {"apply", bench.Apply}, {"scan", bench.Scan}} {
+		t.Run(b.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			o := o
+			o.Progress = func(step string) { t.Log(step) }
+			r, err := b.run(ctx, o.WithDefaults())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text, page, data bytes.Buffer
+			if err := errors.Join(r.Text(&text), r.HTML(&page), r.JSON(&data)); err != nil {
+				t.Fatal(err)
+			}
+			t.Log(text.String())
+			checkResult(t, r.Data)
+		})
+	}
+}
+
+func options(t *testing.T) bench.Options {
+	cache, err := toolchain.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := stand.BuildEngine(cache, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	freshet := filepath.Join(t.TempDir(), "freshet")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", freshet, "github.com/freshet-io/freshet/cli/freshet").CombinedOutput(); err != nil {
+		t.Fatalf("build freshet: %v\n%s", err, out)
+	}
+	return bench.Options{
+		Rig:      rig.Config{Cache: cache, GatewayExecutable: freshet, EngineExecutable: engine, Warehouses: 1, Seed: 1},
+		Duration: 2 * time.Second, Warmup: 500 * time.Millisecond, Rounds: 1, Analysts: 2,
+	}
+}
+
+// checkResult checks what must hold on any machine: work was done, on the columnar route, with right answers.
+func checkResult(t *testing.T, data any) {
+	switch result := data.(type) {
+	case *bench.CHResult:
+		if result.AnswersDifferent != 0 || len(result.Queries) != 22 {
+			t.Errorf("%d of %d answers differ", result.AnswersDifferent, len(result.Queries))
+		}
+		for _, q := range result.Queries {
+			if !q.Columnar {
+				t.Errorf("%s did not run on the columnar route", q.Query)
+			}
+		}
+		both := result.Phases[2]
+		if both.TransactionsPerSecond == 0 || both.QueriesPerSecond == 0 || both.ColumnarShare < 1 {
+			t.Errorf("%s: %+v", both.Phase, both)
+		}
+	case *bench.StalenessResults:
+		for _, m := range result.Modes {
+			if m.StalenessMS.Count == 0 || m.FreshnessMS.Count == 0 || m.QueriesPerSecond == 0 {
+				t.Errorf("mode %s measured nothing: %+v", m.Mode, m)
+			}
+		}
+		if strong := result.Modes[1]; strong.FreshnessMS.Max != 0 {
+			t.Errorf("with strong freshness a commit was missed that was %.3f ms old", strong.FreshnessMS.Max)
+		}
+	case *bench.ApplyResult:
+		if result.Power <= 0 || result.Rounds[0].Changes == 0 || result.BulkGateway.Peak == 0 {
+			t.Errorf("measured nothing: %+v", result)
+		}
+	case *bench.ScanResult:
+		if len(result.Queries) != 22 || result.Mean <= 0 {
+			t.Errorf("measured nothing: %+v", result)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package consistency
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/bench/rig"
+	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/local/toolchain"
+	"github.com/freshet-io/freshet/workload/bank"
+	"github.com/freshet-io/freshet/workload/ch"
+	"github.com/freshet-io/freshet/workload/ch/compare"
+	"github.com/freshet-io/freshet/workload/ch/consistency"
+	"github.com/freshet-io/freshet/workload/driver"
+	"github.com/freshet-io/freshet/workload/invariant"
+)
+
+// snapshots is how many must be checked; accounts is the bank's size.
+const (
+	snapshots = 200
+	accounts  = 100
+)
+
+func TestSnapshots_keepEveryPromise(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	r := start(ctx, t)
+	load := runLoad(ctx, t, r)
+
+	conn := connect(ctx, t, r)
+	if _, err := conn.Exec(ctx, "SET freshet.route = 'columnar'"); err != nil { // a check that went to PostgreSQL would prove nothing
+		t.Fatal(err)
+	}
+	checker := invariant.NewChecker(append(consistency.Conditions(false), bank.Checks(accounts)...))
+	for checker.Counts().Snapshots < snapshots {
+		if _, err := checker.Snapshot(ctx, conn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := checker.Counts(); c.Violations > 0 {
+		t.Errorf("%d violations on %d snapshots; the first: %s", c.Violations, c.Snapshots, c.First)
+	}
+	queries, err := driver.AllQueries.Queries(rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared, err := compare.Run(ctx, compare.Config{
+		OLTP: r.OLTP(), Endpoint: r.Endpoint(), Tables: ch.WriteOrder, Queries: queries,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range compared.Differences {
+		t.Errorf("an answer differs: %s", d)
+	}
+	for name, route := range compared.OtherRoutes {
+		t.Errorf("%s took the route %s", name, route)
+	}
+	if compared.Compared != len(queries) {
+		t.Errorf("%d of %d answers were compared", compared.Compared, len(queries))
+	}
+	load.stop(t)
+	t.Logf("%d snapshots checked beside %d transactions and %d transfers; writers were held off for %v to compare",
+		checker.Counts().Snapshots, load.driver.Progress().Transactions, load.transfers.Load(), compared.Pause)
+}
+
+func start(ctx context.Context, t *testing.T) *rig.Rig {
+	t.Helper()
+	cache, err := toolchain.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := stand.BuildEngine(cache, ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	freshet := filepath.Join(t.TempDir(), "freshet")
+	build := exec.CommandContext(ctx, "go", "build", "-o", freshet, "github.com/freshet-io/freshet/cli/freshet")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build freshet: %v\n%s", err, out)
+	}
+	r, err := rig.Start(ctx, rig.Config{
+		Cache: cache, GatewayExecutable: freshet, EngineExecutable: engine, Warehouses: 1, Seed: 1,
+		Prepare:  func(ctx context.Context, conn *pgx.Conn) error { return bank.Create(ctx, conn, accounts) },
+		Progress: func(step string) { t.Log(step) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Stop(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func connect(ctx context.Context, t *testing.T, r *rig.Rig) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(ctx, r.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(ctx)) })
+	return conn
+}
+
+// running is the load: TPC-C and the bank's transfers, through the endpoint.
+type running struct {
+	driver    *driver.Driver
+	transfers atomic.Int64
+	cancel    context.CancelFunc
+	ended     chan error
+}
+
+func runLoad(ctx context.Context, t *testing.T, r *rig.Rig) *running {
+	t.Helper()
+	d, err := driver.New(driver.Config{OLTP: r.Endpoint(), Warehouses: 1, Seed: 1, TransactionClients: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &running{driver: d, ended: make(chan error, 2)}
+	client := connect(ctx, t, r)
+	ctx, l.cancel = context.WithCancel(ctx)
+	go func() {
+		_, err := d.Run(ctx)
+		l.ended <- err
+	}()
+	go func() {
+		transferrer := bank.Transferrer{Accounts: accounts, Rand: rand.New(rand.NewPCG(1, 1)), Done: &l.transfers}
+		l.ended <- transferrer.Loop(ctx, client)
+	}()
+	return l
+}
+
+// stop ends the load, which must not have failed before.
+func (l *running) stop(t *testing.T) {
+	t.Helper()
+	if l.transfers.Load() == 0 || l.driver.Progress().Transactions == 0 {
+		t.Error("there was no load")
+	}
+	l.cancel()
+	if err := errors.Join(<-l.ended, <-l.ended); err != nil {
+		t.Errorf("the load failed: %v", err)
+	}
+}
