@@ -1,0 +1,257 @@
+package pgwire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// attend handles an execution that is not simply relayed, once PostgreSQL has answered all before it.
+func (s *session) attend(e *execution) error {
+	status, known, err := s.awaitQuiet()
+	if err != nil {
+		return err
+	}
+	if !known || status == 'E' {
+		return s.relay(e, "")
+	}
+	if status == 'I' {
+		s.block = block{}
+	}
+	c := e.class
+	switch {
+	case c.Kind == Read || c.Kind == Explain:
+		return s.offer(e, status)
+	case c.setting != "":
+		if err := s.checkSetting(c); err != nil {
+			return s.reject(e, err)
+		}
+	}
+	if err := s.refusal(c); err != nil {
+		return s.reject(e, err)
+	}
+	if c.mentions {
+		if err := s.tell(e.extended()); err != nil {
+			return err
+		}
+	}
+	return s.relay(e, "")
+}
+
+// awaitQuiet forwards what is due and waits until PostgreSQL has answered it. known is false when
+// the state of the conversation cannot be known.
+func (s *session) awaitQuiet() (status byte, known bool, err error) {
+	if err := s.forward(); err != nil {
+		return 0, false, err
+	}
+	for {
+		status, quiet, wait := s.flow.quiet()
+		if quiet {
+			return status, true, nil
+		}
+		if wait == nil {
+			return 0, false, nil
+		}
+		select {
+		case <-wait:
+		case <-s.serverDone:
+			return 0, false, io.EOF
+		}
+	}
+}
+
+// relay gives an attended execution to PostgreSQL. A reason says why one that was offered is.
+func (s *session) relay(e *execution, reason string) error {
+	if reason != "" {
+		s.record(LastRun{Route: "oltp", Reason: reason})
+	}
+	s.noteRelayed(e.class)
+	s.scan += e.size
+	if e.extended() {
+		s.unit.reset()
+		s.flow.sent('S')
+		return nil
+	}
+	s.flow.sent('Q')
+	return nil
+}
+
+// answered takes an execution that the client has its answer to out of the stream.
+func (s *session) answered(e *execution) {
+	s.scan += e.size
+	s.drop()
+	s.unit.reset()
+}
+
+// checkSetting checks SET freshet.… before PostgreSQL, which would accept any value, gets it.
+func (s *session) checkSetting(c *class) error {
+	var trial Settings
+	if err := trial.set(c.setting, c.value); err != nil {
+		return err
+	}
+	if c.setting == settingRoute && trial.Route == RouteColumnar {
+		s.wantsColumnar = true
+	}
+	return nil
+}
+
+// refusal returns the error that a statement meets which PostgreSQL must run but may not: beside a
+// block's columnar snapshot, or under freshet.route = columnar.
+func (s *session) refusal(c *class) error {
+	const anywhere = "Set freshet.route = 'oltp' before the transaction block to read all of it from PostgreSQL."
+	if s.block.columnar && !c.mixes() {
+		return &Error{Code: codeFeatureUnsupported, Message: "cannot run this statement on the block's columnar snapshot: " + c.why(), Hint: anywhere}
+	}
+	if s.wantsColumnar && !s.stale && s.info.Settings.Route == RouteColumnar && isQuery(c.word) && c.data && !c.Writes && c.Kind == Relay {
+		return &Error{Code: codeFeatureUnsupported, Message: "freshet.route is columnar, but this statement cannot run there: " + c.why(),
+			Hint: "Set freshet.route = 'auto' to let PostgreSQL run what the columnar replica cannot."}
+	}
+	return nil
+}
+
+func (c *class) why() string {
+	if c.Reason != "" {
+		return c.Reason
+	}
+	return "it is not a read"
+}
+
+// mixes reports whether PostgreSQL may run the statement in a block that reads a columnar snapshot: it reads no
+// table, ends the block, or is a write, which PostgreSQL refuses itself.
+func (c *class) mixes() bool {
+	switch c.word {
+	case "insert", "update", "delete", "merge", "truncate":
+		return true
+	}
+	return c != &unknownClass && !c.data && (!c.Writes || c.ends)
+}
+
+// prepareFor attends to a Parse of SET freshet.… and of what mentions the settings. handled says that the Parse was dealt with.
+func (s *session) prepareFor(p *prepared, size int) (handled bool, err error) {
+	status, known, err := s.awaitQuiet()
+	if err != nil || !known || status == 'E' {
+		return false, err
+	}
+	if p.class.setting != "" {
+		if err := s.checkSetting(p.class); err != nil {
+			return true, s.rejectUnit(err, size)
+		}
+	}
+	if p.class.mentions {
+		return false, s.tell(true)
+	}
+	return false, nil
+}
+
+// rejectUnit answers a message of the extended protocol by an error; what follows up to Sync is skipped.
+func (s *session) rejectUnit(reason error, size int) error {
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	if err := s.fail(reason, false); err != nil {
+		return err
+	}
+	s.handBack()
+	s.scan += size
+	s.drop()
+	s.unit.rejected = true
+	return nil
+}
+
+// skipRejected skips the rest of a rejected unit and answers its Sync.
+func (s *session) skipRejected(kind byte, size int) error {
+	s.scan += size
+	s.drop()
+	if kind != 'S' {
+		return nil
+	}
+	s.unit.reset()
+	status, _, _ := s.flow.quiet()
+	_, err := s.client.Write(encode(nil, &pgproto3.ReadyForQuery{TxStatus: status}))
+	return err
+}
+
+// reject answers an execution by an error, which fails an open transaction block.
+func (s *session) reject(e *execution, reason error) error {
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	if err := s.rejectHeld(reason); err != nil {
+		return err
+	}
+	s.handBack()
+	s.answered(e)
+	return nil
+}
+
+// rejectHeld is reject while the backend is held.
+func (s *session) rejectHeld(reason error) error {
+	failed, status, err := s.settleUnit()
+	if err != nil {
+		return err
+	}
+	if failed { // PostgreSQL's own error came first
+		_, err = s.client.Write(encode(nil, &pgproto3.ReadyForQuery{TxStatus: status}))
+	} else {
+		err = s.fail(reason, true)
+	}
+	return err
+}
+
+// settleUnit makes PostgreSQL answer the messages of the unit that were relayed, and hands the
+// answers on. failed says that one of them was an error.
+func (s *session) settleUnit() (failed bool, status byte, err error) {
+	status, _, _ = s.flow.quiet()
+	if s.unit.replies == 0 {
+		return false, status, nil
+	}
+	if err := s.send(encode(nil, &pgproto3.Sync{})); err != nil {
+		return false, 0, err
+	}
+	s.unit.replies = 0
+	status, err = s.untilReady(s.toClient(&failed))
+	return failed, status, err
+}
+
+// fail tells the client of an error, and of ReadyForQuery if that is due, after putting an open block into the failed state.
+func (s *session) fail(reason error, ready bool) error {
+	status, _, _ := s.flow.quiet()
+	if status == 'T' {
+		var err error
+		if status, err = s.failTransaction(); err != nil {
+			return err
+		}
+	}
+	b := encode(nil, errorResponse("ERROR", reason))
+	if ready {
+		b = encode(b, &pgproto3.ReadyForQuery{TxStatus: status})
+	}
+	if _, err := s.client.Write(b); err != nil {
+		return fmt.Errorf("write to the client: %w", err)
+	}
+	return nil
+}
+
+// tell makes PostgreSQL know the values of the freshet.* settings, for a statement that mentions them.
+func (s *session) tell(extended bool) error {
+	if extended && s.unit.replies > 0 { // its Parse was told already
+		return nil
+	}
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	_, err := s.ask(s.ctx, s.tellSQL())
+	var e *Error
+	if err != nil && (!errors.As(err, &e) || e.Err != nil) { // an SQL error leaves the statement to PostgreSQL's own words
+		return err
+	}
+	s.handBack()
+	return nil
+}
+
+func (s *session) record(r LastRun) {
+	s.last = r
+	s.srv.cfg.Metrics.statements.WithLabelValues(r.Route).Inc()
+}

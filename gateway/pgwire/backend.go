@@ -1,0 +1,169 @@
+package pgwire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// internalName is the statement and portal that the session uses for itself.
+const internalName = "_freshet"
+
+// acquire takes the backend from serverLoop. The flow must be quiet.
+func (s *session) acquire() error {
+	s.yield.Store(true)
+	s.mu.Lock()
+	err := s.server.SetReadDeadline(time.Unix(1, 0))
+	s.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("take the backend: %w", err)
+	}
+	select {
+	case <-s.yielded:
+		return nil
+	case <-s.serverDone:
+		return fmt.Errorf("take the backend: %w", io.ErrUnexpectedEOF)
+	}
+}
+
+// handBack returns the backend to serverLoop.
+func (s *session) handBack() {
+	s.yield.Store(false)
+	s.resume <- struct{}{}
+}
+
+// send writes messages of the session's own to PostgreSQL.
+func (s *session) send(b []byte) error {
+	if _, err := s.server.Write(b); err != nil {
+		return s.lostBackend(err)
+	}
+	return nil
+}
+
+func (s *session) lostBackend(err error) error {
+	if s.srv.ctx.Err() != nil {
+		return errShutdown
+	}
+	return &Error{Code: codeConnectionFailure, Message: "the connection to PostgreSQL is lost", Hint: "Connect again.", Err: err}
+}
+
+// untilReady reads PostgreSQL's messages up to ReadyForQuery, whose status it returns and keeps.
+// What PostgreSQL may send at any time goes to the client; everything else to handle, if not nil.
+func (s *session) untilReady(handle func(kind byte, raw []byte) error) (status byte, err error) {
+	for {
+		kind, raw, err := s.fromServer.next(maxMessage)
+		if err != nil {
+			return 0, s.lostBackend(err)
+		}
+		switch kind {
+		case 'Z':
+			if len(raw) != headerSize+1 {
+				return 0, s.lostBackend(errMalformed)
+			}
+			s.flow.setStatus(raw[headerSize])
+			return raw[headerSize], nil
+		case 'S', 'A':
+			if kind == 'S' {
+				s.noteParameter(raw[headerSize:])
+			}
+			if _, err := s.client.Write(raw); err != nil {
+				return 0, fmt.Errorf("write to the client: %w", err)
+			}
+		default:
+			if handle == nil {
+				continue
+			}
+			if err := handle(kind, raw); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// toClient hands a message of PostgreSQL's on, and notes an error.
+func (s *session) toClient(failed *bool) func(kind byte, raw []byte) error {
+	return func(kind byte, raw []byte) error {
+		if kind == 'E' {
+			s.flow.failed()
+			*failed = true
+		}
+		if _, err := s.client.Write(raw); err != nil {
+			return fmt.Errorf("write to the client: %w", err)
+		}
+		return nil
+	}
+}
+
+// askRequest appends the messages that run one statement under the session's own name.
+func askRequest(b []byte, sql string) []byte {
+	return encode(b, &pgproto3.Close{ObjectType: 'S', Name: internalName},
+		&pgproto3.Parse{Name: internalName, Query: sql},
+		&pgproto3.Bind{DestinationPortal: internalName, PreparedStatement: internalName},
+		&pgproto3.Execute{Portal: internalName},
+		&pgproto3.Close{ObjectType: 'P', Name: internalName},
+		&pgproto3.Close{ObjectType: 'S', Name: internalName},
+		&pgproto3.Sync{})
+}
+
+// askAnswer reads the answer to askRequest.
+func (s *session) askAnswer() (rows [][][]byte, err error) {
+	var failure error
+	_, err = s.untilReady(func(kind byte, raw []byte) error {
+		switch kind {
+		case 'D':
+			var m pgproto3.DataRow
+			if err := m.Decode(raw[headerSize:]); err != nil {
+				return fmt.Errorf("read a row of the session's own query: %w", err)
+			}
+			row := make([][]byte, len(m.Values))
+			for i, v := range m.Values {
+				if v != nil {
+					row[i] = append([]byte{}, v...)
+				}
+			}
+			rows = append(rows, row)
+		case 'E':
+			failure = decodeError(raw)
+		}
+		return nil
+	})
+	return rows, errors.Join(err, failure)
+}
+
+// ask implements SessionInfo.Ask.
+func (s *session) ask(ctx context.Context, sql string) ([][][]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := s.send(askRequest(nil, sql)); err != nil {
+		return nil, err
+	}
+	rows, err := s.askAnswer()
+	if err != nil {
+		return nil, fmt.Errorf("ask PostgreSQL on the session's connection: %w", err)
+	}
+	return rows, nil
+}
+
+// decodeError returns an ErrorResponse as an *Error.
+func decodeError(raw []byte) error {
+	var m pgproto3.ErrorResponse
+	if err := m.Decode(raw[headerSize:]); err != nil {
+		return fmt.Errorf("read PostgreSQL's error: %w", err)
+	}
+	return &Error{Code: m.Code, Message: m.Message, Detail: m.Detail, Hint: m.Hint, Position: m.Position}
+}
+
+// failTransaction puts the open transaction block into PostgreSQL's failed state, as an error of
+// PostgreSQL's own would have, and returns the status.
+func (s *session) failTransaction() (byte, error) {
+	const sql = `ROLLBACK TO SAVEPOINT "a statement failed on the columnar replica"`
+	if err := s.send(encode(nil, &pgproto3.Query{String: sql})); err != nil {
+		return 0, err
+	}
+	return s.untilReady(nil)
+}

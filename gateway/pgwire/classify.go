@@ -1,0 +1,270 @@
+package pgwire
+
+import (
+	"strings"
+
+	"github.com/freshet-io/freshet/gateway/sqlshape"
+)
+
+// class is what is known of a statement by its text.
+type class struct {
+	Candidate
+	word string // first keyword, lower case; empty when there is none
+	// plain says that the statement goes to PostgreSQL without a further look,
+	// unless a columnar snapshot or freshet.route = columnar is in play.
+	plain bool
+	// data says that it reads or writes tables.
+	data bool
+	// setting and value are of SET freshet.… ; setting is empty otherwise.
+	setting, value string
+	mentions       bool // of freshet.*, which PostgreSQL must then know the values of
+	begins, ends   bool // a transaction block
+	readOnly       bool // the block that it begins may be READ ONLY
+	forgets        bool // it may drop or replace prepared statements
+}
+
+// unknownClass is the class of what was not looked at: it may do anything.
+var unknownClass = class{plain: true, data: true, forgets: true, ends: true, readOnly: true,
+	Candidate: Candidate{Writes: true, SetsSession: true, Reason: "not looked at by the gateway"}}
+
+// keywordClasses are the statements that are not queries. What is not here may do anything.
+var keywordClasses = map[string]class{
+	"begin":      {plain: true, begins: true},
+	"start":      {plain: true, begins: true},
+	"commit":     {plain: true, ends: true},
+	"end":        {plain: true, ends: true},
+	"rollback":   {plain: true, ends: true},
+	"abort":      {plain: true, ends: true},
+	"savepoint":  {plain: true},
+	"release":    {plain: true},
+	"insert":     {plain: true, data: true, Candidate: Candidate{Writes: true}},
+	"update":     {plain: true, data: true, Candidate: Candidate{Writes: true}},
+	"delete":     {plain: true, data: true, Candidate: Candidate{Writes: true}},
+	"merge":      {plain: true, data: true, Candidate: Candidate{Writes: true}},
+	"copy":       {plain: true, data: true, Candidate: Candidate{Writes: true}},
+	"truncate":   {plain: true, data: true, Candidate: Candidate{Writes: true}},
+	"fetch":      {plain: true, data: true},
+	"move":       {plain: true, data: true},
+	"declare":    {plain: true, data: true},
+	"close":      {plain: true},
+	"listen":     {plain: true},
+	"unlisten":   {plain: true},
+	"notify":     {plain: true},
+	"show":       {plain: true},
+	"set":        {plain: true, Candidate: Candidate{SetsSession: true}},
+	"reset":      {plain: true, Candidate: Candidate{SetsSession: true}},
+	"checkpoint": {plain: true},
+	"deallocate": {plain: true, forgets: true, Candidate: Candidate{SetsSession: true}},
+	"prepare":    {plain: true, forgets: true, Candidate: Candidate{SetsSession: true, Writes: true}},
+	"discard":    {plain: true, forgets: true, Candidate: Candidate{SetsSession: true}},
+}
+
+// isQuery are the first words of statements that are classified by their syntax tree.
+func isQuery(word string) bool {
+	switch word {
+	case "select", "with", "values", "table", "explain":
+		return true
+	}
+	return false
+}
+
+// maxClasses bounds what a session remembers of statements' shapes.
+const maxClasses = 512
+
+// classes remembers the classes of queries by shape.
+type classes struct {
+	hasher     sqlshape.Hasher
+	byShape    map[uint64]*class
+	byWord     map[string]*class
+	generation uint64
+}
+
+// classify returns the class of sql, of which it keeps nothing.
+func (s *session) classify(sql string) *class {
+	word := firstWord(sql)
+	if isQuery(word) {
+		return s.classifyQuery(sql, word)
+	}
+	if several(sql) {
+		return &unknownClass
+	}
+	k := &s.classes
+	if k.byWord == nil {
+		k.byWord = map[string]*class{}
+	}
+	c := k.byWord[word]
+	if c == nil {
+		known, ok := keywordClasses[word]
+		if !ok {
+			known = unknownClass
+			known.forgets = word == "do" || word == "call" || word == "execute" || word == ""
+			known.ends = word == ""
+		}
+		c = &known
+		c.word = strings.Clone(word)
+		k.byWord[c.word] = c
+	}
+	switch word {
+	case "begin", "start", "set", "reset", "show", "commit", "rollback", "prepare", "copy":
+		return refine(c, sql)
+	}
+	return c
+}
+
+// refine completes the class of a statement whose effect depends on more than its first word.
+func refine(c *class, sql string) *class {
+	low := strings.ToLower(sql)
+	r := *c
+	switch c.word {
+	case "begin", "start":
+		r.readOnly = strings.Contains(low, "read")
+	case "rollback":
+		if strings.Contains(low, " to ") { // a savepoint: what was set since is undone
+			r.ends, r.SetsSession = false, true
+		}
+	case "prepare":
+		if strings.HasPrefix(strings.TrimSpace(low[len("prepare"):]), "transaction") {
+			r.ends = true
+		}
+	case "set", "reset", "show":
+		if strings.Contains(low, "freshet") {
+			r.mentions, r.plain = c.word == "show", false
+			if c.word == "set" {
+				r.setting, r.value = parseSet(sql)
+				r.plain = r.setting == ""
+			}
+			if c.word == "reset" {
+				r.plain = true
+			}
+		}
+	}
+	return &r
+}
+
+func (s *session) classifyQuery(sql, word string) *class {
+	k := &s.classes
+	if g := s.srv.cfg.Analytics.Generation(); k.byShape == nil || g != k.generation || len(k.byShape) >= maxClasses {
+		k.byShape, k.generation = map[uint64]*class{}, g
+		if k.hasher == (sqlshape.Hasher{}) {
+			k.hasher = sqlshape.NewHasher()
+		}
+	}
+	shape := k.hasher.Hash(sql)
+	c := k.byShape[shape]
+	if c == nil {
+		own := strings.Clone(sql)
+		c = &class{Candidate: s.srv.cfg.Analytics.Candidate(own), word: strings.Clone(word)}
+		c.plain, c.data = c.Kind == Relay, !c.NoData
+		if several(own) && c.Kind == Relay { // what the statements after the first do is not known
+			all := unknownClass
+			c = &all
+		}
+		k.byShape[shape] = c
+		if c.Kind == Explain { // its inner text holds the constants
+			delete(k.byShape, shape)
+		}
+	}
+	if c.Kind == Relay && strings.Contains(sql, "freshet.") {
+		r := *c
+		r.mentions, r.plain = true, false
+		return &r
+	}
+	return c
+}
+
+// firstWord returns the first keyword of sql in lower case, after blanks, comments and parentheses.
+func firstWord(sql string) string {
+	i := 0
+	for i < len(sql) {
+		switch c := sql[i]; {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v' || c == '(':
+			i++
+			continue
+		case strings.HasPrefix(sql[i:], "--"):
+			n := strings.IndexByte(sql[i:], '\n')
+			if n < 0 {
+				return ""
+			}
+			i += n + 1
+			continue
+		case strings.HasPrefix(sql[i:], "/*"):
+			n := strings.Index(sql[i:], "*/")
+			if n < 0 || strings.Contains(sql[i+2:i+n], "/*") {
+				return "" // a comment within a comment: not worth following
+			}
+			i += n + 2
+			continue
+		}
+		break
+	}
+	j := i
+	for j < len(sql) && (sql[j]|0x20 >= 'a' && sql[j]|0x20 <= 'z' || sql[j] == '_') {
+		j++
+	}
+	return lower(sql[i:j])
+}
+
+// lower returns the lower case of an ASCII word, without allocating for the usual ones.
+func lower(word string) string {
+	switch word {
+	case "SELECT":
+		return "select"
+	case "INSERT":
+		return "insert"
+	case "UPDATE":
+		return "update"
+	case "DELETE":
+		return "delete"
+	case "BEGIN":
+		return "begin"
+	case "COMMIT":
+		return "commit"
+	}
+	return strings.ToLower(word)
+}
+
+// several reports whether sql may hold more than one statement: a semicolon that is not at its end.
+func several(sql string) bool {
+	i := strings.IndexByte(sql, ';')
+	return i >= 0 && strings.TrimLeft(sql[i:], "; \t\r\n\f\v") != ""
+}
+
+// parseSet takes SET [SESSION | LOCAL] freshet.name { = | TO } value apart. The name is empty where the
+// statement is another one, or sets the default: PostgreSQL handles those alone.
+func parseSet(sql string) (name, value string) {
+	rest := strings.TrimRight(strings.TrimSpace(sql), "; \t\r\n")
+	word, rest := cutWord(rest) // set
+	word, rest = cutWord(rest)
+	if word == "session" || word == "local" {
+		word, rest = cutWord(rest)
+	}
+	if !strings.HasPrefix(word, "freshet.") {
+		return "", ""
+	}
+	rest = strings.TrimSpace(rest)
+	if after, ok := strings.CutPrefix(rest, "="); ok {
+		rest = after
+	} else if to, after := cutWord(rest); to == "to" {
+		rest = after
+	} else {
+		return "", ""
+	}
+	rest = strings.TrimSpace(rest)
+	if strings.EqualFold(rest, "default") {
+		return "", ""
+	}
+	if len(rest) >= 2 && rest[0] == '\'' && rest[len(rest)-1] == '\'' {
+		return word, strings.ReplaceAll(rest[1:len(rest)-1], "''", "'")
+	}
+	return word, strings.ToLower(rest)
+}
+
+// cutWord takes the first word, lower case and without double quotes, from s.
+func cutWord(s string) (word, rest string) {
+	s = strings.TrimLeft(s, " \t\r\n\f\v")
+	i := strings.IndexAny(s, " \t\r\n\f\v=")
+	if i < 0 {
+		i = len(s)
+	}
+	return strings.ReplaceAll(strings.ToLower(s[:i]), `"`, ""), s[i:]
+}

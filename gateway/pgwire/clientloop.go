@@ -1,0 +1,227 @@
+package pgwire
+
+import (
+	"bytes"
+	"fmt"
+	"unsafe"
+)
+
+// clientLoop relays what the client sends, and offers candidates to the
+// analytical route on the way. It returns an *Error only while it holds the backend.
+func (s *session) clientLoop() error {
+	m := &s.fromClient
+	m.r, s.scan = 0, 0
+	if m.buf == nil {
+		m.buf = make([]byte, baseBuffer)
+	}
+	s.unit.reset()
+	for {
+		if err := s.scanClient(); err != nil {
+			return err
+		}
+		if err := s.forward(); err != nil {
+			return err
+		}
+		s.makeClientRoom()
+		n, err := m.conn.Read(m.buf[m.w:])
+		m.w += n
+		if err != nil && n == 0 {
+			return fmt.Errorf("read from the client: %w", err)
+		}
+	}
+}
+
+// makeClientRoom is makeRoom for the client's buffer, whose marks move along.
+func (s *session) makeClientRoom() {
+	m := &s.fromClient
+	left, from := m.w-m.r, m.r
+	size := len(m.buf)
+	switch {
+	case left > size/2:
+		size = 2 * left
+	case m.w == size && left == 0 && size < bulkBuffer && s.skip > 0:
+		size = bulkBuffer
+	case left == 0 && s.skip == 0:
+		size = baseBuffer
+	}
+	b := m.buf
+	if size != len(b) {
+		b = make([]byte, size)
+	}
+	copy(b, m.buf[m.r:m.w])
+	m.buf, m.r, m.w = b, 0, left
+	s.scan -= from
+	if s.unit.held != nil {
+		s.unit.held.from -= from
+	}
+}
+
+// forward writes to PostgreSQL what was scanned and is not held.
+func (s *session) forward() error {
+	m := &s.fromClient
+	end := s.scan
+	if s.unit.held != nil {
+		end = s.unit.held.from
+	}
+	if end == m.r {
+		return nil
+	}
+	if _, err := s.server.Write(m.buf[m.r:end]); err != nil {
+		// PostgreSQL may have said why it closes the connection: serverLoop passes that on and hangs up.
+		<-s.serverDone
+		return fmt.Errorf("write to PostgreSQL: %w", err)
+	}
+	m.r = end
+	return nil
+}
+
+// scanClient follows the client's messages that are in the buffer.
+func (s *session) scanClient() error {
+	m := &s.fromClient
+	for s.scan < m.w {
+		switch {
+		case s.blind:
+			s.scan = m.w
+			continue
+		case s.skip > 0:
+			n := min(s.skip, m.w-s.scan)
+			s.skip -= n
+			s.scan += n
+			continue
+		case m.w-s.scan < headerSize:
+			return nil
+		}
+		kind, size, ok := header(m.buf[s.scan:])
+		if !ok { // PostgreSQL will say so, and hang up
+			s.release()
+			s.blind = true
+			continue
+		}
+		if s.srv.cfg.Analytics != nil && looksInside(kind) && size <= maxHeld {
+			if m.w-s.scan < size {
+				return nil
+			}
+			if err := s.message(kind, size); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.streamed(kind); err != nil {
+			return err
+		}
+		s.skip = size
+	}
+	if h := s.unit.held; h != nil && s.scan-h.from > maxHeld {
+		s.release()
+	}
+	return nil
+}
+
+// looksInside reports whether a message of this kind is looked at as a whole.
+func looksInside(kind byte) bool {
+	switch kind {
+	case 'Q', 'P', 'B', 'D', 'E', 'C', 'H', 'S':
+		return true
+	}
+	return false
+}
+
+// streamed accounts for a message that is relayed without looking inside.
+func (s *session) streamed(kind byte) error {
+	switch kind {
+	case 'd', 'c', 'f', 'X':
+	default:
+		s.release()
+	}
+	switch kind {
+	case 'Q', 'F', 'P', 'B':
+		if s.block.columnar {
+			return s.endColumnar()
+		}
+	}
+	switch kind {
+	case 'Q', 'F':
+		s.noteRelayed(&unknownClass)
+	case 'P', 'B':
+		s.statements.clear()
+		s.noteRelayed(&unknownClass)
+		s.unit.dirty = true
+	case 'S':
+		s.unit.reset()
+	}
+	s.flow.sent(kind)
+	return nil
+}
+
+// endColumnar ends a session that sends, within a block on a columnar snapshot, what cannot be looked at.
+func (s *session) endColumnar() error {
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	return &Error{Code: codeFeatureUnsupported, Message: "cannot look at a message of this length within a transaction block on a columnar snapshot",
+		Hint: "Set freshet.route = 'oltp' before the transaction block."}
+}
+
+// pass lets the message at the scan mark go to PostgreSQL.
+func (s *session) pass(kind byte, size int) {
+	s.scan += size
+	switch kind {
+	case 'Q', 'S':
+		s.flow.sent(kind)
+	}
+}
+
+// drop takes the bytes up to the scan mark out of what is relayed. All before them was forwarded.
+func (s *session) drop() { s.fromClient.r = s.scan }
+
+// message handles a whole message at the scan mark.
+func (s *session) message(kind byte, size int) error {
+	body := s.fromClient.buf[s.scan+headerSize : s.scan+size]
+	if s.unit.rejected {
+		return s.skipRejected(kind, size)
+	}
+	switch kind {
+	case 'Q':
+		return s.query(body, size)
+	case 'P':
+		return s.parse(body, size)
+	case 'B':
+		return s.bind(body, size)
+	case 'D', 'E', 'C', 'H':
+		return s.portalMessage(kind, body, size)
+	}
+	return s.sync(size)
+}
+
+// query handles a simple Query.
+func (s *session) query(body []byte, size int) error {
+	s.release()
+	text, ok := cString(&body)
+	if !ok || len(body) > 0 || s.unit.active() {
+		s.noteRelayed(&unknownClass)
+		s.pass('Q', size)
+		return nil
+	}
+	s.statements.settle(&s.flow)
+	c := s.classify(unsafeString(text))
+	if c.plain && !s.block.columnar && !s.wantsColumnar {
+		s.noteRelayed(c)
+		s.pass('Q', size)
+		return nil
+	}
+	return s.attend(&execution{sql: string(text), class: c, size: size})
+}
+
+// cString takes a zero-terminated string from b.
+func cString(b *[]byte) ([]byte, bool) {
+	i := bytes.IndexByte(*b, 0)
+	if i < 0 {
+		return nil, false
+	}
+	s := (*b)[:i]
+	*b = (*b)[i+1:]
+	return s, true
+}
+
+// unsafeString views b as a string for lookups that keep nothing of it.
+func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

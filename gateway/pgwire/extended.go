@@ -1,0 +1,228 @@
+package pgwire
+
+import (
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// unit is what the client sent since its last Sync.
+type unit struct {
+	// dirty says that something was executed, or bound for it: the unit's implicit
+	// transaction holds more than one read, so all of it belongs to PostgreSQL.
+	dirty bool
+	// replies counts the relayed messages that PostgreSQL need not have answered yet.
+	replies int
+	// held is the execution whose messages wait for the unit's Sync.
+	held *execution
+	// rejected says that the client was told of an error; the rest up to Sync is skipped.
+	rejected bool
+}
+
+func (u *unit) reset()       { *u = unit{} }
+func (u *unit) active() bool { return u.dirty || u.replies > 0 || u.rejected }
+
+// execution is one execution of a statement that is attended to.
+type execution struct {
+	sql   string
+	class *class
+	size  int // of the messages, for dropping them
+
+	// The extended protocol only:
+	statement *prepared
+	bind      pgproto3.Bind
+	from      int // where in the client's buffer its messages begin
+	executed  bool
+	describes bool
+	closes    bool
+	maxRows   uint32
+}
+
+func (e *execution) extended() bool { return e.statement != nil }
+
+// prepared is a prepared statement of the session.
+type prepared struct {
+	name  string
+	sql   string // empty when it will never be attended to
+	oids  []uint32
+	class *class
+	// errors is the count of PostgreSQL's errors when the Parse was sent. If it has not
+	// changed once the flow is quiet, PostgreSQL holds this statement.
+	errors uint64
+}
+
+// maxStatementBytes bounds the text that a session keeps of its prepared statements.
+const maxStatementBytes = 16 << 20
+
+// statements follows which prepared statements PostgreSQL holds.
+//
+// Invariant: a statement that is in byName and not in unconfirmed is the one that
+// PostgreSQL holds by that name, or PostgreSQL holds none by it.
+type statements struct {
+	byName      map[string]*prepared
+	unconfirmed []*prepared
+	bytes       int
+}
+
+func (t *statements) init() { t.byName = map[string]*prepared{} }
+
+func (t *statements) clear() {
+	clear(t.byName)
+	t.unconfirmed, t.bytes = nil, 0
+}
+
+// settle confirms the statements that PostgreSQL has accepted, and forgets those that it may not have.
+func (t *statements) settle(f *flow) {
+	if len(t.unconfirmed) == 0 {
+		return
+	}
+	if _, quiet, _ := f.quiet(); !quiet {
+		return
+	}
+	now := f.errorCount()
+	for _, p := range t.unconfirmed {
+		if p.errors != now && t.byName[p.name] == p {
+			delete(t.byName, p.name)
+		}
+	}
+	t.unconfirmed = t.unconfirmed[:0]
+}
+
+func (t *statements) add(p *prepared) {
+	if t.bytes += len(p.sql); t.bytes > maxStatementBytes {
+		t.clear()
+		return
+	}
+	t.byName[p.name] = p
+	t.unconfirmed = append(t.unconfirmed, p)
+}
+
+// parse relays a Parse and remembers the statement.
+func (s *session) parse(body []byte, size int) error {
+	s.release()
+	if !s.unit.active() {
+		s.statements.settle(&s.flow)
+	}
+	var m pgproto3.Parse
+	if err := m.Decode(body); err != nil {
+		s.scan += size
+		return s.streamed('P')
+	}
+	p := &prepared{name: m.Name, class: s.classify(m.Query), errors: s.flow.errorCount()}
+	if !p.class.plain || p.class.Kind != Relay {
+		p.sql, p.oids = m.Query, m.ParameterOIDs
+	}
+	if !p.class.plain && p.class.Kind == Relay && !s.unit.active() {
+		if handled, err := s.prepareFor(p, size); handled || err != nil {
+			return err
+		}
+	}
+	s.statements.add(p)
+	s.unit.replies++
+	s.pass('P', size)
+	return nil
+}
+
+// bind begins to hold an execution that may be offered, and relays any other.
+func (s *session) bind(body []byte, size int) error {
+	s.release()
+	if !s.unit.active() {
+		s.statements.settle(&s.flow)
+	}
+	portal := body
+	if _, ok := cString(&portal); !ok {
+		s.scan += size
+		return s.streamed('B')
+	}
+	name, _ := cString(&portal)
+	p := s.statements.byName[unsafeString(name)]
+	attend := p != nil && (p.sql != "" || s.block.columnar || s.wantsColumnar) && !s.unit.dirty
+	if attend {
+		e := &execution{sql: p.sql, class: p.class, statement: p, from: s.scan}
+		if err := e.bind.Decode(body); err == nil {
+			s.unit.held = e
+			s.scan += size
+			return nil
+		}
+	}
+	s.unit.dirty = true
+	if p == nil {
+		s.noteRelayed(&unknownClass)
+	} else {
+		s.noteRelayed(p.class)
+	}
+	s.pass('B', size)
+	return nil
+}
+
+// portalMessage handles Describe, Execute, Close and Flush.
+func (s *session) portalMessage(kind byte, body []byte, size int) error {
+	if h := s.unit.held; h != nil && h.takes(kind, body) {
+		s.scan += size
+		return nil
+	}
+	s.release()
+	switch {
+	case kind == 'E', kind == 'D' && len(body) > 0 && body[0] == 'P':
+		s.unit.dirty = true
+	case kind == 'C' && len(body) > 1 && body[0] == 'S':
+		name := body[1:]
+		if n, ok := cString(&name); ok {
+			delete(s.statements.byName, unsafeString(n))
+		}
+	}
+	if kind != 'H' {
+		s.unit.replies++
+	}
+	s.pass(kind, size)
+	return nil
+}
+
+// takes adds a message to a held execution if it belongs there: Bind [Describe] Execute [Close] of one portal.
+func (e *execution) takes(kind byte, body []byte) bool {
+	switch kind {
+	case 'D':
+		var m pgproto3.Describe
+		if e.executed || e.describes || m.Decode(body) != nil || m.ObjectType != 'P' || m.Name != e.bind.DestinationPortal {
+			return false
+		}
+		e.describes = true
+		return true
+	case 'E':
+		var m pgproto3.Execute
+		if e.executed || m.Decode(body) != nil || m.Portal != e.bind.DestinationPortal {
+			return false
+		}
+		e.executed, e.maxRows = true, m.MaxRows
+		return true
+	case 'C':
+		var m pgproto3.Close
+		if !e.executed || e.closes || m.Decode(body) != nil || m.ObjectType != 'P' || m.Name != e.bind.DestinationPortal {
+			return false
+		}
+		e.closes = true
+		return true
+	}
+	return false
+}
+
+// sync ends a unit, whose held execution is then attended to.
+func (s *session) sync(size int) error {
+	if h := s.unit.held; h != nil && h.executed {
+		h.size = s.scan + size - h.from
+		s.scan = h.from
+		return s.attend(h)
+	}
+	s.release()
+	s.unit.reset()
+	s.pass('S', size)
+	return nil
+}
+
+// release gives a held execution to PostgreSQL.
+func (s *session) release() {
+	h := s.unit.held
+	if h == nil {
+		return
+	}
+	s.unit.held, s.unit.dirty = nil, true
+	s.noteRelayed(h.class)
+}

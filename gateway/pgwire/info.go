@@ -1,0 +1,138 @@
+package pgwire
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// infoColumns are the expressions that info is refreshed from. Everything is schema-qualified:
+// the session's search_path is the user's.
+var infoColumns = []string{
+	"session_user", "current_user",
+	"pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(1))",
+	"EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
+	setting("TimeZone"), setting("DateStyle"), setting("IntervalStyle"), setting("client_encoding"), setting("bytea_output"),
+	setting("extra_float_digits"), setting("standard_conforming_strings"), setting("statement_timeout"),
+	setting("application_name"), setting("transaction_isolation"), setting("transaction_read_only"),
+	custom(settingFreshness), custom(settingMaxStaleness), custom(settingMinSnapshot), custom(settingRoute),
+}
+
+var infoSQL = "SELECT " + strings.Join(infoColumns, ", ")
+
+func setting(name string) string { return "pg_catalog.current_setting('" + name + "')" }
+func custom(name string) string  { return "pg_catalog.current_setting('" + name + "', true)" }
+
+// takeInfo refreshes info from the row that infoSQL yields. PostgreSQL keeps the freshet.* settings like any other, so that
+// rollback, SET LOCAL, RESET and ALTER ROLE … SET mean what they mean for PostgreSQL's own.
+func (s *session) takeInfo(rows [][][]byte) error {
+	if len(rows) != 1 || len(rows[0]) != len(infoColumns) {
+		return fmt.Errorf("refresh the session's settings: unexpected answer of %d rows", len(rows))
+	}
+	next := 0
+	text := func() string {
+		v := string(rows[0][next])
+		next++
+		return v
+	}
+	i := &s.info
+	i.SessionUser, i.User = text(), text()
+	i.SearchPath = strings.Split(text(), "\x01")
+	i.TempTables = text() == "t"
+	i.TimeZone, i.DateStyle, i.IntervalStyle, i.ClientEncoding, i.ByteaOutput = text(), text(), text(), text(), text()
+	digits, err := strconv.Atoi(text())
+	if err != nil {
+		return fmt.Errorf("refresh the session's settings: extra_float_digits: %w", err)
+	}
+	i.ExtraFloatDigits = digits
+	i.StandardConformingStrings = text() == "on"
+	if i.StatementTimeout, err = parseDuration(text()); err != nil {
+		return fmt.Errorf("refresh the session's settings: statement_timeout: %w", err)
+	}
+	i.ApplicationName, i.Isolation = text(), text()
+	s.block.readOnly = text() == "on"
+	s.block.known = true
+	i.Settings, s.invalid = s.srv.cfg.Defaults, nil
+	for _, name := range []string{settingFreshness, settingMaxStaleness, settingMinSnapshot, settingRoute} {
+		if err := i.Settings.set(name, text()); err != nil && s.invalid == nil {
+			s.invalid = err
+		}
+	}
+	s.wantsColumnar = i.Settings.Route == RouteColumnar
+	s.stale = false
+	return nil
+}
+
+// block is what is known of the open transaction block.
+type block struct {
+	mayBeReadOnly bool // worth asking PostgreSQL
+	known         bool // readOnly and info.Isolation are
+	readOnly      bool
+	oltp          bool // a statement that reads tables ran on PostgreSQL
+	// columnar says that the block's snapshot is a columnar one, and that its isolation
+	// level forbids to read from another.
+	columnar bool
+}
+
+// noteRelayed keeps account of what a statement may change when PostgreSQL runs it.
+func (s *session) noteRelayed(c *class) {
+	if c.Writes {
+		s.info.WroteSince = true
+	}
+	if c.forgets {
+		s.statements.clear()
+	}
+	if c.SetsSession {
+		s.expire()
+		s.blockSets, s.block.mayBeReadOnly, s.block.known = true, true, false
+	}
+	if c.begins || c.ends {
+		s.endTx()
+		if s.blockSets { // a rollback, or the end of SET LOCAL
+			s.expire()
+			s.blockSets = !c.begins && c == &unknownClass
+		}
+		s.block = block{mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
+	}
+	if c.data {
+		s.block.oltp = true
+	}
+}
+
+// expire makes the next offer refresh what the session knows of itself.
+func (s *session) expire() {
+	s.stale = true
+	clear(s.described)
+}
+
+// tellSQL is the statement that makes PostgreSQL know the values of all freshet.* settings: defaults where the session
+// set none, and how its last statement ran.
+func (s *session) tellSQL() string {
+	var b strings.Builder
+	d := s.srv.cfg.Defaults
+	minimum := ""
+	if !d.MinSnapshot.IsZero() {
+		minimum = d.MinSnapshot.String()
+	}
+	b.WriteString("SELECT 1")
+	for _, p := range [][2]string{{settingFreshness, d.Freshness.String()}, {settingMaxStaleness, d.MaxStaleness.String()},
+		{settingMinSnapshot, minimum}, {settingRoute, d.Route.String()}} {
+		fmt.Fprintf(&b, ", CASE WHEN coalesce(%s, '') OPERATOR(pg_catalog.=) '' THEN pg_catalog.set_config(%s, %s, false) END",
+			custom(p[0]), quote(p[0]), quote(p[1]))
+	}
+	staleness := ""
+	if s.last.Snapshot != "" {
+		staleness = s.last.Staleness.String()
+	}
+	for _, p := range [][2]string{{settingSnapshot, s.last.Snapshot}, {settingStaleness, staleness},
+		{settingLastRoute, s.last.Route}, {settingLastReason, s.last.Reason}} {
+		fmt.Fprintf(&b, ", pg_catalog.set_config(%s, %s, false)", quote(p[0]), quote(p[1]))
+	}
+	return b.String()
+}
+
+// quote makes a string literal that means the same whatever standard_conforming_strings is.
+func quote(s string) string {
+	s = strings.ReplaceAll(s, "\x00", "")
+	return ` E'` + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + `'`
+}

@@ -1,0 +1,346 @@
+package pgwire
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+var (
+	errCanceled   = &Error{Code: codeQueryCanceled, Message: "canceling statement due to user request"}
+	errTimeout    = &Error{Code: codeQueryCanceled, Message: "canceling statement due to statement timeout"}
+	errClientGone = errors.New("the client is gone")
+	errRowLimit   = errors.New("the portal's row limit is reached")
+)
+
+// description is PostgreSQL's own description of a statement.
+type description struct {
+	fields []pgproto3.FieldDescription
+	params []uint32
+	at     time.Time
+}
+
+// maxDescriptions bounds what a session remembers of them.
+const maxDescriptions = 256
+
+// offer runs a candidate on the analytical route, or gives it to PostgreSQL.
+func (s *session) offer(e *execution, status byte) error {
+	s.stale = s.parametersChanged() || s.stale
+	against := s.against(e, status)
+	if against != "" && !s.wantsColumnar && e.class.Kind == Read {
+		return s.relay(e, against)
+	}
+	known := !s.stale && (status == 'I' || s.block.known)
+	if known && s.invalid == nil && s.info.Settings.Route == RouteOLTP && e.class.Kind == Read {
+		return s.relay(e, "freshet.route is oltp")
+	}
+	ctx, stop := context.WithCancelCause(s.ctx)
+	defer stop(nil)
+	s.setStopOffer(stop)
+	defer s.setStopOffer(nil)
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	d, outcome, err := s.prepareOffer(e, known, against == "")
+	if err == nil && outcome == undecided {
+		outcome, err = s.decide(ctx, stop, e, d, status, against)
+	}
+	if err != nil {
+		return err // the connection ends, and with it the backend
+	}
+	s.handBack()
+	if outcome == relayed {
+		return s.relay(e, "")
+	}
+	s.answered(e)
+	return nil
+}
+
+// against says why an execution cannot be offered, as far as the session knows by itself.
+func (s *session) against(e *execution, status byte) string {
+	switch {
+	case e.class.Kind == Explain && status == 'I':
+		return ""
+	case status == 'T' && !s.block.mayBeReadOnly, status == 'T' && s.block.known && !s.block.readOnly:
+		return "it is in a READ WRITE transaction block"
+	case status == 'T' && e.maxRows > 0:
+		return "its portal is read in pieces within a transaction block"
+	case e.extended() && !e.wellBound():
+		return "its Bind message does not fit"
+	case !e.extended() && strings.Contains(e.sql, "$"):
+		return "it has parameters in a simple query, or dollar quotes"
+	}
+	return ""
+}
+
+// wellBound reports whether the format codes of a Bind are as many as they may be.
+func (e *execution) wellBound() bool {
+	f := e.bind.ParameterFormatCodes
+	return len(f) <= 1 || len(f) == len(e.bind.Parameters)
+}
+
+// outcome is what became of an offered execution.
+type outcome uint8
+
+const (
+	undecided outcome = iota
+	relayed           // to be relayed
+	done              // the client has its answer
+)
+
+// prepareOffer has PostgreSQL answer what the client sent of the unit, say what the session's
+// settings are, and describe the statement: in one round trip, as far as needed.
+func (s *session) prepareOffer(e *execution, known, describe bool) (*description, outcome, error) {
+	sql := e.sql
+	if e.class.Kind == Explain {
+		sql = e.class.Inner
+	}
+	key := sql
+	if e.extended() {
+		for _, oid := range e.statement.oids {
+			key = string(binary.BigEndian.AppendUint32([]byte(key), oid))
+		}
+	}
+	if !known {
+		clear(s.described)
+	}
+	d := s.described[key]
+	if d != nil && s.srv.cfg.Now().Sub(d.at) > s.srv.cfg.DescriptionAge {
+		d = nil
+	}
+	describe = describe && d == nil
+	var b []byte
+	settle := s.unit.replies > 0
+	if settle {
+		b = encode(b, &pgproto3.Sync{})
+	}
+	if !known {
+		b = askRequest(b, infoSQL)
+	}
+	if describe {
+		b = describeRequest(b, e, sql)
+	}
+	if len(b) == 0 {
+		return d, undecided, nil
+	}
+	if err := s.send(b); err != nil {
+		return nil, undecided, err
+	}
+	var failed bool
+	if settle {
+		s.unit.replies = 0
+		if _, err := s.untilReady(s.toClient(&failed)); err != nil {
+			return nil, undecided, err
+		}
+	}
+	if !known {
+		rows, err := s.askAnswer()
+		if err == nil {
+			err = s.takeInfo(rows)
+		}
+		var sqlError *Error
+		if err != nil && (!errors.As(err, &sqlError) || sqlError.Err != nil) {
+			return nil, undecided, err
+		}
+		if err != nil { // PostgreSQL refuses even that: it will say why by itself
+			failed = true
+		}
+	}
+	return s.finishPrepare(e, key, d, describe, settle, failed)
+}
+
+func (s *session) finishPrepare(e *execution, key string, d *description, describe, settle, failed bool) (*description, outcome, error) {
+	status, _, _ := s.flow.quiet()
+	var refused []byte
+	if describe {
+		var err error
+		d = &description{at: s.srv.cfg.Now()}
+		if status, refused, err = s.readDescription(d); err != nil {
+			return nil, undecided, err
+		}
+	}
+	switch {
+	case failed && settle: // PostgreSQL's error is with the client; its Sync is still to be answered
+		_, err := s.client.Write(encode(nil, &pgproto3.ReadyForQuery{TxStatus: status}))
+		return nil, done, err
+	case failed:
+		return nil, relayed, nil
+	case refused != nil && status != 'E' && e.class.Kind == Read: // PostgreSQL says it again when it runs the statement
+		return nil, relayed, nil
+	case refused != nil:
+		if e.class.Kind == Explain {
+			refused = moveError(refused, e)
+		}
+		_, err := s.client.Write(encode(refused, &pgproto3.ReadyForQuery{TxStatus: status}))
+		return nil, done, err
+	}
+	if describe {
+		if len(s.described) >= maxDescriptions {
+			clear(s.described)
+		}
+		s.described[key] = d
+	}
+	return d, undecided, nil
+}
+
+func describeRequest(b []byte, e *execution, sql string) []byte {
+	if e.extended() && e.class.Kind == Read {
+		return encode(b, &pgproto3.Describe{ObjectType: 'S', Name: e.statement.name}, &pgproto3.Sync{})
+	}
+	parse := &pgproto3.Parse{Name: internalName, Query: sql}
+	if e.extended() {
+		parse.ParameterOIDs = e.statement.oids
+	}
+	return encode(b, &pgproto3.Close{ObjectType: 'S', Name: internalName}, parse,
+		&pgproto3.Describe{ObjectType: 'S', Name: internalName}, &pgproto3.Close{ObjectType: 'S', Name: internalName}, &pgproto3.Sync{})
+}
+
+// readDescription reads the answer to describeRequest; refused is PostgreSQL's error, if any.
+func (s *session) readDescription(d *description) (status byte, refused []byte, err error) {
+	status, err = s.untilReady(func(kind byte, raw []byte) error {
+		switch kind {
+		case 't':
+			var m pgproto3.ParameterDescription
+			if err := m.Decode(raw[headerSize:]); err != nil {
+				return fmt.Errorf("read PostgreSQL's parameter description: %w", err)
+			}
+			d.params = m.ParameterOIDs
+		case 'T':
+			var m pgproto3.RowDescription
+			if err := m.Decode(raw[headerSize:]); err != nil {
+				return fmt.Errorf("read PostgreSQL's row description: %w", err)
+			}
+			d.fields = make([]pgproto3.FieldDescription, len(m.Fields))
+			for i, f := range m.Fields {
+				f.Name = slices.Clone(f.Name)
+				d.fields[i] = f
+			}
+		case 'E':
+			s.flow.failed()
+			refused = slices.Clone(raw)
+		}
+		return nil
+	})
+	return status, refused, err
+}
+
+// moveError moves the position of an error in an inner statement to where that stands in the outer one.
+func moveError(raw []byte, e *execution) []byte {
+	var m pgproto3.ErrorResponse
+	at := strings.LastIndex(e.sql, e.class.Inner)
+	if m.Decode(raw[headerSize:]) != nil || m.Position == 0 || at < 0 {
+		return raw
+	}
+	m.Position += int32(utf8.RuneCountInString(e.sql[:at]))
+	return encode(nil, &m)
+}
+
+// decide takes the decision that needs the settings and the description, and runs the statement.
+func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *execution, d *description, status byte, against string) (outcome, error) {
+	if s.invalid != nil {
+		return done, s.rejectHeld(s.invalid)
+	}
+	if e.class.Kind == Read && s.info.Settings.Route == RouteOLTP {
+		s.record(LastRun{Route: "oltp", Reason: "freshet.route is oltp"})
+		return relayed, nil
+	}
+	if against == "" {
+		against = s.againstKnown(e, d, status)
+	}
+	if against != "" {
+		return s.turnDown(e, &RelayError{Reason: against})
+	}
+	if t := s.info.StatementTimeout; t > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, t, errTimeout)
+		defer cancel()
+	}
+	w := s.watchClient(stop)
+	r := &run{s: s, e: e, d: d, status: status}
+	err := r.run(ctx)
+	if werr := w.end(); werr != nil {
+		return done, werr
+	}
+	var relay *RelayError
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+		if s.ctx.Err() != nil {
+			return done, context.Cause(s.ctx)
+		}
+	} else if errors.As(err, &relay) && !r.began() {
+		return s.turnDown(e, relay)
+	}
+	return done, r.finish(err)
+}
+
+// againstKnown says why an execution cannot be offered, now that PostgreSQL has said what it knows.
+func (s *session) againstKnown(e *execution, d *description, status byte) string {
+	i := &s.info
+	inBlock := status == 'T' && e.class.Kind == Read
+	switch {
+	case inBlock && !s.block.readOnly:
+		return "it is in a READ WRITE transaction block"
+	case inBlock && s.block.oltp && i.Isolation != readCommitted && !s.block.columnar:
+		return "its transaction block began to read from PostgreSQL"
+	case !i.StandardConformingStrings:
+		return "standard_conforming_strings is off"
+	case i.ClientEncoding != "UTF8":
+		return "client_encoding is " + i.ClientEncoding
+	case i.TempTables:
+		return "the session has temporary tables"
+	case d == nil || d.fields == nil:
+		return "it returns no rows"
+	case e.extended() && len(e.bind.Parameters) != len(d.params):
+		return "its Bind message does not fit"
+	case e.extended() && len(e.bind.ResultFormatCodes) > 1 && len(e.bind.ResultFormatCodes) != len(d.fields) && e.class.Kind == Read:
+		return "its Bind message does not fit"
+	case !e.extended() && len(d.params) > 0:
+		return "it has parameters in a simple query"
+	}
+	for _, f := range append(slices.Clone(e.bind.ParameterFormatCodes), e.bind.ResultFormatCodes...) {
+		if f != 0 && f != 1 {
+			return "its Bind message does not fit"
+		}
+	}
+	return ""
+}
+
+const readCommitted = "read committed"
+
+// turnDown relays a statement that the analytical route does not take, or refuses it
+// where PostgreSQL must not run it either.
+func (s *session) turnDown(e *execution, why *RelayError) (outcome, error) {
+	const hint = "Set freshet.route = 'auto' to let PostgreSQL run what the columnar replica cannot."
+	refuse := func(message, hint string) (outcome, error) {
+		r := &Error{Code: why.Code, Message: message, Hint: why.Hint}
+		if r.Code == "" {
+			r.Code = codeFeatureUnsupported
+		}
+		if r.Hint == "" {
+			r.Hint = hint
+		}
+		return done, s.rejectHeld(r)
+	}
+	switch {
+	case e.class.Kind == Explain:
+		return refuse("cannot explain this statement: "+why.Error(), "Run EXPLAIN (FRESHET) outside a transaction block, with what it needs.")
+	case s.info.Settings.Route == RouteColumnar:
+		return refuse("freshet.route is columnar, but this statement cannot run there: "+why.Error(), hint)
+	case s.block.columnar:
+		return refuse("cannot run this statement on the block's columnar snapshot: "+why.Error(),
+			"Set freshet.route = 'oltp' before the transaction block to read all of it from PostgreSQL.")
+	}
+	s.record(LastRun{Route: "oltp", Reason: why.Error()})
+	return relayed, nil
+}
+
+// isGone reports whether an error means that there is nobody left to answer.
+func isGone(err error) bool { return errors.Is(err, errClientGone) || errors.Is(err, io.EOF) }

@@ -1,0 +1,264 @@
+package pgwire
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// flushSize is how much of an answer is gathered before it is sent.
+const flushSize = 32 << 10
+
+// run is one execution on the analytical route.
+type run struct {
+	s      *session
+	e      *execution
+	d      *description
+	status byte
+
+	out  []byte
+	rows int64
+	sent bool
+}
+
+// began reports whether the client may have seen part of the answer.
+func (r *run) began() bool { return r.sent || r.rows > 0 }
+
+func (r *run) run(ctx context.Context) error {
+	s := r.s
+	s.info.Ask, s.info.Record = s.ask, s.record
+	defer func() { s.info.Ask = nil }()
+	analytics := s.srv.cfg.Analytics
+	if r.e.class.Kind == Explain {
+		return r.explain(ctx)
+	}
+	s.info.Tx = nil
+	if r.status == 'T' {
+		if s.pinned.Load() == nil {
+			tx, err := analytics.Begin(ctx, &s.info)
+			if err != nil {
+				return err
+			}
+			s.pinned.Store(&pinnedTx{tx})
+		}
+		s.info.Tx = s.pinned.Load().Tx
+	}
+	q, err := analytics.Plan(ctx, &s.info, r.statement())
+	if err != nil {
+		return err
+	}
+	formats := r.formats()
+	r.head(formats)
+	n, err := q.Run(ctx, formats, r.row)
+	if err != nil && !errors.Is(err, errRowLimit) {
+		return err
+	}
+	s.info.WroteSince = false
+	if r.status == 'T' {
+		s.block.columnar = s.info.Isolation != readCommitted
+	}
+	r.tail("SELECT " + strconv.FormatInt(n, 10))
+	return nil
+}
+
+func (r *run) statement() Statement {
+	st := Statement{SQL: r.e.sql, ParamOIDs: r.d.params, Fields: r.d.fields}
+	if r.e.class.Kind == Explain {
+		st.SQL = r.e.class.Inner
+	}
+	for i, v := range r.e.bind.Parameters {
+		p := Param{Null: v == nil, Value: v}
+		switch f := r.e.bind.ParameterFormatCodes; len(f) {
+		case 0:
+		case 1:
+			p.Format = f[0]
+		default:
+			p.Format = f[i]
+		}
+		st.Params = append(st.Params, p)
+	}
+	return st
+}
+
+// formats returns the format of each field.
+func (r *run) formats() []int16 {
+	formats := make([]int16, len(r.d.fields))
+	for i := range formats {
+		switch f := r.e.bind.ResultFormatCodes; len(f) {
+		case 0:
+		case 1:
+			formats[i] = f[0]
+		default:
+			formats[i] = f[i]
+		}
+	}
+	return formats
+}
+
+// head begins the answer.
+func (r *run) head(formats []int16) {
+	if r.e.extended() {
+		r.out = encode(r.out, &pgproto3.BindComplete{})
+		if !r.e.describes {
+			return
+		}
+	}
+	fields := make([]pgproto3.FieldDescription, len(r.d.fields))
+	for i, f := range r.d.fields {
+		f.Format = formats[i]
+		fields[i] = f
+	}
+	r.out = encode(r.out, &pgproto3.RowDescription{Fields: fields})
+}
+
+// row adds a row to the answer.
+func (r *run) row(values [][]byte) error {
+	if limit := int64(r.e.maxRows); limit > 0 && r.rows == limit {
+		return errRowLimit
+	}
+	r.rows++
+	start := len(r.out)
+	r.out = append(r.out, 'D', 0, 0, 0, 0)
+	r.out = binary.BigEndian.AppendUint16(r.out, uint16(len(values)))
+	for _, v := range values {
+		if v == nil {
+			r.out = append(r.out, 0xff, 0xff, 0xff, 0xff)
+			continue
+		}
+		r.out = binary.BigEndian.AppendUint32(r.out, uint32(len(v)))
+		r.out = append(r.out, v...)
+	}
+	binary.BigEndian.PutUint32(r.out[start+1:], uint32(len(r.out)-start-1))
+	if len(r.out) < flushSize {
+		return nil
+	}
+	return r.flush()
+}
+
+func (r *run) flush() error {
+	r.sent = true
+	_, err := r.s.client.Write(r.out)
+	r.out = r.out[:0]
+	if err != nil {
+		return fmt.Errorf("write to the client: %w", err)
+	}
+	return nil
+}
+
+// tail ends an answer that succeeded.
+func (r *run) tail(tag string) {
+	if limit := int64(r.e.maxRows); limit > 0 && r.rows >= limit {
+		r.out = encode(r.out, &pgproto3.PortalSuspended{})
+	} else {
+		r.out = encode(r.out, &pgproto3.CommandComplete{CommandTag: []byte(tag)})
+	}
+	if r.e.closes {
+		r.out = encode(r.out, &pgproto3.CloseComplete{})
+	}
+}
+
+// finish sends the end of the answer, or the error that ended it.
+func (r *run) finish(err error) error {
+	s := r.s
+	if isGone(err) {
+		return err
+	}
+	if err != nil {
+		if !r.sent { // nothing of the answer need be seen
+			r.out = nil
+		}
+		if len(r.out) > 0 {
+			if err := r.flush(); err != nil {
+				return err
+			}
+		}
+		return s.fail(err, true)
+	}
+	r.out = encode(r.out, &pgproto3.ReadyForQuery{TxStatus: r.status})
+	return r.flush()
+}
+
+// explain answers EXPLAIN (FRESHET).
+func (r *run) explain(ctx context.Context) error {
+	s := r.s
+	s.info.Tx = nil
+	if p := s.pinned.Load(); p != nil {
+		s.info.Tx = p.Tx
+	}
+	lines, err := s.srv.cfg.Analytics.Explain(ctx, &s.info, r.statement())
+	if err != nil {
+		return err
+	}
+	const textOID = 25
+	r.d = &description{fields: []pgproto3.FieldDescription{{Name: []byte("QUERY PLAN"), DataTypeOID: textOID, DataTypeSize: -1, TypeModifier: -1}}}
+	r.head(r.formats())
+	for _, line := range lines {
+		if err := r.row([][]byte{[]byte(line)}); err != nil {
+			return err
+		}
+	}
+	r.tail("EXPLAIN")
+	return nil
+}
+
+// watch reads the client's connection while an analytical statement runs, so that a client that goes
+// away stops it. What the client sends meanwhile is kept.
+type watch struct {
+	s     *session
+	extra []byte
+	done  chan error
+}
+
+// watchSize is how much a client may send ahead before it is no longer watched.
+const watchSize = 4 << 10
+
+func (s *session) watchClient(stop context.CancelCauseFunc) *watch {
+	w := &watch{s: s, extra: make([]byte, 0, watchSize), done: make(chan error, 1)}
+	go func() {
+		for len(w.extra) < cap(w.extra) {
+			n, err := s.client.Read(w.extra[len(w.extra):cap(w.extra)])
+			w.extra = w.extra[:len(w.extra)+n]
+			if err == nil {
+				continue
+			}
+			if isTimeout(err) {
+				err = nil
+			} else {
+				stop(errClientGone)
+				err = errClientGone
+			}
+			w.done <- err
+			return
+		}
+		w.done <- nil
+	}()
+	return w
+}
+
+// end stops watching and puts what was read behind what the session has.
+func (w *watch) end() error {
+	s := w.s
+	if err := s.client.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		<-w.done
+		return errClientGone
+	}
+	if err := <-w.done; err != nil {
+		return err
+	}
+	m := &s.fromClient
+	if grown := m.w + len(w.extra); grown > len(m.buf) {
+		b := make([]byte, 2*grown)
+		copy(b, m.buf[:m.w])
+		m.buf = b
+	}
+	m.w += copy(m.buf[m.w:], w.extra)
+	if err := s.client.SetReadDeadline(time.Time{}); err != nil {
+		return errClientGone
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package pgwire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// Config is what a [Server] needs.
+type Config struct {
+	// Backend is the network ("tcp" or "unix") and address of PostgreSQL.
+	BackendNetwork, BackendAddress string
+	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain. SCRAM is relayed end to
+	// end, so a client that itself uses TLS must then connect with channel_binding=disable.
+	BackendTLS *tls.Config
+	// TLS is for clients that ask for it; nil refuses TLS. See [LoadTLS] and [SelfSignedTLS].
+	TLS *tls.Config
+	// Analytics is the analytical route; nil relays everything.
+	Analytics Analytics
+	// Defaults are the settings of a session that sets none. Defaults.MaxStaleness is one second when zero.
+	Defaults Settings
+	// DescriptionAge bounds how long PostgreSQL's description of a statement is reused in a session; 30 s when zero.
+	DescriptionAge time.Duration
+	// StartupTimeout bounds a connection's time to authenticate; 60 s when zero, as PostgreSQL's.
+	StartupTimeout time.Duration
+	// MaxConnections bounds the client connections; 10,000 when zero.
+	MaxConnections int
+	// Now is the clock; time.Now when nil.
+	Now     func() time.Time
+	Log     *slog.Logger // discards when nil
+	Metrics *Metrics     // none when nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Defaults.MaxStaleness == 0 {
+		c.Defaults.MaxStaleness = time.Second
+	}
+	if c.DescriptionAge == 0 {
+		c.DescriptionAge = 30 * time.Second
+	}
+	if c.StartupTimeout == 0 {
+		c.StartupTimeout = time.Minute
+	}
+	if c.MaxConnections == 0 {
+		c.MaxConnections = 10_000
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	return c
+}
+
+// Server is the SQL endpoint. Its methods are safe for concurrent use.
+type Server struct {
+	cfg    Config
+	ctx    context.Context // ends when the server shuts down
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup // one per connection
+
+	mu        sync.Mutex
+	closed    bool
+	lastID    uint64
+	listeners map[net.Listener]struct{}
+	conns     map[*session]struct{}
+	keys      map[string]*session // by the bytes of BackendKeyData
+}
+
+// errShutdown is the cause of a session that the server ends.
+var errShutdown = &Error{Code: codeAdminShutdown, Message: "terminating connection due to administrator command"}
+
+// NewServer returns a server that does not listen yet.
+func NewServer(cfg Config) *Server {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &Server{cfg: cfg.withDefaults(), ctx: ctx, cancel: cancel,
+		listeners: map[net.Listener]struct{}{}, conns: map[*session]struct{}{}, keys: map[string]*session{}}
+}
+
+// Serve accepts connections until the listener fails or Shutdown is called,
+// which makes it return nil.
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errors.Join(l.Close())
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.listeners, l)
+			if s.closed {
+				return nil
+			}
+			return fmt.Errorf("accept on %v: %w", l.Addr(), err)
+		}
+		s.start(conn)
+	}
+}
+
+func (s *Server) start(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastID++
+	c := newSession(s, conn, s.lastID)
+	if s.closed {
+		conn.Close()
+		return
+	}
+	full := len(s.conns) >= s.cfg.MaxConnections
+	s.conns[c] = struct{}{}
+	s.wg.Go(func() {
+		defer s.forget(c)
+		c.serve(full)
+	})
+}
+
+func (s *Server) forget(c *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	if s.keys[c.key] == c {
+		delete(s.keys, c.key)
+	}
+}
+
+// Shutdown stops listening, ends every session with 57P01 and waits for them until ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	for l := range s.listeners {
+		l.Close()
+	}
+	s.cancel(errShutdown)
+	for c := range s.conns {
+		c.shutdown()
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		for c := range s.conns {
+			c.close()
+		}
+		s.mu.Unlock()
+		<-done
+		return fmt.Errorf("shut down the SQL endpoint: sessions were cut off: %w", ctx.Err())
+	}
+}
+
+// dial connects to PostgreSQL, with TLS if the configuration says so.
+func (s *Server) dial(ctx context.Context) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, s.cfg.BackendNetwork, s.cfg.BackendAddress)
+	if err != nil {
+		return nil, err
+	}
+	if s.cfg.BackendTLS == nil {
+		return conn, nil
+	}
+	t, err := startBackendTLS(ctx, conn, s.cfg.BackendTLS)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return t, nil
+}

@@ -1,0 +1,190 @@
+package pgwire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// session is one client's connection and its own PostgreSQL backend.
+//
+// Two goroutines run it. clientLoop reads the client: it owns the fields down to
+// fromServer. serverLoop reads PostgreSQL and writes to the client, except while
+// clientLoop has acquired the backend: then clientLoop alone uses both connections.
+type session struct {
+	srv    *Server
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	flow   flow
+
+	fromClient    reader
+	scan          int // where in fromClient.buf the next message begins
+	skip          int // bytes left of a message that is relayed as it comes
+	blind         bool
+	wantsColumnar bool // freshet.route may be columnar
+	unit          unit
+	statements    statements
+	classes       classes
+	block         block
+	info          SessionInfo
+	invalid       error // the first invalid freshet.* setting that PostgreSQL holds
+	stale         bool  // info is to be refreshed before it is used
+	blockSets     bool  // a statement in the open block may have changed settings
+	last          LastRun
+	described     map[string]*description
+
+	fromServer reader
+	skipServer int
+	blindBack  bool
+
+	parameters struct {
+		sync.Mutex
+		values  map[string]string
+		changed bool
+	}
+	pinned atomic.Pointer[pinnedTx]
+
+	yield      atomic.Bool   // clientLoop asks for the backend
+	yielded    chan struct{} // serverLoop hands it over
+	resume     chan struct{}
+	serverDone chan struct{}
+
+	mu             sync.Mutex
+	client, server net.Conn
+	key            string
+	stopOffer      context.CancelCauseFunc // of the running analytical statement
+	closed         bool
+}
+
+// pinnedTx is the snapshot of a READ ONLY block.
+type pinnedTx struct{ Tx }
+
+func newSession(srv *Server, conn net.Conn, id uint64) *session {
+	s := &session{srv: srv, client: conn, stale: true,
+		yielded: make(chan struct{}), resume: make(chan struct{}), serverDone: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancelCause(srv.ctx)
+	s.info.ID = id
+	s.parameters.values = map[string]string{}
+	s.described = map[string]*description{}
+	s.statements.init()
+	return s
+}
+
+// serve runs the session to its end.
+func (s *session) serve(full bool) {
+	defer s.cancel(nil)
+	defer s.close()
+	if !s.start(full) {
+		return
+	}
+	s.srv.cfg.Metrics.sessions.Inc()
+	defer s.srv.cfg.Metrics.sessions.Dec()
+	defer s.endTx()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(s.serverDone)
+		if err := s.serverLoop(); s.worthLogging(err) {
+			s.srv.cfg.Log.Debug("session: PostgreSQL's side ended", "session", s.info.ID, "error", err)
+		}
+		s.hangUp()
+	})
+	err := s.clientLoop()
+	if s.worthLogging(err) {
+		s.srv.cfg.Log.Debug("session: the client's side ended", "session", s.info.ID, "error", err)
+	}
+	s.cancel(err)
+	close(s.resume)
+	s.endClient(err)
+	wg.Wait()
+}
+
+// endClient closes PostgreSQL's side after the client's has ended. Where the client sent Terminate, or left with
+// statements in flight, PostgreSQL sees exactly that: it finishes what it runs and finds the connection closed.
+func (s *session) endClient(err error) {
+	var e *Error
+	if errors.As(err, &e) {
+		fatal(s.client, e)
+	}
+	if s.server != nil {
+		s.server.Close()
+	}
+}
+
+// hangUp ends the client's connection once PostgreSQL's has ended.
+func (s *session) hangUp() {
+	s.cancel(io.EOF)
+	s.client.Close()
+}
+
+func (s *session) worthLogging(err error) bool {
+	return err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed)
+}
+
+func (s *session) setClient(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.client = conn
+	if s.closed {
+		conn.Close()
+	}
+}
+
+func (s *session) setServer(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.server = conn
+	if s.closed {
+		conn.Close()
+	}
+}
+
+// close closes both connections. It may be called from anywhere, more than once.
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.client.Close()
+	if s.server != nil {
+		s.server.Close()
+	}
+}
+
+// shutdown makes the session end with 57P01: serverLoop, which owns the client's side while the
+// session relays, tells the client as soon as it is between two messages.
+func (s *session) shutdown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server == nil {
+		s.client.Close()
+		return
+	}
+	_ = s.server.SetReadDeadline(time.Unix(1, 0))
+}
+
+// cancelOffer cancels the analytical statement that runs, if any.
+func (s *session) cancelOffer() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopOffer == nil {
+		return false
+	}
+	s.stopOffer(errCanceled)
+	return true
+}
+
+func (s *session) setStopOffer(f context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopOffer = f
+}
+
+// endTx releases the snapshot of a READ ONLY block, if one is pinned.
+func (s *session) endTx() {
+	if p := s.pinned.Swap(nil); p != nil {
+		p.End()
+	}
+}
