@@ -118,3 +118,16 @@ func (s *Snapshot) Retain() {
 
 // Release ends a holder's use. The snapshot must not be used by it afterwards.
 func (s *Snapshot) Release() { s.ledger.release(s) }
+
+// sameTables reports whether two snapshots have the same tables with the same definitions.
+func sameTables(a, b *Snapshot) bool {
+	if len(a.tables) != len(b.tables) {
+		return false
+	}
+	for id, v := range a.tables {
+		if w, ok := b.tables[id]; !ok || w.def != v.def {
+			return false
+		}
+	}
+	return true
+}

@@ -10,12 +10,35 @@ import (
 
 // TableStatus says how far a table is.
 type TableStatus struct {
-	Table *cdc.Table
-	Phase Phase
+	ID           cdc.TableID
+	Schema, Name string
+	Phase        Phase
 	// Stopped says why the table is stopped; nil otherwise.
 	Stopped *cdc.TableError
 	// Rows is the number of rows in the current snapshot, 0 unless the table is ready.
 	Rows int64
+}
+
+func tableStatus(def *cdc.Table, phase Phase, rows int64, why *cdc.TableError) TableStatus {
+	return TableStatus{ID: def.ID, Schema: def.Schema, Name: def.Name, Phase: phase, Rows: rows, Stopped: why}
+}
+
+// Generation counts the changes of which tables are ready and how they are
+// defined. What was planned for one generation is void in the next.
+func (r *Replica) Generation() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.catalog
+}
+
+// Rows returns the number of rows of a table in the current snapshot, 0 if it is not ready.
+func (r *Replica) Rows(id cdc.TableID) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current == nil {
+		return 0
+	}
+	return r.current.RowsEstimate(id)
 }
 
 // Status is the replica's state as a whole.
@@ -58,7 +81,7 @@ func (r *Replica) Tables() []TableStatus {
 	if current != nil {
 		for id, v := range current.tables {
 			ready[id] = true
-			all = append(all, TableStatus{Table: v.def, Phase: PhaseReady, Rows: v.rows})
+			all = append(all, tableStatus(v.def, PhaseReady, v.rows, nil))
 		}
 	}
 	r.mu.Unlock()
@@ -66,18 +89,18 @@ func (r *Replica) Tables() []TableStatus {
 		s.mu.Lock()
 		for id, t := range s.tables {
 			if !ready[id] {
-				all = append(all, TableStatus{Table: t.def, Phase: PhaseCopying})
+				all = append(all, tableStatus(t.def, PhaseCopying, 0, nil))
 			}
 		}
 		for id, t := range s.stopped {
 			if !ready[id] {
-				all = append(all, TableStatus{Table: t.def, Phase: PhaseStopped, Stopped: t.why})
+				all = append(all, tableStatus(t.def, PhaseStopped, 0, t.why))
 			}
 		}
 		s.mu.Unlock()
 	}
 	slices.SortFunc(all, func(a, b TableStatus) int {
-		return cmp.Or(cmp.Compare(a.Table.Schema, b.Table.Schema), cmp.Compare(a.Table.Name, b.Table.Name))
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
