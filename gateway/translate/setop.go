@@ -9,7 +9,8 @@ import (
 
 // setOperation translates UNION, INTERSECT and EXCEPT.
 func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, top bool) *rows {
-	r := t.combined(s, ctes)
+	// The ORDER BY and LIMIT of s are for over; what combined gets with some is an arm with its own.
+	r := t.combined(&pg.SelectStmt{Op: s.Op, All: s.All, Larg: s.Larg, Rarg: s.Rarg}, ctes)
 	if !top && len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil {
 		return r
 	}
@@ -32,9 +33,6 @@ func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, top bool) *r
 }
 
 func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
-	if s.Op == pg.SetOperation_SETOP_NONE || len(s.SortClause) > 0 || s.LimitCount != nil {
-		return t.selectFor(s, nil, ctes, false)
-	}
 	left, right := t.arm(s.Larg, ctes), t.arm(s.Rarg, ctes)
 	if len(left.columns) != len(right.columns) || len(left.columns) == 0 {
 		fail("set operation over different numbers of columns")
@@ -102,10 +100,7 @@ func joinArms(s *pg.SelectStmt, left, right string, columns []outColumn) string 
 }
 
 func (t *translator) arm(s *pg.SelectStmt, ctes *cteList) *rows {
-	if s.WithClause != nil || s.Op == pg.SetOperation_SETOP_NONE || len(s.SortClause) > 0 || s.LimitCount != nil {
-		return t.selectFor(s, nil, ctes, false)
-	}
-	return t.combined(s, ctes)
+	return t.selectFor(s, nil, ctes, false)
 }
 
 // values translates VALUES into a UNION ALL of rows.

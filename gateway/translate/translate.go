@@ -79,7 +79,7 @@ func (t *translator) newLeaf() int {
 	return t.leaves - 1
 }
 
-func leafName(id int) string { return "t" + strconv.Itoa(id) }
+func leafName(id int) string { return "_r" + strconv.Itoa(id) }
 
 // A relation's text is left open: placeholders mark where it goes.
 const (
@@ -135,15 +135,19 @@ func (s source) relation() Relation {
 
 // settings fix the meaning of the SQL that is written here.
 var settings = map[string]string{
-	"join_use_nulls":                      "1",
-	"aggregate_functions_null_for_empty":  "0",
-	"cast_keep_nullable":                  "1",
-	"transform_null_in":                   "0",
-	"group_by_use_nulls":                  "1",
-	"any_join_distinct_right_table_keys":  "0",
-	"decimal_check_overflow":              "1",
-	"least_greatest_legacy_null_behavior": "0",
-	"prefer_column_name_to_alias":         "0",
-	"enable_positional_arguments":         "0",
-	"short_circuit_function_evaluation":   "enable",
+	// The client library does not decode sparse and replicated columns.
+	"allow_special_serialization_kinds_in_output_formats": "0",
+	// Joins are ordered here; the engine's own reordering joins by low-cardinality keys first.
+	"query_plan_optimize_join_order_limit": "0",
+	"join_use_nulls":                       "1",
+	"aggregate_functions_null_for_empty":   "0",
+	"cast_keep_nullable":                   "1",
+	"transform_null_in":                    "0",
+	"group_by_use_nulls":                   "1",
+	"any_join_distinct_right_table_keys":   "0",
+	"decimal_check_overflow":               "1",
+	"least_greatest_legacy_null_behavior":  "0",
+	"prefer_column_name_to_alias":          "0",
+	"enable_positional_arguments":          "0",
+	"short_circuit_function_evaluation":    "enable",
 }
