@@ -10,10 +10,9 @@ import (
 // analytical route on the way. It returns an *Error only while it holds the backend.
 func (s *session) clientLoop() error {
 	m := &s.fromClient
-	m.r, s.scan = 0, 0
-	if m.buf == nil {
-		m.buf = make([]byte, baseBuffer)
-	}
+	ahead := m.buf[m.r:m.w] // what came before it here, the password's exchange, is let go
+	m.buf = make([]byte, max(baseBuffer, len(ahead)))
+	m.r, m.w, s.scan = 0, copy(m.buf, ahead), 0
 	s.unit.reset()
 	for {
 		if err := s.scanClient(); err != nil {

@@ -1,0 +1,323 @@
+package pgwire_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/gateway/pgwire"
+)
+
+// waitFor polls a condition of the outside world until it holds.
+func (b *bed) waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(10 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+const hanging = columnar + "SELECT 1 AS hang"
+
+// hang runs a statement that hangs on the analytical route, and returns where its error comes.
+func (b *bed) hang(t *testing.T, c *pgconn.PgConn) <-chan error {
+	t.Helper()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.Exec(context.Background(), hanging).ReadAll()
+		failed <- err
+	}()
+	<-b.analytics.running
+	return failed
+}
+
+func wantCode(t *testing.T, err error, code string) {
+	t.Helper()
+	var e *pgconn.PgError
+	if !errors.As(err, &e) || e.Code != code {
+		t.Errorf("error %v, want SQLSTATE %s", err, code)
+	}
+}
+
+func TestSession_cancelsWhatRuns(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through)
+	failed := b.hang(t, c)
+	if err := c.CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := <-failed
+	wantCode(t, err, "57014")
+	if !strings.Contains(err.Error(), "canceling statement due to user request") {
+		t.Errorf("message: %v", err)
+	}
+	<-b.analytics.stopped
+	slept := make(chan error, 1)
+	go func() {
+		_, err := c.Exec(context.Background(), "SELECT pg_sleep(60)").ReadAll()
+		slept <- err
+	}()
+	watcher := connect(t, b.direct)
+	b.waitFor(t, "the statement to run", func() bool {
+		return run(t, watcher, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'")[0][0] == "1"
+	})
+	if err := c.CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, <-slept, "57014")
+	run(t, c, read)
+}
+
+func TestSession_keepsStatementTimeout(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through)
+	run(t, c, "SET statement_timeout = '30ms'")
+	e := failure(t, c, hanging)
+	<-b.analytics.running
+	<-b.analytics.stopped
+	if e.Code != "57014" || e.Message != "canceling statement due to statement timeout" {
+		t.Errorf("%s %s", e.Code, e.Message)
+	}
+	run(t, c, "SET statement_timeout = 0")
+	run(t, c, read)
+}
+
+func TestSession_stopsForAClientThatLeft(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through)
+	failed := b.hang(t, c)
+	pid := c.PID()
+	c.Conn().Close()
+	<-b.analytics.stopped
+	<-failed
+	watcher := connect(t, b.direct)
+	b.waitFor(t, "the backend to end", func() bool {
+		rows, err := watcher.ExecParams(t.Context(), "SELECT 1 FROM pg_stat_activity WHERE pid = $1::text::int",
+			[][]byte{strconv.AppendUint(nil, uint64(pid), 10)}, nil, nil, nil).Read().Rows, error(nil)
+		return err == nil && len(rows) == 0
+	})
+}
+
+func TestSession_keepsWhatIsSentWhileItRuns(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through)
+	h, err := c.Hijack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Conn.Close()
+	send := func(sql string) {
+		t.Helper()
+		raw, err := ask(sql).send[0].Encode(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Conn.Write(raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("SET statement_timeout = '200ms'")
+	send(hanging)
+	<-b.analytics.running
+	send("SELECT 'sent meanwhile'")
+	send("SELECT '" + strings.Repeat("long ", 4000) + "'")
+	<-b.analytics.stopped
+	var kinds []byte
+	for strings.Count(string(kinds), "Z") < 4 {
+		kind, _, err := readMessage(h.Conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, kind)
+	}
+	if got, want := string(kinds), "CZEZTDCZTDCZ"; got != want {
+		t.Errorf("messages %s, want %s", got, want)
+	}
+}
+
+func TestSession_failsTheBlockWhenAReadFails(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through)
+	run(t, c, "BEGIN READ ONLY")
+	if e := failure(t, c, columnar+"SELECT 1 AS broken"); e.Code != "22012" {
+		t.Errorf("%s, want 22012", e.Code)
+	}
+	if c.TxStatus() != 'E' {
+		t.Errorf("transaction status %c, want E", c.TxStatus())
+	}
+	if e := failure(t, c, read); e.Code != "25P02" {
+		t.Errorf("%s, want 25P02", e.Code)
+	}
+	run(t, c, "ROLLBACK")
+	run(t, c, read)
+}
+
+func TestSession_hearsNotificationsWhileIdle(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through)
+	run(t, c, "LISTEN news")
+	run(t, c, read)
+	run(t, connect(t, b.direct), "NOTIFY news, 'hello'")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := c.WaitForNotification(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServer_endsSessionsWith57P01(t *testing.T) {
+	b := newBed(t)
+	var idle, busy *pgconn.PgConn
+	ended := make(chan error, 2)
+	idle, busy = connect(t, b.through), connect(t, b.through)
+	failed := b.hang(t, busy)
+	if err := b.server.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-b.analytics.stopped
+	wantCode(t, <-failed, "57P01")
+	_, err := idle.ReceiveMessage(t.Context())
+	ended <- err
+	wantCode(t, <-ended, "57P01")
+}
+
+func TestServer_relaysRefusals(t *testing.T) {
+	b := newBed(t)
+	for _, tc := range []struct{ name, from, to, code string }{
+		{"wrong password", b.pg.Password(), "wrong", "28P01"},
+		{"unknown database", "/postgres", "/nosuch", "3D000"},
+		{"unknown user", "//postgres", "//nobody", "28P01"},
+	} {
+		for _, url := range []string{b.direct, b.through} {
+			_, err := pgconn.Connect(t.Context(), strings.Replace(url, tc.from, tc.to, 1))
+			wantCode(t, err, tc.code)
+		}
+	}
+}
+
+func TestServer_saysThatPostgreSQLIsDown(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through)
+	if err := b.pg.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Exec(t.Context(), "SELECT 1").ReadAll(); err == nil {
+		t.Error("a session outlived PostgreSQL")
+	}
+	_, err := pgconn.Connect(t.Context(), b.through)
+	wantCode(t, err, "57P03")
+	var e *pgconn.PgError
+	if errors.As(err, &e) && e.Hint == "" {
+		t.Error("no hint what to do")
+	}
+}
+
+func TestServer_limitsConnections(t *testing.T) {
+	b := newBed(t, func(c *pgwire.Config) { c.MaxConnections = 1 })
+	connect(t, b.through)
+	_, err := pgconn.Connect(t.Context(), b.through)
+	wantCode(t, err, "53300")
+}
+
+func TestServer_speaksTLS(t *testing.T) {
+	cfg, err := pgwire.SelfSignedTLS(time.Now(), "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBed(t, func(c *pgwire.Config) { c.TLS = cfg })
+	for _, query := range []string{"sslmode=require", "sslmode=require&sslnegotiation=direct", "sslmode=prefer", "sslmode=disable"} {
+		t.Run(query, func(t *testing.T) {
+			c := connect(t, strings.Replace(b.through, "sslmode=disable", query, 1))
+			_, encrypted := c.Conn().(*tls.Conn)
+			if want := query != "sslmode=disable"; encrypted != want {
+				t.Errorf("encrypted: %v, want %v", encrypted, want)
+			}
+			run(t, c, "SELECT 1")
+			run(t, c, read)
+			if got := len(run(t, c, "SELECT repeat('x', 1000000) FROM generate_series(1, 3)")); got != 3 {
+				t.Errorf("%d rows, want 3", got)
+			}
+			failed := b.hang(t, c)
+			if err := c.CancelRequest(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantCode(t, <-failed, "57014")
+			<-b.analytics.stopped
+			run(t, c, read)
+		})
+	}
+	t.Run("direct without ALPN", func(t *testing.T) {
+		conn := tls.Client(dialRaw(t, b.addr), &tls.Config{InsecureSkipVerify: true})
+		if kind, _, err := readMessage(conn); err != nil || kind != 'E' {
+			t.Errorf("%c, %v; want an error message", kind, err)
+		}
+	})
+}
+
+func TestServer_refusesWhatIsNoStartup(t *testing.T) {
+	b := newBed(t)
+	for name, packet := range map[string]string{
+		"too long":                  "\x00\x01\x00\x00\x00\x03\x00\x00",
+		"too short":                 "\x00\x00\x00\x04\x00\x03\x00\x00",
+		"data after an SSL request": "\x00\x00\x00\x08\x04\xd2\x16\x2f\x00\x00\x00\x10",
+		"TLS where there is none":   "\x16\x03\x01\x00\x10abcdefghijklmnop",
+		"many GSS requests":         "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := dialRaw(t, b.addr)
+			if packet == "" {
+				for range 3 {
+					if _, err := conn.Write([]byte("\x00\x00\x00\x08\x04\xd2\x16\x30")); err != nil {
+						t.Fatal(err)
+					}
+					var answer [1]byte
+					if _, err := conn.Read(answer[:]); err != nil || answer[0] != 'N' {
+						t.Fatalf("%q, %v; want N", answer, err)
+					}
+				}
+			} else if _, err := conn.Write([]byte(packet)); err != nil {
+				t.Fatal(err)
+			}
+			kind, body, err := readMessage(conn)
+			if packet != "" && packet[0] == 0x16 {
+				if err == nil {
+					t.Errorf("got %c %q, want the connection closed", kind, body)
+				}
+				return
+			}
+			if err != nil || kind != 'E' || !strings.Contains(string(body), "08P01") {
+				t.Errorf("%c %q, %v; want FATAL 08P01", kind, body, err)
+			}
+		})
+	}
+}
+
+func TestServer_relaysReplication(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through+"&replication=database")
+	if rows := run(t, c, "IDENTIFY_SYSTEM"); len(rows) != 1 {
+		t.Errorf("IDENTIFY_SYSTEM: %v", rows)
+	}
+	run(t, c, "CREATE_REPLICATION_SLOT s TEMPORARY LOGICAL pgoutput")
+}
+
+func TestNeedsTLS_beyondLoopback(t *testing.T) {
+	for addr, want := range map[string]bool{"127.0.0.1": false, "::1": false, "10.0.0.1": true, "0.0.0.0": true} {
+		if got := pgwire.NeedsTLS(&net.TCPAddr{IP: net.ParseIP(addr)}); got != want {
+			t.Errorf("%s: %v, want %v", addr, got, want)
+		}
+	}
+}
