@@ -43,7 +43,9 @@ type CHResult struct {
 	Queries                     []QuerySpeed  `json:"queries"`
 	SpeedUp                     float64       `json:"speed_up_geometric_mean"`
 	Slowest                     QuerySpeed    `json:"slowest"`
+	QueriesFailed               int           `json:"queries_failed"`
 	AnswersDifferent            int           `json:"answers_different"`
+	Differences                 []string      `json:"differences,omitempty"`
 	Gateway                     GatewayMemory `json:"gateway_memory"`
 }
 
@@ -159,6 +161,7 @@ func (c *CHResult) report(o Options) *report.Report {
 	r.AtMost("analytics lost to full transactions", 100*c.AnalyticsLost, 5, "%.1f %%")
 	r.AtLeast("22 queries against PostgreSQL, geometric mean", c.SpeedUp, 10, "%.1f×")
 	r.AtLeast("slowest query against PostgreSQL ("+c.Slowest.Query+")", c.Slowest.SpeedUp, 1, "%.1f×")
+	r.AtMost("queries that the endpoint does not answer", float64(c.QueriesFailed), 0, "%.0f")
 	r.AtMost("answers that differ from PostgreSQL's", float64(c.AnswersDifferent), 0, "%.0f")
 	r.AtMost("gateway memory, peak", c.Gateway.Peak, 300, "%.0f MiB")
 	return r

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/freshet-io/freshet/bench/report"
@@ -25,6 +24,8 @@ type QuerySpeed struct {
 	SpeedUp    float64 `json:"speed_up"`
 	// Columnar says that the columnar replica answered; if not, the speed-up says nothing about it.
 	Columnar bool `json:"columnar"`
+	// Failed says that the endpoint did not answer at all; then there is no speed-up.
+	Failed bool `json:"failed,omitempty"`
 }
 
 // measureQueries runs every query on both stores, one at a time, and compares the answers by the way.
@@ -41,22 +42,34 @@ func (c *CHResult) measureQueries(ctx context.Context, o Options, r *rig.Rig) er
 			return err
 		}
 		c.AnswersDifferent += compared.Different
+		for _, d := range compared.Differences {
+			o.Progress("a different answer: " + d.String())
+			c.Differences = append(c.Differences, d.String())
+		}
 		c.addRun(compared)
 	}
-	logs := 0.0
+	c.sumQueries()
+	return nil
+}
+
+// sumQueries computes the speed-ups, over the queries that were answered.
+func (c *CHResult) sumQueries() {
+	logs, n := 0.0, 0.0
+	c.Slowest.SpeedUp = math.Inf(1)
 	for i := range c.Queries {
 		q := &c.Queries[i]
+		if q.Failed {
+			c.QueriesFailed++
+			continue
+		}
 		q.SpeedUp = q.PostgresMS / q.ColumnarMS
 		logs += math.Log(q.SpeedUp)
-	}
-	c.SpeedUp = math.Exp(logs / float64(len(c.Queries)))
-	c.Slowest = slices.MinFunc(c.Queries, func(a, b QuerySpeed) int {
-		if a.SpeedUp < b.SpeedUp {
-			return -1
+		n++
+		if q.SpeedUp < c.Slowest.SpeedUp {
+			c.Slowest = *q
 		}
-		return 1
-	})
-	return nil
+	}
+	c.SpeedUp = math.Exp(logs / n)
 }
 
 // compareApart compares in a goroutine that may use both cores: the store that answers has its own, the client finds the other idle.
@@ -86,15 +99,16 @@ func (c *CHResult) addRun(compared *compare.Report) {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	first := c.Queries == nil
 	for i, q := range ch.Queries() {
-		t := compared.Times[q.Name]
+		t, answered := compared.Times[q.Name]
 		if first {
-			c.Queries = append(c.Queries, QuerySpeed{q.Name, ms(t.OLTP), ms(t.Endpoint), 0, true})
+			c.Queries = append(c.Queries, QuerySpeed{q.Name, ms(t.OLTP), ms(t.Endpoint), 0, true, false})
 		}
 		s := &c.Queries[i]
 		s.PostgresMS, s.ColumnarMS = min(s.PostgresMS, ms(t.OLTP)), min(s.ColumnarMS, ms(t.Endpoint))
 		if _, other := compared.OtherRoutes[q.Name]; other {
 			s.Columnar = false
 		}
+		s.Failed = s.Failed || !answered
 	}
 }
 
@@ -102,7 +116,10 @@ func speedTable(queries []QuerySpeed) report.Table {
 	t := report.Table{Title: "Queries one by one", Columns: []string{"query", "PostgreSQL ms", "Freshet ms", "speed-up", "route"}}
 	for _, q := range queries {
 		route := "columnar"
-		if !q.Columnar {
+		switch {
+		case q.Failed:
+			route = "failed"
+		case !q.Columnar:
 			route = "oltp"
 		}
 		t.Rows = append(t.Rows, cells("%s|%.1f|%.1f|%.1f×|%s", q.Query, q.PostgresMS, q.ColumnarMS, q.SpeedUp, route))

@@ -14,6 +14,9 @@ import (
 // pinned marks the environment of a program that has been restarted by [PinSelf].
 const pinned = "FRESHET_PINNED"
 
+// CanPin says whether this machine has a core for each side.
+func CanPin() bool { return runtime.NumCPU() > 1 || os.Getenv(pinned) != "" }
+
 // PinSelf restarts this program pinned to [OLTPCore], unless it is already; it must come first in a command. The
 // affinity then holds for all of its threads, which is why it is not just set. Analytical clients move their own threads to
 // the other core.
@@ -24,7 +27,7 @@ func PinSelf() error {
 		debug.SetGCPercent(400)
 		return nil
 	}
-	if runtime.NumCPU() < 2 {
+	if !CanPin() {
 		return errors.New("pin the two sides apart: this machine offers one core; use --pin=false")
 	}
 	executable, err := os.Executable()

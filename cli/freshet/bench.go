@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,7 +76,7 @@ func benchmarkCommand(name, short string, run func(context.Context, bench.Option
 	f.Uint64Var(&o.Rig.Seed, "seed", 1, "seed of the data")
 	f.StringVar(&o.Rig.Dir, "dir", "", "folder for the data while it runs (default: the system's for temporary files)")
 	f.StringVar(&o.Rig.EngineExecutable, "engine-executable", "", "path of freshet-engine (default: beside freshet, or on PATH)")
-	f.BoolVar(&o.Rig.Pin, "pin", runtime.NumCPU() > 1, "PostgreSQL and its clients on CPU 0, the rest on CPU 1")
+	f.BoolVar(&o.Rig.Pin, "pin", rig.CanPin(), "PostgreSQL and its clients on CPU 0, the rest on CPU 1")
 	f.DurationVar(&o.Duration, "duration", 20*time.Second, "length of each phase")
 	f.DurationVar(&o.Warmup, "warmup", 3*time.Second, "time before each phase counts")
 	f.IntVar(&o.Rounds, "rounds", 3, "how often each phase takes its turn")

@@ -27,7 +27,7 @@ type Config struct {
 
 // Report is the outcome of one comparison.
 type Report struct {
-	// Compared counts the queries that both sides answered, Different those whose answers differ.
+	// Compared counts the queries, Different those whose answers differ or that the endpoint fails to answer.
 	Compared, Different int
 	// Differences describes the different answers.
 	Differences []Difference
@@ -71,11 +71,32 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		report.Columnar = -1
 	}
 	for _, q := range cfg.Queries {
-		if err := s.compare(ctx, q, report); err != nil {
+		var failed *endpointError
+		err := s.compare(ctx, q, report)
+		if errors.As(err, &failed) {
+			report.add(q, failed.Error())
+			_, err = s.pin(ctx, cfg) // the failure ended the endpoint's snapshot
+		}
+		if err != nil {
 			return report, err
 		}
 	}
 	return report, nil
+}
+
+// endpointError is a query that the endpoint does not answer although PostgreSQL does.
+type endpointError struct{ err error }
+
+func (e *endpointError) Error() string { return "the endpoint fails: " + e.err.Error() }
+func (e *endpointError) Unwrap() error { return e.err }
+
+// add counts a query; detail says how its answers differ, if they do.
+func (r *Report) add(q ch.Query, detail string) {
+	r.Compared++
+	if detail != "" {
+		r.Different++
+		r.Differences = append(r.Differences, Difference{Query: q, Detail: detail})
+	}
 }
 
 // sides are the connections of one comparison.
@@ -121,6 +142,8 @@ func (s *sides) pin(ctx context.Context, cfg Config) (pause time.Duration, err e
 		conn *pgconn.PgConn
 		sql  string
 	}{
+		{s.oltp, "ROLLBACK"}, // of an earlier snapshot; without one it is a warning
+		{s.endpoint, "ROLLBACK"},
 		{s.oltp, begin},
 		{s.endpoint, "SET freshet.freshness = 'strong'"},
 		{s.endpoint, begin},
@@ -131,7 +154,7 @@ func (s *sides) pin(ctx context.Context, cfg Config) (pause time.Duration, err e
 		{s.endpoint, "SELECT count(*) FROM " + cfg.Tables[0]},
 		{s.lock, "COMMIT"},
 	}
-	const locking = 4
+	const locking = 6
 	var start time.Time
 	for i, step := range steps {
 		if i == locking {
@@ -153,14 +176,14 @@ func (s *sides) compare(ctx context.Context, q ch.Query, report *Report) error {
 	middle := time.Now()
 	got, err := ask(ctx, s.endpoint, q)
 	if err != nil {
+		var refusal *pgconn.PgError
+		if errors.As(err, &refusal) {
+			return &endpointError{err}
+		}
 		return fmt.Errorf("run %s on the endpoint: %w", q.Name, err)
 	}
 	report.Times[q.Name] = Times{OLTP: middle.Sub(start), Endpoint: time.Since(middle)}
-	report.Compared++
-	if detail := difference(want, got, q.Order); detail != "" {
-		report.Different++
-		report.Differences = append(report.Differences, Difference{Query: q, Detail: detail})
-	}
+	report.add(q, difference(want, got, q.Order))
 	if !s.tellsRoute {
 		return nil
 	}
