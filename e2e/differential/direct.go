@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ClickHouse/ch-go"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -88,7 +89,7 @@ func (d *Direct) copyTable(ctx context.Context, conn *pgconn.PgConn, t *cdc.Tabl
 	for _, k := range t.Key {
 		key = append(key, backquote(t.Columns[k].Name))
 	}
-	create := fmt.Sprintf("CREATE TABLE %s.%s (%s) ENGINE = MergeTree ORDER BY (%s)", d.database, backquote(t.Name), strings.Join(columns, ", "), strings.Join(key, ", "))
+	create := fmt.Sprintf("CREATE TABLE %s (%s) ENGINE = MergeTree ORDER BY (%s)", d.name(t), strings.Join(columns, ", "), strings.Join(key, ", "))
 	if err := d.post(ctx, create, nil); err != nil {
 		return err
 	}
@@ -101,9 +102,12 @@ func (d *Direct) copyTable(ctx context.Context, conn *pgconn.PgConn, t *cdc.Tabl
 		return nil
 	}
 	structure := strings.ReplaceAll(strings.ReplaceAll(strings.Join(input, ", "), `\`, `\\`), "'", `\'`)
-	insert := fmt.Sprintf("INSERT INTO %s.%s SELECT %s FROM input('%s') FORMAT TSV", d.database, backquote(t.Name), strings.Join(read, ", "), structure)
+	insert := fmt.Sprintf("INSERT INTO %s SELECT %s FROM input('%s') FORMAT TSV", d.name(t), strings.Join(read, ", "), structure)
 	return d.post(ctx, insert, &rows)
 }
+
+// name is the table's in the engine. As the replica's, it is not the user's.
+func (d *Direct) name(t *cdc.Table) string { return fmt.Sprintf("%s.base_%d", d.database, t.ID) }
 
 func backquote(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
@@ -150,7 +154,7 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 	case err != nil:
 		return Outcome{Defect: err}, nil
 	}
-	sql := plan.SQL(func(i int) string { return d.database + "." + backquote(plan.Relations[i].Table.Name) })
+	sql := plan.SQL(func(i int) string { return d.name(plan.Relations[i].Table) })
 	answer := Answer{}
 	for _, c := range plan.Output {
 		answer.Columns = append(answer.Columns, Column{Name: c.Name, OID: c.Type})
@@ -170,23 +174,29 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 		}
 		return nil
 	})
+	kind, guarded := guardKind(err)
 	switch {
-	case finish.IsGuard(err):
-		return Outcome{Reason: "guard: " + guardKind(err), EngineSQL: sql}, nil
+	case finish.IsGuard(err) && guarded:
+		return Outcome{Reason: "guard: " + kind, EngineSQL: sql}, nil
 	case err != nil:
 		return Outcome{Defect: err, EngineSQL: sql}, nil
 	}
 	return Outcome{Columnar: true, Answer: &answer, EngineSQL: sql}, nil
 }
 
-// guardKind shortens a guard's message to what does not depend on the data.
-func guardKind(err error) string {
-	_, rest, ok := strings.Cut(err.Error(), finish.GuardMessage)
+// guardKind shortens a guard's message to what does not depend on the data; false if the error only mentions
+// a guard, as one does that quotes the statement.
+func guardKind(err error) (string, bool) {
+	e, ok := errors.AsType[*ch.Exception](err)
 	if !ok {
-		rest = err.Error()
+		return "", false
 	}
-	rest, _, _ = strings.Cut(rest, ":")
-	return strings.TrimSpace(rest)
+	message := strings.TrimPrefix(e.Message, "DB::Exception: ")
+	if rest, ok := strings.CutPrefix(message, finish.GuardMessage); ok {
+		kind, _, _ := strings.Cut(rest, ":")
+		return strings.TrimSpace(kind), true
+	}
+	return e.Code.String(), !strings.Contains(message, finish.GuardMessage)
 }
 
 func (d *Direct) plan(st Statement) (_ *translate.Plan, err error) {
