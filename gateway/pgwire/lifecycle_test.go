@@ -198,7 +198,7 @@ func TestServer_relaysRefusals(t *testing.T) {
 	b := newBed(t)
 	for _, tc := range []struct{ name, from, to, code string }{
 		{"wrong password", b.pg.Password(), "wrong", "28P01"},
-		{"unknown database", "/postgres", "/nosuch", "3D000"},
+		{"unknown database", "/postgres?", "/nosuch?", "3D000"},
 		{"unknown user", "//postgres", "//nobody", "28P01"},
 	} {
 		for _, url := range []string{b.direct, b.through} {

@@ -198,7 +198,8 @@ func TestSession_pinsOneSnapshotPerReadOnlyBlock(t *testing.T) {
 	run(t, c, "SELECT count(*) FROM copied") // read committed: PostgreSQL may run it
 	run(t, c, "COMMIT")
 	opened(1, 1)
-	run(t, c, "BEGIN; SET TRANSACTION READ ONLY, ISOLATION LEVEL REPEATABLE READ")
+	run(t, c, "BEGIN")
+	run(t, c, "SET TRANSACTION READ ONLY, ISOLATION LEVEL REPEATABLE READ")
 	run(t, c, read)
 	if got := b.analytics.lastInfo(); got.Isolation != "repeatable read" || got.Tx == nil {
 		t.Errorf("isolation %q, snapshot %v; want repeatable read and a snapshot", got.Isolation, got.Tx)

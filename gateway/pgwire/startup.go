@@ -41,10 +41,12 @@ func negotiate(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.Conn, s
 		return conn, startupPacket{}, fmt.Errorf("read the startup packet: %w", err)
 	} else if first[0] == 0x16 { // a TLS handshake without asking: PostgreSQL 17's sslnegotiation=direct
 		t, err := acceptTLS(ctx, peekedConn{conn, br}, cfg, true)
+		if t != nil {
+			conn, encrypted = t, true
+		}
 		if err != nil {
 			return conn, startupPacket{}, err
 		}
-		conn, encrypted = t, true
 		br = bufio.NewReaderSize(conn, maxStartup)
 	}
 	for range 3 { // at most GSSENCRequest, SSLRequest and the packet itself
@@ -83,7 +85,7 @@ func negotiate(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.Conn, s
 	return conn, startupPacket{}, &Error{Code: codeProtocolViolation, Message: "too many requests for encryption"}
 }
 
-func acceptTLS(ctx context.Context, conn net.Conn, cfg *tls.Config, direct bool) (net.Conn, error) {
+func acceptTLS(ctx context.Context, conn net.Conn, cfg *tls.Config, direct bool) (*tls.Conn, error) {
 	if cfg == nil {
 		return nil, errors.New("accept TLS: the endpoint has no certificate")
 	}
