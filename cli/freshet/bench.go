@@ -38,7 +38,7 @@ folder that it removes, and prints a table; --json and --html write the results 
 	for _, b := range benchmarks {
 		cmd.AddCommand(benchmarkCommand(b.name, b.short, b.run))
 	}
-	cmd.AddCommand(benchClientsCommand())
+	cmd.AddCommand(benchLoadCommand(), benchClientsCommand())
 	return cmd
 }
 
