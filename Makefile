@@ -1,0 +1,64 @@
+# Freshet. Needs Go, npm, git and make; a C compiler makes the SQL parser faster and the tests' race detector possible.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+DURATION   ?= 60s
+WAREHOUSES ?= 2
+REPORT     ?=
+CDC        ?= direct
+
+# Package patterns and flags for tests: make test PKG=./gateway/... ARGS='-run TestX -v'.
+PKG  ?= ./...
+ARGS ?=
+
+HAVE_CC := $(shell command -v $$(go env CC 2>/dev/null))
+ifeq ($(HAVE_CC),)
+export CGO_ENABLED := 0
+RACE :=
+else
+RACE := -race
+endif
+
+.PHONY: help
+help: ## Show what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: need-go ## Build freshet and freshet-engine into bin/
+	@$(if $(HAVE_CC),,echo "no C compiler: the SQL parser runs as WebAssembly, somewhat slower")
+	@echo "building bin/freshet and bin/freshet-engine (the first time takes minutes: it compiles PostgreSQL's parser)"
+	@mkdir -p bin
+	go build -trimpath -o bin/freshet ./cli/freshet
+	CGO_ENABLED=0 go build -trimpath -o bin/freshet-engine ./cli/freshet-engine
+
+.PHONY: demo
+demo: need-npm build ## Transactions and analytics side by side [DURATION=60s WAREHOUSES=2 REPORT=FILE CDC=direct]
+	@bin/freshet demo --duration $(DURATION) --warehouses $(WAREHOUSES) --cdc $(CDC) $(if $(REPORT),--report $(REPORT))
+
+.PHONY: test
+test: need-go need-npm ## All tests, with real servers [PKG=./... ARGS=]
+	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
+	go test $(RACE) -timeout 20m $(PKG) $(ARGS)
+
+.PHONY: bench
+bench: need-npm build ## All benchmarks; results in out/
+	@mkdir -p out
+	@for b in ch staleness apply scan; do \
+		echo "== freshet bench $$b"; \
+		bin/freshet bench $$b --json out/$$b.json --html out/$$b.html || exit 1; \
+	done
+
+GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: lint
+lint: need-go ## gofmt, go vet and golangci-lint
+	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
+	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(GOLANGCI) run --timeout 10m
+
+.PHONY: need-go need-npm
+need-go:
+	@command -v go >/dev/null || { echo "go is missing: install Go $$(awk '/^go /{print $$2}' go.mod) or later"; exit 1; }
+need-npm:
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js with npm (Debian, Ubuntu: apt-get install npm)"; exit 1; }
