@@ -20,7 +20,8 @@ type reader func(dst []byte, i int) ([]byte, bool, error)
 // NewDecoder makes a decoder for a plan's output. formats are the protocol's result format codes: none
 // (all text), one for all, or one per column. The error wraps [ErrStyle] if a setting is not handled.
 func NewDecoder(columns []Column, formats []int16, style Style) (*Decoder, error) {
-	d := &Decoder{ends: make([]int, len(columns))}
+	// Of a nil scratch, an empty value would be a nil slice, which stands for NULL.
+	d := &Decoder{ends: make([]int, len(columns)), scratch: []byte{}}
 	for i, c := range columns {
 		binary, err := isBinary(formats, i, len(columns))
 		if err != nil {

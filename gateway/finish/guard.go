@@ -24,7 +24,8 @@ func IsGuard(err error) bool {
 	if !ok {
 		return false
 	}
-	if strings.Contains(e.Message, GuardMessage) {
+	// The message may also quote the statement, with the guards in it.
+	if strings.HasPrefix(strings.TrimPrefix(e.Message, "DB::Exception: "), GuardMessage) {
 		return true
 	}
 	for _, code := range guardCodes {

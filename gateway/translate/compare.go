@@ -8,6 +8,7 @@ func (q *query) compare(name string, l, r expr) expr {
 	if !ok {
 		fail("comparison operator")
 	}
+	left, right := l, r
 	l, r = q.comparable(l, r)
 	if l.isNull() || r.isNull() {
 		e := nullOf(oidBool)
@@ -31,7 +32,7 @@ func (q *query) compare(name string, l, r expr) expr {
 	}
 	e := with(oidBool, l.sql+" "+op+" "+r.sql, l, r)
 	if op == "=" && l.refs != 0 && r.refs != 0 && l.refs&r.refs == 0 {
-		e.keys = &equality{l.refs, r.refs}
+		e.keys = &equality{l.refs, r.refs, columnID{left.source, left.index}, columnID{right.source, right.index}}
 	}
 	return e
 }

@@ -13,6 +13,9 @@ type tree struct {
 	id   int
 	text func() string // of the relation, without its alias; nil for a join
 	rows int64         // estimate; 0: unknown
+	// source (from 1) and key are set for a table.
+	source int
+	key    []int
 	// inner join
 	parts []*tree
 	conds []expr
@@ -105,7 +108,7 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 		it.key = append(it.key, it.columns[k])
 	}
 	rename(it, v.Alias)
-	leaf := &tree{id: id, text: func() string { return placeholder(number) }}
+	leaf := &tree{id: id, text: func() string { return placeholder(number) }, source: number + 1, key: table.Key}
 	if q.t.env.Rows != nil {
 		leaf.rows = q.t.env.Rows(table.ID)
 	}

@@ -237,7 +237,14 @@ func (n *tree) mask() uint64 {
 }
 
 // equality is a condition that equates a value of one set of relations with one of another.
-type equality struct{ left, right uint64 }
+type equality struct {
+	left, right uint64
+	// leftColumn and rightColumn are set where the side is a bare column of a table.
+	leftColumn, rightColumn columnID
+}
+
+// columnID names a column of an occurrence of a table; source counts from 1.
+type columnID struct{ source, index int }
 
 func (e *equality) joins(a, b uint64) bool {
 	in := func(x, m uint64) bool { return x != 0 && x&^m == 0 }
@@ -294,20 +301,48 @@ func (t *translator) innerJoins(b *strings.Builder, parts []*tree, conds []expr,
 	return rest
 }
 
-// pickNext prefers parts that an equality connects, and among them small ones, which filter.
+// pickNext prefers a part of which at most one row matches, since all of its key is bound; then one that an
+// equality connects at all; and among equals the one that is expected to be small.
 func pickNext(todo []*tree, conds []expr, done uint64) int {
-	best, bestKeys := 0, -1
+	best, bestRank, bestRows := 0, -1, 0.0
 	for i, p := range todo {
-		keys := 0
+		rank := 0
+		bound := map[columnID]bool{}
+		mask := p.mask()
 		for _, c := range conds {
-			if c.keys != nil && c.keys.joins(done, p.mask()) {
-				keys++
+			if c.keys == nil || !c.keys.joins(done, mask) {
+				continue
 			}
+			rank = 1
+			bound[c.keys.leftColumn], bound[c.keys.rightColumn] = true, true
 		}
-		connected, was := min(keys, 1), min(bestKeys, 1)
-		if connected > was || connected == was && p.rows < todo[best].rows {
-			best, bestKeys = i, keys
+		if rank > 0 && p.isKeyBound(bound, conds) {
+			rank = 2
+		}
+		rows := p.expected(conds)
+		if rank > bestRank || rank == bestRank && rows < bestRows {
+			best, bestRank, bestRows = i, rank, rows
 		}
 	}
 	return best
+}
+
+// isKeyBound reports whether a table's whole key is among the bound columns or compared with constants.
+func (n *tree) isKeyBound(bound map[columnID]bool, conds []expr) bool {
+	if n.source == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(n.key, func(k int) bool { return !bound[columnID{n.source, k}] })
+}
+
+// expected guesses the number of rows that a part's own conditions leave.
+func (n *tree) expected(conds []expr) float64 {
+	rows := float64(n.rows)
+	mask := n.mask()
+	for _, c := range conds {
+		if c.keys == nil && c.refs == mask {
+			rows /= 4
+		}
+	}
+	return rows
 }

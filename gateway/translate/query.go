@@ -94,8 +94,11 @@ func (q *query) base(s *pg.SelectStmt) {
 	}
 	q.fromClause(s.FromClause)
 	q.noWindows = true
-	for _, c := range conjuncts(s.WhereClause) {
+	for _, c := range factor(s.WhereClause) {
 		q.where = append(q.where, q.conjunct(c)...)
+		if len(q.from.parts) > 1 {
+			q.where = append(q.where, q.implied(c)...)
+		}
 	}
 	q.noWindows = false
 }
@@ -151,7 +154,11 @@ func (q *query) expand(list []*pg.Node) []target {
 		}
 		fields := r.Val.GetColumnRef().GetFields()
 		if len(fields) == 0 || fields[len(fields)-1].GetAStar() == nil {
-			out = append(out, target{name: r.Name, node: r.Val})
+			name := r.Name
+			if name == "" {
+				name = outputName(r.Val)
+			}
+			out = append(out, target{name: name, node: r.Val})
 			continue
 		}
 		columns := q.scope.visible

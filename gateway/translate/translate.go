@@ -79,29 +79,26 @@ func (t *translator) newLeaf() int {
 	return t.leaves - 1
 }
 
-func leafName(id int) string { return "_r" + strconv.Itoa(id) }
+func leafName(id int) string { return marker + "r" + strconv.Itoa(id) }
 
-// A relation's text is left open: placeholders mark where it goes.
-const (
-	placeholderStart = "\x01"
-	placeholderEnd   = "\x02"
-)
+// marker starts what is filled in last: names of relations (marker "r" number) and the
+// text of tables (marker "[" number "]"). No string of PostgreSQL can hold it.
+const marker = "\x00"
 
-func placeholder(source int) string {
-	return placeholderStart + strconv.Itoa(source) + placeholderEnd
-}
+func placeholder(source int) string { return marker + "[" + strconv.Itoa(source) + "]" }
 
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	p := &Plan{Settings: maps.Clone(settings), Ordered: len(s.SortClause) > 0}
 	text := t.output(p, s)
 	numbers := map[int]int{} // sources that made it into the SQL
 	p.PointRead = true
-	for part := range strings.SplitSeq(text, placeholderStart) {
+	for part := range strings.SplitSeq(text, marker+"[") {
+		part = strings.ReplaceAll(part, marker, "_")
 		if len(p.text) > 0 {
-			number, rest, _ := strings.Cut(part, placeholderEnd)
+			number, rest, _ := strings.Cut(part, "]")
 			i, err := strconv.Atoi(number)
 			if err != nil {
-				fail("a control character in the statement")
+				fail("a relation that is not numbered")
 			}
 			if _, ok := numbers[i]; !ok {
 				numbers[i] = len(p.Relations)
