@@ -64,7 +64,7 @@ func (c *Client) Close() { c.pool.Close() }
 // [*ch.Exception]; anything else that went wrong with the connection wraps [ErrUnavailable].
 func (c *Client) Query(ctx context.Context, sql string, settings map[string]string, result proto.Results, onBlock func(rows int) error) error {
 	var sinkErr error
-	err := c.pool.Do(ctx, ch.Query{
+	err := c.do(ctx, ch.Query{
 		Body:     sql,
 		Settings: append(slices.Clip(c.settings), settingList(settings)...),
 		Result:   result,
@@ -77,6 +77,23 @@ func (c *Client) Query(ctx context.Context, sql string, settings map[string]stri
 		},
 	})
 	return classify(ctx, err, sinkErr)
+}
+
+// do runs a query on a pooled connection, which is not used again unless the engine itself ended the query: what is
+// left of a result that was given up would be taken for the next one's. (ch-go v0.74 closes
+// such a connection too, but not always: its canceller may run before its context ends.)
+func (c *Client) do(ctx context.Context, q ch.Query) error {
+	conn, err := c.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	err = conn.Do(ctx, q)
+	if err != nil && !ch.IsException(err) {
+		_ = conn.Close() // what matters went wrong before
+		return err
+	}
+	conn.Release()
+	return err
 }
 
 // classify tells apart the caller's end, the sink's error, the engine's exceptions and a lost connection.
