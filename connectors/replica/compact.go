@@ -338,7 +338,8 @@ func (c *compactor) install(t *table, at cut, base *object, physical int64) {
 		st.since = c.s.r.clock()
 	}
 	l.free(released.rids, released.deaths)
-	p.refresh([]tableBatch{{table: t}})
+	p.stale[t] = struct{}{}
+	p.refresh()
 	if p.published {
 		p.publish()
 	}
@@ -350,8 +351,7 @@ func (c *compactor) install(t *table, at cut, base *object, physical int64) {
 func (c *compactor) dropUnseen(ctx context.Context) error {
 	unseen := c.s.ledger.takeUnseen()
 	for i, o := range unseen {
-		err := c.conn.Exec(ctx, "DROP TABLE IF EXISTS "+c.s.ledger.qualified(o)+" SYNC")
-		if err != nil {
+		if err := dropTable(ctx, c.conn, c.s.ledger.qualified(o)); err != nil {
 			c.s.ledger.undropped(unseen[i:])
 			return fmt.Errorf("drop what no snapshot sees: %w", err)
 		}

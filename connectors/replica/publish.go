@@ -29,7 +29,8 @@ type publisher struct {
 	published        bool // whether there is a current snapshot of this session
 	spilled          bool // rows of epoch+1 are in deltas already
 	current          map[cdc.TableID]*version
-	limbo            limbo // of tables that are gone
+	stale            map[*table]struct{} // tables whose version in current is not what is stored
+	limbo            limbo               // of tables that are gone
 	lastFlush        time.Time
 	lastCost         time.Duration
 	rid, epochColumn proto.ColUInt32
@@ -144,7 +145,7 @@ func (p *publisher) flush(ctx context.Context, b *batch) error {
 	p.spilled = false
 	p.epoch = epoch
 	p.position, p.time = b.upTo.Position, b.upTo.Time
-	p.refresh(b.tables)
+	p.refresh()
 	p.publish()
 	p.lastFlush, p.lastCost = time.Now(), time.Since(began)
 	m := p.s.r.metrics
@@ -158,6 +159,7 @@ func (p *publisher) flush(ctx context.Context, b *batch) error {
 // write puts one table's rows into its delta.
 func (p *publisher) write(ctx context.Context, b *tableBatch, epoch uint32) error {
 	t := b.table
+	p.stale[t] = struct{}{}
 	if b.activated != nil {
 		p.tables[t.def.ID] = t
 		t.stored.activate(b.activated)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/ch-go/proto"
 
@@ -13,6 +14,10 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 	"github.com/freshet-io/freshet/connectors/replica/rowindex"
 )
+
+// tidyLimit bounds the dropping and creating of tables at the start, which
+// takes milliseconds each.
+const tidyLimit = 30 * time.Second
 
 // begin connects to the engine, repairs what is there and returns a session
 // that goes on from the newest epoch record.
@@ -39,10 +44,12 @@ func (r *Replica) begin(ctx context.Context) (s *session, err error) {
 			Detail: fmt.Sprintf("the columnar data in database %q are of source %q, not of %q", s.cfg.Database, rec.Source, s.cfg.SourceID),
 			Remedy: "connect to that source, name another database, or drop the database in the columnar engine to copy the tables anew"}
 	}
-	if err := s.clear(ctx, rec); err != nil {
+	tidy, cancel := context.WithTimeout(ctx, tidyLimit)
+	defer cancel()
+	if err := s.clear(tidy, rec); err != nil {
 		return nil, fmt.Errorf("drop what the last run left behind: %w", err)
 	}
-	if err := s.createVolatile(ctx); err != nil {
+	if err := s.createVolatile(tidy); err != nil {
 		return nil, err
 	}
 	if rec != nil {
@@ -81,7 +88,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	}
 	s.changed.L = &s.mu
 	s.publisher = &publisher{s: s, conn: conns[0], wake: make(chan struct{}, 1), requests: make(chan func()),
-		tables: map[cdc.TableID]*table{}, epoch: r.lastEpoch()}
+		tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
 	s.compactor = &compactor{s: s, conn: conns[1], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	s.copier = &copier{s: s, conn: conns[2], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.copier.busy <- struct{}{}
@@ -129,7 +136,7 @@ func (s *session) clear(ctx context.Context, rec *record) error {
 				s.names.atLeast(n)
 			}
 		}
-		if err := conn.Exec(ctx, fmt.Sprintf("DROP TABLE IF EXISTS %s.%s SYNC", engine.Quote(s.cfg.Database), engine.Quote(t))); err != nil {
+		if err := dropTable(ctx, conn, engine.Quote(s.cfg.Database)+"."+engine.Quote(t)); err != nil {
 			return err
 		}
 	}

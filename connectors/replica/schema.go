@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -83,6 +84,12 @@ func createDictionary(name, deaths string, cfg Config) string {
 		"SOURCE(CLICKHOUSE(QUERY %s USER %s PASSWORD %s)) "+
 		"LAYOUT(FLAT(INITIAL_ARRAY_SIZE 1024 MAX_ARRAY_SIZE 4294967295)) LIFETIME(0)",
 		name, engine.Literal(source), engine.Literal(cfg.User), engine.Literal(cfg.Password))
+}
+
+// dropTable drops a table of rows. It does not wait for the engine to remove
+// the data (SYNC): a query that hangs on to the table would hold it up.
+func dropTable(ctx context.Context, c *engine.Conn, name string) error {
+	return c.Exec(ctx, "DROP TABLE IF EXISTS "+name)
 }
 
 // sameDefinition reports whether rows of one definition are rows of the other.

@@ -141,12 +141,17 @@ func (s *script) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 }
 
 func (s *script) deliver(ctx context.Context, e event, chunk int, broken chan struct{}, h cdc.Handler) error {
-	switch {
-	case e.discovered != nil:
-		return h.Discovered(ctx, *e.discovered)
-	case e.dropped != 0:
-		return h.Dropped(ctx, e.dropped)
-	case e.changes == nil:
+	if e.discovered != nil {
+		if err := h.Discovered(ctx, *e.discovered); err != nil {
+			return err
+		}
+	}
+	if e.dropped != 0 {
+		if err := h.Dropped(ctx, e.dropped); err != nil {
+			return err
+		}
+	}
+	if e.changes == nil {
 		return h.Watermark(ctx, cdc.Watermark{Position: e.position, Time: e.time})
 	}
 	for rest := e.changes; len(rest) > 0; {

@@ -3,7 +3,6 @@ package replica
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -87,20 +86,21 @@ func (t *table) version() *version {
 	return v
 }
 
-// refresh makes new versions of the tables that a batch changed.
-func (p *publisher) refresh(changed []tableBatch) {
+// refresh makes new versions of the tables that changed.
+func (p *publisher) refresh() {
 	next := make(map[cdc.TableID]*version, len(p.tables))
 	load := 0
 	for id, t := range p.tables {
 		rows, _ := t.stored.load()
 		load += rows
 		v := p.current[id]
-		if v == nil || v.def != t.def || slices.ContainsFunc(changed, func(b tableBatch) bool { return b.table == t }) {
+		if _, stale := p.stale[t]; stale {
 			v = t.version()
 		}
 		next[id] = v
 	}
 	p.current = next
+	clear(p.stale)
 	p.s.r.metrics.deltaRows.Store(int64(load))
 }
 
