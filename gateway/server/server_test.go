@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -100,28 +101,25 @@ func exec(t *testing.T, conn *pgx.Conn, sql string) {
 	}
 }
 
-// query returns the rows as text, values divided by "|".
-func query(t *testing.T, conn *pgx.Conn, sql string, args ...any) []string {
+// query returns the rows in PostgreSQL's text format, values divided by "|".
+func query(t *testing.T, conn *pgx.Conn, sql string, args ...string) []string {
 	t.Helper()
-	rows, err := conn.Query(context.Background(), sql, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
+	params := make([][]byte, len(args))
+	for i, a := range args {
+		params[i] = []byte(a)
 	}
-	out, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (string, error) {
-		values, err := r.Values()
-		parts := make([]string, len(values))
-		for i, v := range values {
-			parts[i] = fmt.Sprint(v)
-		}
-		return strings.Join(parts, "|"), err
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
+	result := conn.PgConn().ExecParams(context.Background(), sql, params, nil, nil, nil).Read()
+	if result.Err != nil {
+		t.Fatalf("%s: %v", sql, result.Err)
+	}
+	var out []string
+	for _, row := range result.Rows {
+		out = append(out, string(bytes.Join(row, []byte("|"))))
 	}
 	return out
 }
 
-func one(t *testing.T, conn *pgx.Conn, sql string, args ...any) string {
+func one(t *testing.T, conn *pgx.Conn, sql string, args ...string) string {
 	t.Helper()
 	rows := query(t, conn, sql, args...)
 	if len(rows) != 1 {
@@ -137,7 +135,7 @@ func TestGateway_answersFromTheReplicaWhatPostgreSQLWouldAnswer(t *testing.T) {
 	g := start(t, accounts)
 	c := g.client()
 	exec(t, c, "SET freshet.route = columnar")
-	got := query(t, c, "SELECT branch, count(*), sum(balance) FROM account GROUP BY branch HAVING branch < $1 ORDER BY branch", 2)
+	got := query(t, c, "SELECT branch, count(*), sum(balance) FROM account GROUP BY branch HAVING branch < $1 ORDER BY branch", "2")
 	if want := []string{"0|100|10000", "1|100|10000"}; strings.Join(got, ";") != strings.Join(want, ";") {
 		t.Errorf("got %v, want %v", got, want)
 	}
