@@ -3,6 +3,14 @@ WITH RECURSIVE base(oid, bottom, modifier) AS (
   UNION ALL
     SELECT b.oid, t.typbasetype, CASE WHEN t.typtypmod >= 0 THEN t.typtypmod ELSE b.modifier END
     FROM base b JOIN pg_type t ON t.oid = b.bottom WHERE t.typtype = 'd'
+), partition(root, oid) AS (
+    -- pg_partition_tree would wait for locks on the tables.
+    SELECT c.oid, c.oid FROM pg_class c WHERE c.relkind = 'p' AND NOT c.relispartition
+  UNION ALL
+    SELECT p.root, h.inhrelid FROM partition p JOIN pg_inherits h ON h.inhparent = p.oid AND NOT h.inhdetachpending
+), leaf AS (
+    SELECT p.root, l.oid, l.relkind, l.relpersistence, l.relreplident, l.relfilenode
+    FROM partition p JOIN pg_class l ON l.oid = p.oid WHERE l.relkind <> 'p'
 ), collation_order AS (
     -- The default collation's order is the database's. Column names differ between 14 and 18.
     SELECT l.oid, l.collisdeterministic AS deterministic,
@@ -25,7 +33,7 @@ SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident:
     md5(coalesce((SELECT string_agg(a.attnum || ':' || a.xmin::text, ',' ORDER BY a.attnum)
             FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0), '')
         || '/' || coalesce((SELECT string_agg(l.oid || ':' || l.relfilenode, ',' ORDER BY l.oid)
-            FROM pg_partition_tree(c.oid) p JOIN pg_class l ON l.oid = p.relid WHERE p.isleaf AND c.relkind = 'p'), '')),
+            FROM leaf l WHERE l.root = c.oid), '')),
     (SELECT coalesce(json_agg(json_build_object(
             'name', a.attname, 'attr', a.attnum, 'type', a.atttypid::bigint, 'modifier', a.atttypmod,
             'typename', format_type(a.atttypid, a.atttypmod), 'typekind', t.typtype,
@@ -49,8 +57,7 @@ SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident:
         FROM pg_index x WHERE x.indrelid = c.oid)::text,
     (SELECT coalesce(json_agg(json_build_object(
             'kind', l.relkind, 'persistence', l.relpersistence, 'identity', l.relreplident)), '[]')
-        FROM pg_partition_tree(c.oid) p JOIN pg_class l ON l.oid = p.relid WHERE p.isleaf AND c.relkind = 'p'
-            AND l.relkind <> 'p')::text
+        FROM leaf l WHERE l.root = c.oid)::text
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND NOT c.relispartition
     AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'

@@ -38,7 +38,7 @@ type countingHandler struct {
 	changes, commits, watermarks atomic.Int64
 	largest, heap                atomic.Int64
 	position                     atomic.Uint64
-	each                         func()
+	each, done                   func()
 }
 
 func (h *countingHandler) Changes(_ context.Context, changes []cdc.Change) error {
@@ -57,6 +57,9 @@ func (h *countingHandler) Changes(_ context.Context, changes []cdc.Change) error
 func (h *countingHandler) Commit(_ context.Context, c cdc.Commit) error {
 	h.position.Store(c.Position.Major)
 	h.commits.Add(1)
+	if h.done != nil {
+		h.done()
+	}
 	return nil
 }
 
@@ -237,6 +240,27 @@ func TestStream_takesOverTheSlotOfAStaleConnection(t *testing.T) {
 	h2 := &countingHandler{}
 	second.streamInto(cdc.Position{}, h2)
 	eventually(t, "the second stream has the change", 20*time.Second, func() bool { return h2.commits.Load() == 1 })
+}
+
+func TestStream_isNotCutOffWhileTheHandlerBlocks(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v text)")
+	b.exec("ALTER SYSTEM SET wal_sender_timeout = '500ms'", "SELECT pg_reload_conf()")
+	if _, err := b.source.Tables(within(t, 20*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	blocked := make(chan struct{})
+	h := &countingHandler{each: func() { <-blocked }}
+	stop := b.streamInto(cdc.Position{}, h)
+	// More than the buffers of the connection hold, so that the server waits.
+	b.exec("INSERT INTO t SELECT g, repeat('x', 1000) FROM generate_series(1, 30000) g")
+	eventually(t, "the first changes", 20*time.Second, func() bool { return h.changes.Load() > 0 })
+	<-time.After(2 * time.Second) // several times the server's patience
+	close(blocked)
+	eventually(t, "the commit, on the same stream", 20*time.Second, func() bool { return h.commits.Load() == 1 })
+	if n := h.changes.Load(); n != 30000 {
+		t.Errorf("%d changes, want 30,000: the stream broke and began again", n)
+	}
+	_ = stop()
 }
 
 func TestStream_doesNotHoldUpAShutdownOfTheServer(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"pgregory.net/rapid"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
@@ -26,7 +25,6 @@ type testbed struct {
 	source *postgres.Source
 	model  *sourcetest.Model
 	stop   func() // ends following
-	ended  chan error
 }
 
 func newTestbed(t *testing.T, schema string, options ...func(*postgres.Config)) *testbed {
@@ -56,20 +54,11 @@ func (b *testbed) newSource(options ...func(*postgres.Config)) *postgres.Source 
 }
 
 // follow starts the model.
-func (b *testbed) follow() {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- b.model.Follow(ctx, b.source) }()
-	b.ended = ended
-	done := false
-	b.stop = func() {
-		if !done {
-			done = true
-			cancel()
-			<-ended
-		}
-	}
-	b.t.Cleanup(b.stop)
+func (b *testbed) follow() { b.stop = b.model.Start(b.t, b.source) }
+
+// database is the testbed for the suite that every source must pass.
+func (b *testbed) database(options ...func(*postgres.Config)) sourcetest.Database {
+	return sourcetest.Database{URL: b.url, Open: func(testing.TB) cdc.Source { return b.newSource(options...) }}
 }
 
 // within bounds what a test waits for.
@@ -97,20 +86,9 @@ func (b *testbed) exec(sql ...string) {
 // same catches up and compares.
 func (b *testbed) same() {
 	b.t.Helper()
-	if err := b.catchUpAndCompare(); err != nil {
+	if err := b.model.CatchUpAndCompare(b.url); err != nil {
 		b.t.Fatal(err)
 	}
-}
-
-func (b *testbed) catchUpAndCompare() error {
-	ctx := within(b.t, 30*time.Second)
-	if err := b.model.Await(ctx, func() bool { return !b.model.Position().IsZero() }); err != nil {
-		return err
-	}
-	if err := b.model.CatchUp(ctx); err != nil {
-		return err
-	}
-	return b.model.Compare(ctx, b.url)
 }
 
 // await waits for a condition on the model.
@@ -131,91 +109,32 @@ func (b *testbed) stopped(name string) cdc.Code {
 
 func TestSource_equalsTheDatabaseAfterRandomTransactions(t *testing.T) {
 	b := newTestbed(t, sourcetest.Schema)
-	b.follow()
-	transactions := rapid.SliceOfN(sourcetest.Transactions(), 1, 6)
-	rapid.Check(t, func(rt *rapid.T) {
-		sessions := rapid.SliceOfN(transactions, 1, 3).Draw(rt, "sessions")
-		if err := sourcetest.Run(within(t, time.Minute), b.url, sessions); err != nil {
-			rt.Fatal(err)
-		}
-		if err := b.catchUpAndCompare(); err != nil {
-			rt.Fatal(err)
-		}
-	})
-	if n := b.model.Copies(); n > 20 {
-		t.Errorf("%d copies were taken; only truncating a partitioned table calls for a new one", n)
-	}
-	t.Logf("%d transactions, %d copies", b.model.Commits(), b.model.Copies())
+	m := sourcetest.EqualsTheDatabase(t, b.database())
+	t.Logf("%d transactions, %d copies", m.Commits(), m.Copies())
 }
 
 func TestSource_copyMeetsTheStreamUnderWrites(t *testing.T) {
 	b := newTestbed(t, sourcetest.Schema)
-	for round := range 5 {
-		slot := func(c *postgres.Config) { c.Slot = fmt.Sprintf("round_%d", round) }
-		b.source, b.model = b.newSource(slot), sourcetest.NewModel()
-		wrote := make(chan error, 1)
-		seed := round
-		go func() {
-			sessions := rapid.SliceOfN(rapid.SliceOfN(sourcetest.Transactions(), 60, 60), 3, 3).Example(seed)
-			wrote <- sourcetest.Run(within(t, time.Minute), b.url, sessions)
-		}()
-		b.follow()
-		if err := <-wrote; err != nil {
-			t.Fatal(err)
-		}
-		b.same()
-		b.stop()
-		if err := b.source.DropSlotAndPublication(within(t, 20*time.Second)); err != nil {
-			t.Fatal(err)
-		}
+	for round := range 4 {
+		sourcetest.CopyMeetsStream(t, b.database(func(c *postgres.Config) { c.Slot = fmt.Sprintf("round_%d", round) }), round)
 	}
 }
 
 func TestSource_resumesThroughKillsOfTheServer(t *testing.T) {
 	b := newTestbed(t, sourcetest.Schema)
-	b.follow()
-	b.same()
-	for round := range 4 {
-		wrote := make(chan error, 1)
-		ctx, cancel := context.WithCancel(within(t, time.Minute))
-		go func() {
-			sessions := rapid.SliceOfN(rapid.SliceOfN(sourcetest.Transactions(), 200, 200), 2, 2).Example(100 + round)
-			wrote <- sourcetest.Run(ctx, b.url, sessions)
-		}()
-		commits := b.model.Commits()
-		b.await("commits", func() bool { return b.model.Commits() > commits+20 })
+	sourcetest.Resumes(t, b.database(), 4, func(func()) {
 		if err := b.server.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		<-wrote // fails, with the server gone
-		cancel()
 		if err := b.server.Start(within(t, time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		b.same()
-	}
+	})
 }
 
 func TestSource_resumesFromAPositionWithoutLossOrRepetition(t *testing.T) {
 	b := newTestbed(t, sourcetest.Schema)
-	b.follow()
-	b.same()
-	for round := range 5 {
-		wrote := make(chan error, 1)
-		go func() {
-			sessions := rapid.SliceOfN(rapid.SliceOfN(sourcetest.Transactions(), 80, 80), 2, 2).Example(200 + round)
-			wrote <- sourcetest.Run(within(t, time.Minute), b.url, sessions)
-		}()
-		commits := b.model.Commits()
-		b.await("commits", func() bool { return b.model.Commits() > commits+10 })
-		b.stop()
-		b.source = b.newSource() // as a gateway that was restarted
-		b.follow()
-		if err := <-wrote; err != nil {
-			t.Fatal(err)
-		}
-		b.same()
-	}
+	sourcetest.Resumes(t, b.database(), 4, func(stop func()) { stop() })
 }
 
 func TestSource_refusesPositionsThatTheSlotCannotServe(t *testing.T) {

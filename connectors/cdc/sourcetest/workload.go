@@ -128,6 +128,10 @@ func runSession(ctx context.Context, url string, transactions []Transaction) err
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
+	// Sessions that deadlock should not wait for it to be noticed.
+	if _, err := conn.Exec(ctx, "SET deadlock_timeout = '10ms'"); err != nil {
+		return err
+	}
 	for _, t := range transactions {
 		_, err := conn.Exec(ctx, "BEGIN; "+t.String(), pgx.QueryExecModeSimpleProtocol)
 		var refused *pgconn.PgError
