@@ -1,0 +1,135 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/bench/rig"
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// bouncer is a running PgBouncer in session mode, in front of a rig's PostgreSQL.
+type bouncer struct {
+	url  string
+	dir  string
+	proc *process.Process
+}
+
+// startLimit bounds PgBouncer's start.
+const startLimit = 20 * time.Second
+
+func startBouncer(ctx context.Context, r *rig.Rig, cfg rig.Config) (_ *bouncer, err error) {
+	dir, err := os.MkdirTemp(cfg.Dir, "freshet-pgbouncer-")
+	if err != nil {
+		return nil, fmt.Errorf("start PgBouncer: %w", err)
+	}
+	b := &bouncer{dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.stop())
+		}
+	}()
+	backend, err := url.Parse(r.OLTP())
+	if err != nil {
+		return nil, fmt.Errorf("start PgBouncer: %w", err)
+	}
+	password, _ := backend.User.Password()
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	owner, err := process.Unprivileged("")
+	if err != nil {
+		return nil, fmt.Errorf("start PgBouncer, which refuses to run as root: %w", err)
+	}
+	database := filepath.Base(backend.Path)
+	ini := fmt.Sprintf(`[databases]
+%s = host=%s port=%s user=%s password=%s
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = session
+server_reset_query =
+max_client_conn = 200
+default_pool_size = 100
+`, database, backend.Hostname(), backend.Port(), backend.User.Username(), password, port)
+	file := filepath.Join(dir, "pgbouncer.ini")
+	if err := os.WriteFile(file, []byte(ini), 0o600); err != nil {
+		return nil, fmt.Errorf("start PgBouncer: %w", err)
+	}
+	if owner != nil {
+		if err := errors.Join(os.Chown(dir, int(owner.Uid), int(owner.Gid)), os.Chown(file, int(owner.Uid), int(owner.Gid))); err != nil {
+			return nil, fmt.Errorf("start PgBouncer: %w", err)
+		}
+	}
+	var cores []int
+	if cfg.Pin {
+		cores = []int{rig.ColumnarCore}
+	}
+	b.url = fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", backend.User.Username(), port, database)
+	path, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		return nil, fmt.Errorf("start PgBouncer: %w", err)
+	}
+	if b.proc, err = process.Start(process.Spec{Path: path, Args: []string{"-q", file}, Cores: cores, Credential: owner}); err != nil {
+		return nil, err
+	}
+	return b, b.await(ctx)
+}
+
+// await waits until PgBouncer relays a statement.
+func (b *bouncer) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	retry := time.NewTicker(20 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, b.url)
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for PgBouncer: %w", err)
+		}
+	}
+}
+
+func (b *bouncer) stop() error {
+	var err error
+	if b.proc != nil {
+		err = b.proc.Kill()
+	}
+	return errors.Join(err, os.RemoveAll(b.dir))
+}
+
+// freePort returns a port that was free a moment ago: PgBouncer cannot choose one itself.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func median(values []float64) float64 {
+	v := slices.Sorted(slices.Values(values))
+	if n := len(v); n%2 == 0 {
+		return (v[n/2-1] + v[n/2]) / 2
+	}
+	return v[len(v)/2]
+}
