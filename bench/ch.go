@@ -31,6 +31,8 @@ type PhaseResult struct {
 	StalenessP99MS        float64   `json:"staleness_p99_ms"`
 	// ColumnarShare is the share of the queries that the columnar replica answered.
 	ColumnarShare float64 `json:"columnar_share"`
+	// Failures counts errors of the endpoint and of PostgreSQL.
+	Failures int64 `json:"failures"`
 }
 
 // CHResult is the outcome of [CH].
@@ -126,6 +128,9 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err e
 	if err := r.Resume(); err != nil {
 		return err
 	}
+	if p.Failures += res.Failures; res.Failures > 0 {
+		o.Progress("a client failed: " + res.LastFailure)
+	}
 	p.TransactionRounds = append(p.TransactionRounds, res.TransactionsPerSecond)
 	p.QueryRounds = append(p.QueryRounds, res.AnalyticalQueriesPerSecond)
 	p.NewOrderP99MS += res.Transactions["new_order"].LatencyMS.P99
@@ -144,11 +149,11 @@ func (c *CHResult) report(o Options) *report.Report {
 	r.AddSetting("query by query", fmt.Sprintf("the least of %d runs per store, each on a new snapshot, nothing else running", queryRuns))
 	r.Data = c
 	phases := report.Table{Title: "Rates in the mean over the rounds", Columns: []string{
-		"phase", "transactions/s", "queries/s", "New-Order p99 ms", "staleness p50 ms", "p99 ms", "columnar"}}
+		"phase", "transactions/s", "queries/s", "New-Order p99 ms", "staleness p50 ms", "p99 ms", "columnar", "errors"}}
 	rates := report.Chart{Title: "Transactions per second", Labels: nil, Series: []report.Series{{Name: "transactions/s"}}}
 	for _, p := range c.Phases {
-		phases.Rows = append(phases.Rows, cells("%s|%.0f|%.1f|%.1f|%.1f|%.1f|%.0f %%", p.Phase, p.TransactionsPerSecond,
-			p.QueriesPerSecond, p.NewOrderP99MS, p.StalenessP50MS, p.StalenessP99MS, 100*p.ColumnarShare))
+		phases.Rows = append(phases.Rows, cells("%s|%.0f|%.1f|%.1f|%.1f|%.1f|%.0f %%|%d", p.Phase, p.TransactionsPerSecond,
+			p.QueriesPerSecond, p.NewOrderP99MS, p.StalenessP50MS, p.StalenessP99MS, 100*p.ColumnarShare, p.Failures))
 		if p.TransactionsPerSecond > 0 {
 			rates.Labels = append(rates.Labels, shorten(p.Phase))
 			rates.Series[0].Values = append(rates.Series[0].Values, p.TransactionsPerSecond)

@@ -2,12 +2,14 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-io/freshet/bench/rig"
 )
@@ -98,16 +100,17 @@ func (m *marker) freshness(start time.Time, seen int64) time.Duration {
 }
 
 // watch asks for the marker in a loop and records the freshness of every answer, until ctx ends.
-func (m *marker) watch(ctx context.Context, dsn, setup string) (*hdrhistogram.Histogram, error) {
+// Errors of the endpoint are counted.
+func (m *marker) watch(ctx context.Context, dsn, setup string) (h *hdrhistogram.Histogram, failures int, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
-		return nil, fmt.Errorf("watch marker: %w", err)
+		return nil, 0, fmt.Errorf("watch marker: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if _, err := conn.PgConn().Exec(ctx, setup).ReadAll(); err != nil {
-		return nil, fmt.Errorf("watch marker: %w", err)
+		return nil, 0, fmt.Errorf("watch marker: %w", err)
 	}
-	h := hdrhistogram.New(1, time.Hour.Microseconds(), 3)
+	h = hdrhistogram.New(1, time.Hour.Microseconds(), 3)
 	for ctx.Err() == nil {
 		start := time.Now()
 		var seen int64
@@ -115,16 +118,21 @@ func (m *marker) watch(ctx context.Context, dsn, setup string) (*hdrhistogram.Hi
 		if ctx.Err() != nil {
 			break
 		}
-		if err != nil {
-			return nil, fmt.Errorf("watch marker: %w", err)
-		}
-		if err := h.RecordValue(m.freshness(start, seen).Microseconds()); err != nil {
-			return nil, fmt.Errorf("record freshness: %w", err)
+		var refusal *pgconn.PgError
+		switch {
+		case errors.As(err, &refusal):
+			failures++
+		case err != nil:
+			return nil, failures, fmt.Errorf("watch marker: %w", err)
+		default:
+			if err := h.RecordValue(m.freshness(start, seen).Microseconds()); err != nil {
+				return nil, failures, fmt.Errorf("record freshness: %w", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return h, nil
+	return h, failures, nil
 }

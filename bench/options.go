@@ -92,6 +92,7 @@ func (o Options) phase(ctx context.Context, r *rig.Rig, l load, setup string) (*
 		OLTP: r.OLTP(), Endpoint: r.Endpoint(), Warehouses: o.Rig.Warehouses, Seed: uint64(time.Now().UnixNano()),
 		TransactionClients: l.terminals, AnalyticalClients: l.analysts, Queries: o.Queries, AnalyticalSetup: setup,
 		ConstantSize: !o.Growing, Warmup: o.Warmup, Duration: o.Duration,
+		Reconnect: true, // failures are reported, the rest still measured
 	}
 	if o.Rig.Pin {
 		cfg.AnalyticalCores = []int{rig.ColumnarCore}

@@ -33,6 +33,8 @@ type ScanResult struct {
 	Worst                 ScanPenalty   `json:"worst"`
 	TransactionsPerSecond float64       `json:"transactions_per_second"`
 	Gateway               GatewayMemory `json:"gateway_memory"`
+	// LeftOut holds the reason of each query that has no columnar route.
+	LeftOut map[string]string `json:"left_out,omitempty"`
 }
 
 // scanned is what is known of one query.
@@ -52,7 +54,7 @@ func Scan(ctx context.Context, o Options) (_ *report.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Stop(context.WithoutCancel(ctx))) }()
-	out := &ScanResult{}
+	out := &ScanResult{LeftOut: make(map[string]string)}
 	queries, err := out.scanLive(ctx, o, r)
 	if err != nil {
 		return nil, err
@@ -83,16 +85,20 @@ func (s *ScanResult) scanLive(ctx context.Context, o Options, r *rig.Rig) ([]*sc
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, "SET freshet.route = 'columnar'"); err != nil {
+	if _, err := conn.PgConn().Exec(ctx, "SET freshet.route = 'columnar'; SET freshet.freshness = 'eventual'").ReadAll(); err != nil {
 		return nil, err
 	}
 	var queries []*scanned
 	for _, q := range ch.Queries() {
-		statement, err := engineStatement(ctx, conn, q)
-		if err != nil {
+		statement, reason, err := engineStatement(ctx, conn, q)
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("explain %s: %w", q.Name, err)
+		case reason != "":
+			s.LeftOut[q.Name] = reason
+		default:
+			queries = append(queries, &scanned{query: q, statement: statement})
 		}
-		queries = append(queries, &scanned{query: q, statement: statement})
 	}
 	d, err := driver.New(driver.Config{
 		OLTP: r.OLTP(), Warehouses: o.Rig.Warehouses, Seed: o.Rig.Seed, TransactionClients: o.Terminals, ConstantSize: !o.Growing,
@@ -142,18 +148,25 @@ func scanRounds(ctx context.Context, o Options, r *rig.Rig, conn *pgx.Conn, quer
 	return nil
 }
 
-// engineStatement asks the gateway what it would run.
-func engineStatement(ctx context.Context, conn *pgx.Conn, q ch.Query) (string, error) {
+// engineStatement asks the gateway what it would run, or why it would not.
+func engineStatement(ctx context.Context, conn *pgx.Conn, q ch.Query) (statement, reason string, err error) {
 	results, err := conn.PgConn().Exec(ctx, "EXPLAIN (FRESHET) "+q.Text()).ReadAll()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	for _, row := range results[0].Rows {
-		if statement, ok := strings.CutPrefix(string(row[0]), "Engine statement: "); ok {
-			return statement, nil
+		name, value, _ := strings.Cut(string(row[0]), ": ")
+		switch name {
+		case "Engine statement":
+			return value, "", nil
+		case "Reason":
+			reason = value
 		}
 	}
-	return "", fmt.Errorf("it has no engine statement: %s", results[0].Rows)
+	if reason == "" {
+		return "", "", fmt.Errorf("EXPLAIN (FRESHET) tells neither statement nor reason: %s", results[0].Rows)
+	}
+	return "", reason, nil
 }
 
 // runLive runs the query through the endpoint and finds its CPU time in the engine's log.
@@ -246,14 +259,18 @@ func (s *ScanResult) report(o Options) *report.Report {
 	r.AddSetting("plain tables", "the same columns and sorting keys, filled by one INSERT, merged to one part")
 	r.AddSetting("transactions/s meanwhile", fmt.Sprintf("%.0f", s.TransactionsPerSecond))
 	r.Data = s
-	table := report.Table{Title: "By query", Columns: []string{"query", "live CPU ms", "plain CPU ms", "penalty"}}
+	table := report.Table{Title: "By query", Columns: []string{"query", "live CPU ms", "plain CPU ms", "penalty", "left out because"}}
 	chart := report.Chart{Title: "Penalty", Unit: "×", Limit: 1.5, Series: []report.Series{{Name: "live / plain"}}}
 	for _, q := range s.Queries {
-		table.Rows = append(table.Rows, cells("%s|%.1f|%.1f|%.2f×", q.Query, q.LiveMS, q.PlainMS, q.Penalty))
+		table.Rows = append(table.Rows, cells("%s|%.1f|%.1f|%.2f×|", q.Query, q.LiveMS, q.PlainMS, q.Penalty))
 		chart.Labels = append(chart.Labels, q.Query)
 		chart.Series[0].Values = append(chart.Series[0].Values, q.Penalty)
 	}
+	for name, reason := range s.LeftOut {
+		table.Rows = append(table.Rows, cells("%s||||%s", name, reason))
+	}
 	r.Tables, r.Charts = []report.Table{table}, []report.Chart{chart}
+	r.AtMost("queries without a columnar route", float64(len(s.LeftOut)), 0, "%.0f")
 	r.AtMost("scan penalty, geometric mean", s.Mean, 1.5, "%.2f×")
 	r.AtMost("scan penalty, worst query ("+s.Worst.Query+")", s.Worst.Penalty, 2.5, "%.2f×")
 	r.AtMost("gateway memory, peak", s.Gateway.Peak, 300, "%.0f MiB")

@@ -25,6 +25,8 @@ type StalenessResult struct {
 	TransactionsPerSecond float64            `json:"transactions_per_second"`
 	QueriesPerSecond      float64            `json:"analytical_queries_per_second"`
 	ColumnarShare         float64            `json:"columnar_share"`
+	// Failures counts errors of the endpoint.
+	Failures int64 `json:"failures"`
 }
 
 // StalenessResults is the outcome of [Staleness].
@@ -68,13 +70,14 @@ func stalenessOf(ctx context.Context, o Options, r *rig.Rig, mode string) (_ *St
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	type watched struct {
-		h   *hdrhistogram.Histogram
-		err error
+		h        *hdrhistogram.Histogram
+		failures int
+		err      error
 	}
 	done := make(chan watched, 1)
 	go func() {
-		h, err := m.watch(watching, r.Endpoint(), setup)
-		done <- watched{h, err}
+		h, failures, err := m.watch(watching, r.Endpoint(), setup)
+		done <- watched{h, failures, err}
 	}()
 	res, err := o.phase(ctx, r, load{o.Terminals, o.Analysts}, setup)
 	stop()
@@ -85,6 +88,7 @@ func stalenessOf(ctx context.Context, o Options, r *rig.Rig, mode string) (_ *St
 	out := &StalenessResult{
 		Mode: mode, StalenessMS: res.StalenessMS, FreshnessMS: driver.Summarize(seen.h), LatencyMS: res.QueryLatencyMS,
 		TransactionsPerSecond: res.TransactionsPerSecond, QueriesPerSecond: res.AnalyticalQueriesPerSecond,
+		Failures: res.Failures + int64(seen.failures),
 	}
 	if out.LatencyMS.Count > 0 {
 		out.ColumnarShare = float64(res.ColumnarQueries) / float64(out.LatencyMS.Count)
@@ -98,19 +102,24 @@ func (s *StalenessResults) report(o Options) *report.Report {
 	r.Data = s
 	table := report.Table{Title: "By freshness mode", Columns: []string{
 		"mode", "staleness p50 ms", "p99 ms", "max ms", "freshness p50 ms", "p99 ms", "latency p50 ms", "p99 ms", "transactions/s",
-		"queries/s", "columnar"}}
+		"queries/s", "columnar", "errors"}}
 	chart := report.Chart{Title: "Staleness at query start", Unit: "ms", Limit: 200,
 		Series: []report.Series{{Name: "p50"}, {Name: "p99"}}}
 	for _, m := range s.Modes {
-		table.Rows = append(table.Rows, cells("%s|%.1f|%.1f|%.1f|%.1f|%.1f|%.1f|%.1f|%.0f|%.1f|%.0f %%", m.Mode,
+		table.Rows = append(table.Rows, cells("%s|%.1f|%.1f|%.1f|%.1f|%.1f|%.1f|%.1f|%.0f|%.1f|%.0f %%|%d", m.Mode,
 			m.StalenessMS.P50, m.StalenessMS.P99, m.StalenessMS.Max, m.FreshnessMS.P50, m.FreshnessMS.P99,
-			m.LatencyMS.P50, m.LatencyMS.P99, m.TransactionsPerSecond, m.QueriesPerSecond, 100*m.ColumnarShare))
+			m.LatencyMS.P50, m.LatencyMS.P99, m.TransactionsPerSecond, m.QueriesPerSecond, 100*m.ColumnarShare, m.Failures))
 		chart.Labels = append(chart.Labels, m.Mode)
 		chart.Series[0].Values = append(chart.Series[0].Values, m.StalenessMS.P50)
 		chart.Series[1].Values = append(chart.Series[1].Values, m.StalenessMS.P99)
 	}
 	r.Tables, r.Charts = []report.Table{table}, []report.Chart{chart}
 	bounded := s.Modes[0]
+	failures := 0.0
+	for _, m := range s.Modes {
+		failures += float64(m.Failures)
+	}
+	r.AtMost("errors of the endpoint", failures, 0, "%.0f")
 	r.AtMost("staleness p50, bounded", bounded.StalenessMS.P50, 60, "%.1f ms")
 	r.AtMost("staleness p99, bounded", bounded.StalenessMS.P99, 200, "%.1f ms")
 	r.AtMost("gateway memory, peak", s.Gateway.Peak, 300, "%.0f MiB")

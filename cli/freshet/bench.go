@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/freshet-io/freshet/bench"
+	"github.com/freshet-io/freshet/bench/relay"
 	"github.com/freshet-io/freshet/bench/report"
 	"github.com/freshet-io/freshet/bench/rig"
 	"github.com/freshet-io/freshet/local/platform"
@@ -26,6 +27,7 @@ var benchmarks = []struct {
 	{"staleness", "Age of snapshots when queries start on them, by freshness mode", bench.Staleness},
 	{"apply", "Row changes applied per CPU-second, and a transaction of a million rows", bench.Apply},
 	{"scan", "Penalty of scanning live replicas against plain tables", bench.Scan},
+	{"relay", "pgbench -S through the gateway, PgBouncer and neither, in turn", relay.Run},
 }
 
 func benchCommand() *cobra.Command {
