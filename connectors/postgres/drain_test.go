@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/postgres"
 	"github.com/freshet-io/freshet/e2e/stand"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // BenchmarkDrain measures a backlog of row changes from a real server to a handler that does nothing: the
@@ -47,9 +47,11 @@ func drain(b *testing.B, perTransaction int) {
 		b.StopTimer()
 		fill := fmt.Sprintf(`DO $$ BEGIN FOR i IN 1..%d LOOP
 			INSERT INTO t SELECT g, i, g * 7, g + 0.25, 'text of ' || g, repeat('x', 30), now(), g %% 100 FROM generate_series(1, %d) g;
-			COMMIT; END LOOP; TRUNCATE t; END $$`, total/perTransaction, perTransaction)
-		if _, err := conn.Exec(ctx, "SET synchronous_commit = off;"+fill, pgx.QueryExecModeSimpleProtocol); err != nil {
-			b.Fatal(err)
+			COMMIT; END LOOP; END $$`, total/perTransaction, perTransaction)
+		for _, sql := range []string{"TRUNCATE t", "SET synchronous_commit = off", fill} {
+			if _, err := conn.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+				b.Fatal(err)
+			}
 		}
 		b.StartTimer()
 		start, cpu := time.Now(), cpuTime()
