@@ -1,0 +1,123 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+)
+
+// ConnectConfig says where and how to run a Kafka Connect worker. Jars, DataDir and Brokers are needed.
+type ConnectConfig struct {
+	// Jars is the folder of the jars, as the toolchain fetches it.
+	Jars string
+	// DataDir is the worker's folder, created when needed. What must survive lies in the broker's topics.
+	DataDir string
+	// Brokers is the bootstrap address.
+	Brokers string
+	// Port of the REST interface; 0 chooses a free one and keeps it for later starts.
+	Port int
+	// Settings override this package's worker settings.
+	Settings map[string]string
+	// Heap bounds the heap in bytes. Default 512 MB.
+	Heap int64
+	// Cores pins the worker to these CPUs; empty leaves it free.
+	Cores []int
+	// LogFile receives the worker's log; empty is DataDir + ".log".
+	LogFile string
+}
+
+// Connect is one Kafka Connect worker in distributed mode. Start, Stop and Kill must not be called at the same time.
+type Connect struct {
+	running
+	cfg  ConnectConfig
+	port int
+}
+
+// NewConnect returns a worker that is not started yet.
+func NewConnect(cfg ConnectConfig) (*Connect, error) {
+	dir, err := filepath.Abs(cfg.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("resolve data folder %s: %w", cfg.DataDir, err)
+	}
+	cfg.DataDir = dir
+	if cfg.LogFile == "" {
+		cfg.LogFile = dir + ".log"
+	}
+	if cfg.Heap == 0 {
+		cfg.Heap = 512 << 20
+	}
+	return &Connect{running: running{title: "Kafka Connect"}, cfg: cfg, port: cfg.Port}, nil
+}
+
+// Start starts the worker and returns when it takes requests. The broker must serve.
+func (c *Connect) Start(ctx context.Context) error {
+	if c.alive() {
+		return fmt.Errorf("start Kafka Connect on %s: it runs already as process %d", c.cfg.DataDir, c.PID())
+	}
+	if err := os.MkdirAll(c.cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("create Kafka Connect's folder: %w", err)
+	}
+	if err := choosePorts("Kafka Connect", &c.port); err != nil {
+		return err
+	}
+	config := filepath.Join(c.cfg.DataDir, "worker.properties")
+	if err := properties(config, c.settings(), c.cfg.Settings); err != nil {
+		return fmt.Errorf("write Kafka Connect's configuration: %w", err)
+	}
+	p := program{
+		title: "Kafka Connect", jars: c.cfg.Jars, main: "org.apache.kafka.connect.cli.ConnectDistributed", args: []string{config},
+		heap: c.cfg.Heap, dir: c.cfg.DataDir, logFile: c.cfg.LogFile, cores: c.cfg.Cores,
+	}
+	var err error
+	c.proc, err = p.start(ctx, c.healthy)
+	return err
+}
+
+func (c *Connect) settings() map[string]string {
+	return map[string]string{
+		"bootstrap.servers":                 c.cfg.Brokers,
+		"group.id":                          "freshet-connect",
+		"listeners":                         "http://" + address(c.port),
+		"key.converter":                     "org.apache.kafka.connect.json.JsonConverter",
+		"key.converter.schemas.enable":      "false",
+		"value.converter":                   "org.apache.kafka.connect.json.JsonConverter",
+		"value.converter.schemas.enable":    "false",
+		"config.storage.topic":              "freshet-connect-config",
+		"config.storage.replication.factor": "1",
+		"offset.storage.topic":              "freshet-connect-offsets",
+		"offset.storage.replication.factor": "1",
+		"offset.storage.partitions":         "1",
+		"status.storage.topic":              "freshet-connect-status",
+		"status.storage.replication.factor": "1",
+		"status.storage.partitions":         "1",
+		"offset.flush.interval.ms":          "1000",
+		// A worker that was killed is missed after this time; its successor waits for that. The broker's least is 6 s.
+		"session.timeout.ms":                      "6000",
+		"heartbeat.interval.ms":                   "1000",
+		"scheduled.rebalance.max.delay.ms":        "0",
+		"plugin.discovery":                        "service_load",
+		"connector.client.config.override.policy": "All",
+	}
+}
+
+// URL returns the address of the REST interface.
+func (c *Connect) URL() string { return "http://" + address(c.port) }
+
+// LogFile returns the path of the worker's log.
+func (c *Connect) LogFile() string { return c.cfg.LogFile }
+
+// healthy reports whether the worker has joined its group and takes requests.
+func (c *Connect) healthy(ctx context.Context) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL()+"/health", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}

@@ -1,0 +1,263 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// host is the only address that the servers listen on.
+const host = "127.0.0.1"
+
+// oldestJava is the major version that Kafka 4 and Debezium 3 need.
+const oldestJava = 17
+
+// findJava returns the java program of JAVA_HOME or PATH, provided that it is recent enough.
+func findJava(ctx context.Context) (string, error) {
+	const remedy = "install a Java runtime of version 17 or later (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+	java := "java"
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		java = filepath.Join(home, "bin", "java")
+	}
+	path, err := exec.LookPath(java)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w; %s", java, err, remedy)
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w; %s", path, err, remedy)
+	}
+	if major := javaMajor(string(out)); major < oldestJava {
+		return "", fmt.Errorf("use %s: its version is %d; %s", path, major, remedy)
+	}
+	return path, nil
+}
+
+// javaMajor reads the major version from "openjdk 17.0.15 2025-04-15"; 0 for anything else, as of Java 8, which knows no --version.
+func javaMajor(output string) int {
+	fields := strings.Fields(output)
+	if len(fields) < 2 {
+		return 0
+	}
+	end := strings.IndexAny(fields[1]+".", ".-+")
+	n, err := strconv.Atoi(fields[1][:end])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// program is a Java program to run.
+type program struct {
+	title string // "Kafka"
+	jars  string
+	main  string
+	args  []string
+	heap  int64 // bytes
+	// options are added to the virtual machine's.
+	options []string
+	dir     string // its folder: logging configuration, working directory
+	logFile string
+	cores   []int
+}
+
+// logging keeps the servers' own log short: what they print is appended to the log file by this package.
+const logging = `status=error
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=%d{ISO8601} %p %c{1}: %m%n
+rootLogger.level=warn
+rootLogger.appenderRef.out.ref=out
+logger.debezium.name=io.debezium.connector
+logger.debezium.level=info
+logger.server.name=kafka.server.KafkaRaftServer
+logger.server.level=info
+`
+
+// command returns the arguments of java.
+func (p program) command() ([]string, error) {
+	config := filepath.Join(p.dir, "log4j2.properties")
+	if err := os.WriteFile(config, []byte(logging), 0o600); err != nil {
+		return nil, fmt.Errorf("write %s's logging configuration: %w", p.title, err)
+	}
+	args := []string{
+		// A small machine runs several virtual machines: no memory beyond the heap that is not needed, no threads for collectors.
+		fmt.Sprintf("-Xms%d", p.heap/4), fmt.Sprintf("-Xmx%d", p.heap), "-XX:+UseSerialGC", "-XX:MaxMetaspaceSize=192m", "-XX:ReservedCodeCacheSize=96m",
+		"-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true", "-Xshare:auto", "-Dlog4j2.configurationFile=" + config,
+	}
+	args = append(args, p.options...)
+	args = append(args, "-cp", filepath.Join(p.jars, "*"), p.main)
+	return append(args, p.args...), nil
+}
+
+// start starts the program and returns when ready reports true.
+func (p program) start(ctx context.Context, ready func(context.Context) bool) (*process.Process, error) {
+	java, err := findJava(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.title, err)
+	}
+	args, err := p.command()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(p.logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open %s's log: %w", p.title, err)
+	}
+	defer log.Close()
+	proc, err := process.Start(process.Spec{Path: java, Args: args, Dir: p.dir, Output: log, Cores: p.cores})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.waitReady(ctx, proc, ready); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w; its log %s ends:\n%s", p.title, err, p.logFile, process.LogTail(p.logFile)), proc.Kill())
+	}
+	return proc, nil
+}
+
+func (p program) waitReady(ctx context.Context, proc *process.Process, ready func(context.Context) bool) error {
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
+		ok := ready(attempt)
+		cancel()
+		if ok {
+			return nil
+		}
+		select {
+		case <-proc.Done():
+			return fmt.Errorf("it ended (%v)", proc.Err())
+		case <-ctx.Done():
+			return fmt.Errorf("wait until it is ready: %w", ctx.Err())
+		case <-poll.C:
+		}
+	}
+}
+
+// running is the process of a server that may be started and ended again and again.
+type running struct {
+	title string
+	proc  *process.Process
+}
+
+// alive reports whether the process of the last start runs.
+func (r *running) alive() bool {
+	if r.proc == nil {
+		return false
+	}
+	select {
+	case <-r.proc.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// Stop ends the server in order. Where ctx ends before that, it is killed and the error says so.
+func (r *running) Stop(ctx context.Context) error {
+	if !r.alive() {
+		return nil
+	}
+	if err := r.proc.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop %s: %w", r.title, err)
+	}
+	select {
+	case <-r.proc.Done():
+		return nil
+	case <-ctx.Done():
+		err := fmt.Errorf("stop %s (process %d): killed it, as it did not end in time: %w", r.title, r.PID(), ctx.Err())
+		return errors.Join(err, r.Kill())
+	}
+}
+
+// Kill ends the server with SIGKILL and returns when it is gone.
+func (r *running) Kill() error {
+	if !r.alive() {
+		return nil
+	}
+	if err := r.proc.Kill(); err != nil {
+		return fmt.Errorf("kill %s: %w", r.title, err)
+	}
+	return nil
+}
+
+// PID returns the server's process id, 0 before the first start.
+func (r *running) PID() int {
+	if r.proc == nil {
+		return 0
+	}
+	return r.proc.PID()
+}
+
+// Identity returns the process's identity, for a file that outlives this process.
+func (r *running) Identity() process.Identity {
+	if r.proc == nil {
+		return process.Identity{}
+	}
+	return r.proc.Identity()
+}
+
+// Done is closed when the process of the last start has ended. Nil before the first start.
+func (r *running) Done() <-chan struct{} {
+	if r.proc == nil {
+		return nil
+	}
+	return r.proc.Done()
+}
+
+// choosePorts finds free ports where none are configured, else makes sure that the configured ones are free.
+// All are held at once, so that they differ.
+func choosePorts(title string, ports ...*int) error {
+	for _, port := range ports {
+		l, err := net.Listen("tcp", address(*port))
+		if err != nil {
+			return &PortError{Server: title, Port: *port, Err: err}
+		}
+		defer l.Close()
+		*port = l.Addr().(*net.TCPAddr).Port
+	}
+	return nil
+}
+
+func address(port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+
+// PortError says that a port is taken.
+type PortError struct {
+	Server string
+	Port   int
+	Err    error
+}
+
+func (e *PortError) Error() string {
+	return fmt.Sprintf("start %s: port %d is taken: %v; end what listens there or choose another port", e.Server, e.Port, e.Err)
+}
+
+// Unwrap returns the error of listening.
+func (e *PortError) Unwrap() error { return e.Err }
+
+// properties writes a Java properties file of settings; the later override the earlier.
+func properties(path string, settings ...map[string]string) error {
+	all := map[string]string{}
+	for _, s := range settings {
+		for k, v := range s {
+			all[k] = v
+		}
+	}
+	var b strings.Builder
+	for k, v := range all {
+		fmt.Fprintf(&b, "%s=%s\n", k, strings.ReplaceAll(v, `\`, `\\`))
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o600)
+}

@@ -1,0 +1,34 @@
+package kafka
+
+import (
+	"errors"
+	"net"
+	"testing"
+)
+
+func TestJavaMajor_readsWhatVirtualMachinesPrint(t *testing.T) {
+	for output, want := range map[string]int{
+		"openjdk 17.0.15 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6-Debian-1deb12u1)": 17,
+		"java 21 2023-09-19 LTS":     21,
+		"Unrecognized option":        0,
+		"":                           0,
+		"openjdk 25-ea 2025-09-16\n": 25,
+	} {
+		if got := javaMajor(output); got != want {
+			t.Errorf("%q: got %d, want %d", output, got, want)
+		}
+	}
+}
+
+func TestChoosePorts_saysWhichIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", address(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken, free := l.Addr().(*net.TCPAddr).Port, 0
+	var port *PortError
+	if err := choosePorts("Kafka", &free, &taken); !errors.As(err, &port) || port.Port != taken {
+		t.Errorf("got %v, want a port error for %d", err, taken)
+	}
+}
