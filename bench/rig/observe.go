@@ -80,9 +80,6 @@ type Memory struct {
 // GatewayMemory reads the gateway's memory.
 func (r *Rig) GatewayMemory() (Memory, error) { return memoryOf(r.gateway.PID()) }
 
-// EngineMemory reads the engine's memory.
-func (r *Rig) EngineMemory() (Memory, error) { return memoryOf(r.Engine.PID()) }
-
 // ResetPeak makes the gateway's peak start from now.
 func (r *Rig) ResetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", r.gateway.PID()), []byte("5"), 0)

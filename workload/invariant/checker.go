@@ -106,16 +106,6 @@ func (c *Checker) record(found []Violation) {
 	}
 }
 
-// Loop checks snapshots until ctx ends, which is no error.
-func (c *Checker) Loop(ctx context.Context, conn *pgx.Conn) error {
-	for ctx.Err() == nil {
-		if _, err := c.Snapshot(ctx, conn); err != nil && ctx.Err() == nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // run sends one check by the simple protocol, so that values come as text.
 func run(ctx context.Context, pg *pgconn.PgConn, check Check) (*Violation, error) {
 	results := pg.Exec(ctx, check.SQL)
