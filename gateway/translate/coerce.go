@@ -3,8 +3,11 @@ package translate
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"math/big"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -195,6 +198,26 @@ func trimmed(e expr) expr {
 	return with(oidBpchar, "trimRight("+e.sql+")", e)
 }
 
+var (
+	floatForm = regexp.MustCompile(`^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$`)
+	timeForm  = regexp.MustCompile(`^(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?$`)
+)
+
+// floatLiteral writes the bits, since the engine's own reading of decimals is not exact.
+func floatLiteral(oid uint32, v float64, text string) expr {
+	e := expr{oid: oid, lit: &literal{text: &text}, pad: -1}
+	if oid == oidFloat4 {
+		narrow, err := strconv.ParseFloat(strings.TrimSpace(text), 32)
+		if err != nil {
+			fail("constant out of range")
+		}
+		e.sql = fmt.Sprintf("reinterpret(toUInt32(%d), 'Float32')", math.Float32bits(float32(narrow)))
+		return e
+	}
+	e.sql = fmt.Sprintf("reinterpret(toUInt64(%d), 'Float64')", math.Float64bits(v))
+	return e
+}
+
 // parseLiteral reads a string constant as PostgreSQL's input function of a type would.
 func (t *translator) parseLiteral(s string, oid uint32) expr {
 	switch oid {
@@ -232,6 +255,18 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 	case oidInterval:
 		if i, ok := parseInterval(s, ""); ok {
 			return expr{oid: oidInterval, lit: &literal{interval: &i}, pad: -1}
+		}
+	case oidFloat4, oidFloat8:
+		if v, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil && floatForm.MatchString(s) && !math.IsInf(v, 0) {
+			return floatLiteral(oid, v, s)
+		}
+	case oidTime:
+		if m := timeForm.FindStringSubmatch(s); m != nil {
+			if micros, ok := parseClock(m[1], m[2], m[3], m[4]); ok {
+				e := integerLiteral(oidInt8, big.NewInt(micros))
+				e.oid = oidTime
+				return e
+			}
 		}
 	case oidUUID:
 		if raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", "")); err == nil && len(raw) == 16 && len(s) == 36 {

@@ -30,7 +30,7 @@ func (q *query) compare(name string, l, r expr) expr {
 	case isString(l.oid) && ordered && !q.t.bytewise(collationOf(l, r)):
 		fail("text order under a collation that is not bytewise")
 	}
-	e := with(oidBool, l.sql+" "+op+" "+r.sql, l, r)
+	e := with(oidBool, l.operand()+" "+op+" "+r.operand(), l, r)
 	if op == "=" && l.refs != 0 && r.refs != 0 && l.refs&r.refs == 0 {
 		e.keys = &equality{l.refs, r.refs, columnID{left.source, left.index}, columnID{right.source, right.index}}
 	}
@@ -140,4 +140,12 @@ func (q *query) compareFloats(op string, l, r expr) expr {
 	e := with(oidBool, "", l, r)
 	e.sql = guarded(l.sql+" "+op+" "+r.sql, "isNaN("+l.sql+") OR isNaN("+r.sql+")", "NaN")
 	return e
+}
+
+// operand is the text as an operand of a comparison. Only conditions are written without parentheses of their own.
+func (e expr) operand() string {
+	if e.oid == oidBool {
+		return "(" + e.sql + ")"
+	}
+	return e.sql
 }

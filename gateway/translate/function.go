@@ -57,7 +57,7 @@ func (q *query) call(f *pg.FuncCall) expr {
 	}
 	args := q.valuesOf(f.Args)
 	for _, a := range args {
-		if a.isNull() && name != "concat" {
+		if a.isNull() && name != "concat" && name != "concat_ws" {
 			fail("function of a constant NULL")
 		}
 	}

@@ -216,6 +216,10 @@ func (t *translator) outerJoin(b *strings.Builder, n *tree) {
 	if !keyed {
 		fail("outer join without an equality between its sides")
 	}
+	if slices.ContainsFunc(n.conds, func(c expr) bool { return c.refs == 0 }) {
+		// The engine takes a constant NULL for true there.
+		fail("outer join on a constant condition")
+	}
 	t.joinText(b, n.left)
 	b.WriteString(" " + n.kind + " JOIN ")
 	t.joinText(b, n.right)

@@ -109,6 +109,8 @@ func (q *query) integerArithmetic(op string, l, r expr) expr {
 	switch op {
 	case "/", "%":
 		return divideIntegers(op, oid, l, r)
+	case "&", "|", "#":
+		return bitwise(op, oid, l, r)
 	case "+", "-", "*":
 	default:
 		fail("integer operator")
@@ -141,6 +143,12 @@ func checkedInteger(sql string, oid uint32, operands ...expr) expr {
 	}
 	e.sql = "accurateCast(" + sql + ", '" + t + "')"
 	return e
+}
+
+func bitwise(op string, oid uint32, l, r expr) expr {
+	f := map[string]string{"&": "bitAnd", "|": "bitOr", "#": "bitXor"}[op]
+	t := expr{oid: oid}.engineType()
+	return with(oid, "CAST("+f+"(CAST("+l.sql+", '"+t+"'), CAST("+r.sql+", '"+t+"')), '"+t+"')", l, r)
 }
 
 func resultBounds(op string, l, r expr) (low, high *big.Int) {
@@ -315,7 +323,7 @@ func (q *query) inValues(x expr, items []expr) expr {
 		set = append(set, i.sql)
 	}
 	if len(set) > 0 {
-		e := with(oidBool, x.sql+" IN ("+strings.Join(set, ", ")+")", x)
+		e := with(oidBool, x.operand()+" IN ("+strings.Join(set, ", ")+")", x)
 		parts = append(parts, e)
 	}
 	if len(parts) == 1 {

@@ -105,6 +105,8 @@ func (t *translator) param(number int32) expr {
 		return integer(int64(binary.BigEndian.Uint64(v)))
 	case oid == oidText || oid == oidVarchar || oid == oidBpchar:
 		return t.parseLiteral(string(v), oid)
+	case oid == oidNumeric:
+		return numericParam(v)
 	case oid == oidDate && len(v) == 4:
 		days := int32(binary.BigEndian.Uint32(v))
 		if days == math.MaxInt32 || days == math.MinInt32 {
@@ -120,4 +122,31 @@ func (t *translator) param(number int32) expr {
 	}
 	fail("binary parameter of type %d", oid)
 	return expr{}
+}
+
+// numericParam reads the binary format of a numeric: base-10000 digits, and a display scale.
+func numericParam(v []byte) expr {
+	if len(v) < 8 {
+		fail("binary parameter of type numeric")
+	}
+	digits, weight := int(binary.BigEndian.Uint16(v)), int(int16(binary.BigEndian.Uint16(v[2:])))
+	sign, scale := binary.BigEndian.Uint16(v[4:]), int(binary.BigEndian.Uint16(v[6:]))
+	if len(v) != 8+2*digits || sign != 0 && sign != 0x4000 || digits > 40 || weight > 20 || scale > 60 {
+		fail("binary parameter of type numeric")
+	}
+	unscaled := new(big.Int)
+	for i := range digits {
+		unscaled.Mul(unscaled, big.NewInt(10000))
+		unscaled.Add(unscaled, big.NewInt(int64(binary.BigEndian.Uint16(v[8+2*i:]))))
+	}
+	// The last digit stands for 10000^exponent.
+	exponent := weight - digits + 1
+	if exponent > 0 {
+		unscaled.Mul(unscaled, pow10(4*exponent))
+		exponent = 0
+	}
+	if sign != 0 {
+		unscaled.Neg(unscaled)
+	}
+	return numericLiteral(number{unscaled, -4 * exponent}.rescale(scale))
 }

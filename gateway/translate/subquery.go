@@ -30,13 +30,55 @@ func (q *query) subLink(s *pg.SubLink, negated, truth bool) expr {
 		if op == "=" {
 			return q.inSubquery(s.Testexpr, stmt, negated, truth)
 		}
+		return negate(q.anySubquery(op, s.Testexpr, stmt), negated)
 	case pg.SubLinkType_ALL_SUBLINK:
-		if op := operatorName(s.OperName); op == "<>" || op == "!=" {
+		op := operatorName(s.OperName)
+		if op == "<>" || op == "!=" {
 			return q.inSubquery(s.Testexpr, stmt, !negated, truth)
 		}
+		// x op ALL is NOT (x opposite ANY), in three-valued logic as well.
+		return negate(q.anySubquery(opposites[op], s.Testexpr, stmt), !negated)
 	}
 	fail("subquery with this operator")
 	return expr{}
+}
+
+var opposites = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+// anySubquery translates x op ANY (SELECT …) by the least and greatest element.
+func (q *query) anySubquery(op string, test *pg.Node, stmt *pg.SelectStmt) expr {
+	if _, ok := comparisons[op]; !ok || op == "=" || test.GetRowExpr() != nil {
+		fail("subquery with this operator")
+	}
+	x := q.value(test)
+	r, ok := q.tryRows(stmt)
+	if !ok || len(r.columns) != 1 {
+		fail("correlated subquery with this operator")
+	}
+	y := r.columns[0].e
+	if _, y = q.comparable(x, y); y.isNull() || y.oid == oidBool || y.oid == oidUUID {
+		fail("subquery with this operator over values of this type")
+	}
+	requireOrdered(y)
+	q.t.orderable(y)
+	y.sql = r.columns[0].e.sql
+	extreme := func(f string) expr {
+		e := r.columns[0].e
+		e.refs, e.null, e.table, e.source = 0, true, 0, 0
+		e.sql = "(SELECT " + f + "OrNull(" + r.columns[0].e.sql + ") FROM (" + r.sql + "))"
+		return e
+	}
+	var some expr
+	switch op {
+	case "<", "<=":
+		some = q.compare(op, x, extreme("max"))
+	case ">", ">=":
+		some = q.compare(op, x, extreme("min"))
+	default:
+		some = combine(pg.BoolExprType_OR_EXPR, []expr{q.compare(op, x, extreme("min")), q.compare(op, x, extreme("max"))})
+	}
+	matched := with(oidBool, "ifNull("+boolText(some)+", 0)", x)
+	return q.threeValuedIn(x, matched, r, r.columns[0].e.sql+" AS k1", false)
 }
 
 func negate(e expr, negated bool) expr {
@@ -165,7 +207,7 @@ func (q *query) exists(stmt *pg.SelectStmt) expr {
 func (c *correlated) member() expr {
 	in, out := make([]string, len(c.inner)), make([]string, len(c.inner))
 	for i := range c.inner {
-		in[i], out[i] = c.inner[i].sql+" AS k"+strconv.Itoa(i+1), c.outer[i].sql
+		in[i], out[i] = c.inner[i].sql+" AS k"+strconv.Itoa(i+1), c.outer[i].operand()
 	}
 	tuple := out[0]
 	if len(out) > 1 {
@@ -320,7 +362,7 @@ func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bo
 	null := false
 	for i := range left {
 		l, c := q.pair(left[i], r.columns[i].e)
-		in[i], out[i] = c.sql+" AS k"+strconv.Itoa(i+1), l.sql
+		in[i], out[i] = c.sql+" AS k"+strconv.Itoa(i+1), l.operand()
 		left[i] = l
 		null = null || c.null
 	}

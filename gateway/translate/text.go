@@ -48,7 +48,7 @@ func (q *query) like(x expr, patternNode *pg.Node, negated, fold bool) expr {
 		return nullOf(oidBool)
 	}
 	if p.lit == nil || p.lit.text == nil {
-		fail("LIKE with a pattern that is not a constant")
+		return q.likeColumn(x, p, negated, fold || escape != `\`)
 	}
 	if x.isUnknown() {
 		x = resolveUnknown(x)
@@ -77,6 +77,20 @@ func (q *query) like(x expr, patternNode *pg.Node, negated, fold bool) expr {
 		op = " NOT" + op
 	}
 	return with(oidBool, subject+op+quote(pattern), x)
+}
+
+// likeColumn matches a pattern that differs by row. Its escapes mean the same in both engines only if there are none.
+func (q *query) likeColumn(x, p expr, negated, special bool) expr {
+	if special || x.oid == oidBpchar || p.oid == oidBpchar {
+		fail("LIKE with a pattern that is not a constant")
+	}
+	x, p = q.asText(x), q.asText(p)
+	op := " LIKE "
+	if negated {
+		op = " NOT LIKE "
+	}
+	pattern := guarded(p.sql, "position("+p.sql+", '\\\\') > 0", "escape in a LIKE pattern")
+	return with(oidBool, x.sql+op+pattern, x, p)
 }
 
 // likePattern rewrites a pattern with any escape character to the engine's, in which only %, _ and \ may be escaped.
@@ -279,4 +293,50 @@ func repeat(q *query, _ string, args []expr) expr {
 		fail("repeat by what is not a small constant")
 	}
 	return with(oidText, "repeat("+x.sql+", "+n.sql+")", x)
+}
+
+// concatWS joins what is not NULL.
+func concatWS(q *query, _ string, args []expr) expr {
+	separator := q.asText(args[0])
+	if separator.lit == nil {
+		fail("concat_ws by a separator that is not a constant")
+	}
+	parts := make([]string, len(args)-1)
+	for i, a := range args[1:] {
+		switch {
+		case a.isNull():
+			parts[i] = "CAST(NULL, 'Nullable(String)')"
+			continue
+		case isInteger(a.oid):
+			a = integerText(a)
+		case a.oid == oidBpchar:
+			fail("concat of char")
+		default:
+			a = q.asText(a)
+		}
+		parts[i], args[i+1] = a.sql, a
+	}
+	list := "[" + strings.Join(parts, ", ") + "]"
+	e := with(oidText, "arrayStringConcat(arrayMap(v -> assumeNotNull(v), arrayFilter(v -> isNotNull(v), "+list+")), "+separator.sql+")", args...)
+	e.null = false
+	return e
+}
+
+// splitPart counts the parts from 1; there is an empty text where there is no such part.
+func splitPart(q *query, _ string, args []expr) expr {
+	x, by, n := q.asText(args[0]), q.asText(args[1]), q.asInt(args[2])
+	if by.lit == nil || *by.lit.text == "" || n.lit == nil || n.lit.integer.Sign() <= 0 {
+		fail("split_part by what is not a constant")
+	}
+	text := x.sql
+	if x.null {
+		text = "ifNull(" + x.sql + ", '')"
+	}
+	e := with(oidText, "splitByString("+by.sql+", "+text+")["+n.lit.integer.String()+"]", x)
+	return e.renulledBy(x)
+}
+
+func md5(q *query, _ string, args []expr) expr {
+	x := q.asText(args[0])
+	return with(oidText, "lower(hex(MD5("+x.sql+")))", x)
 }

@@ -81,6 +81,9 @@ func (t *translator) newLeaf() int {
 
 func leafName(id int) string { return marker + "r" + strconv.Itoa(id) }
 
+// maxText bounds the engine's statement, in bytes, well below the engine's own limit.
+const maxText = 150_000
+
 // marker starts what is filled in last: names of relations (marker "r" number) and the
 // text of tables (marker "[" number "]"). No string of PostgreSQL can hold it.
 const marker = "\x00"
@@ -90,6 +93,9 @@ func placeholder(source int) string { return marker + "[" + strconv.Itoa(source)
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	p := &Plan{Settings: maps.Clone(settings), Ordered: len(s.SortClause) > 0}
 	text := t.output(p, s)
+	if len(text) > maxText {
+		fail("statement of so many computations")
+	}
 	numbers := map[int]int{} // sources that made it into the SQL
 	p.PointRead = true
 	for part := range strings.SplitSeq(text, marker+"[") {

@@ -1,0 +1,58 @@
+package translate_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+func TestClassify_tellsStatementsApart(t *testing.T) {
+	tests := []struct {
+		sql  string
+		want translate.Class
+	}{
+		{"SELECT a FROM t WHERE b > 1", translate.Class{Statements: 1, Kind: translate.KindQuery, Candidate: true}},
+		{"SELECT a FROM s.t WHERE k = $1 AND 5 = l", translate.Class{Statements: 1, Kind: translate.KindQuery, Candidate: true,
+			Point: &translate.Point{Schema: "s", Table: "t", Columns: []string{"k", "l"}}}},
+		{"SELECT 1", translate.Class{Statements: 1, Kind: translate.KindQuery, FromLess: true}},
+		{"SELECT a FROM t FOR SHARE", translate.Class{Statements: 1, Kind: translate.KindQuery, Locking: true}},
+		{"SELECT a INTO u FROM t", translate.Class{Statements: 1, Kind: translate.KindModify, Writes: true}},
+		{"WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d, t", translate.Class{Statements: 1, Kind: translate.KindModify, Writes: true}},
+		{"SELECT set_config('a', 'b', false) FROM t", translate.Class{Statements: 1, Kind: translate.KindQuery, Writes: true}},
+		{"SELECT nextval('s')", translate.Class{Statements: 1, Kind: translate.KindQuery, Writes: true, FromLess: true}},
+		{"SELECT a FROM t; SELECT b FROM t", translate.Class{Statements: 2, Kind: translate.KindQuery}},
+		{"UPDATE t SET a = 1", translate.Class{Statements: 1, Kind: translate.KindModify, Writes: true}},
+		{"BEGIN", translate.Class{Statements: 1, Kind: translate.KindTransaction, Writes: true}},
+		{"SET x.y = 'z'", translate.Class{Statements: 1, Kind: translate.KindSet, Writes: true}},
+		{"SHOW TimeZone", translate.Class{Statements: 1, Kind: translate.KindShow}},
+		{"EXPLAIN (FRESHET) SELECT a FROM t", translate.Class{Statements: 1, Kind: translate.KindExplain, ExplainFreshet: true, Explained: "SELECT a FROM t"}},
+		{"", translate.Class{}},
+		{"SELEC 1", translate.Class{Writes: true}},
+	}
+	for _, tt := range tests {
+		got := translate.Classify(tt.sql)
+		if d := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(translate.Class{}, "Reason")); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.sql, d)
+		}
+		if got.Candidate != (got.Reason == "") {
+			t.Errorf("%s: candidate %v with reason %q", tt.sql, got.Candidate, got.Reason)
+		}
+	}
+}
+
+func BenchmarkTranslate(b *testing.B) {
+	const sql = "SELECT i.name, sum(l.quantity), avg(i.price) FROM line l JOIN item i ON i.id = l.item WHERE l.at >= '2024-01-01' AND i.name LIKE 'a%' GROUP BY i.name ORDER BY 2 DESC LIMIT 10"
+	env := translate.Env{Catalog: shop{}, TimeZone: "UTC", Fields: []translate.Field{{TypeOID: 25}, {TypeOID: 20}, {TypeOID: 1700}}}
+	for b.Loop() {
+		tree, err := translate.Parse(sql)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := translate.Translate(tree, env); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

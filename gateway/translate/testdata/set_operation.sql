@@ -1,0 +1,2 @@
+-- 23
+SELECT id FROM item INTERSECT ALL SELECT quantity FROM line ORDER BY 1

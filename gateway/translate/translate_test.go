@@ -1,0 +1,173 @@
+package translate_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// shop is a catalog of one table with most types, and one that refers to it.
+type shop struct{}
+
+const numeric12d2 = 12<<16 | 2 + 4
+
+func (shop) Table(_ []string, schema, name string) (*cdc.Table, bool) {
+	column := func(attr int16, name string, oid uint32, mod int32, notNull bool) cdc.Column {
+		return cdc.Column{Name: name, Type: oid, Modifier: mod, NotNull: notNull, Attr: attr, BytewiseCollation: name != "localized"}
+	}
+	tables := map[string]*cdc.Table{
+		"item": {ID: 1, Schema: "public", Name: "item", Key: []int{0}, Columns: []cdc.Column{
+			column(1, "id", 23, -1, true), column(2, "name", 25, -1, false), column(3, "price", 1700, numeric12d2, false),
+			column(4, "code", 1042, 8, true), column(5, "made", 1082, -1, false), column(6, "localized", 25, -1, false),
+			column(7, "weight", 701, -1, false), column(8, "free", 1700, -1, false), column(9, "seen", 1184, -1, false),
+		}},
+		"line": {ID: 2, Schema: "public", Name: "line", Key: []int{0, 1}, Columns: []cdc.Column{
+			column(1, "sale", 20, -1, true), column(2, "number", 21, -1, true), column(3, "item", 23, -1, true),
+			column(4, "quantity", 23, -1, false), column(5, "at", 1114, -1, false),
+		}},
+	}
+	t, ok := tables[name]
+	return t, ok && (schema == "" || schema == "public")
+}
+
+func translateText(t *testing.T, sql string, oids ...uint32) (*translate.Plan, error) {
+	t.Helper()
+	tree, err := translate.Parse(sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := translate.Env{Catalog: shop{}, SearchPath: []string{"public"}, TimeZone: "UTC"}
+	for i, oid := range oids {
+		env.Fields = append(env.Fields, translate.Field{Name: fmt.Sprintf("f%d", i+1), TypeOID: oid, Modifier: -1})
+	}
+	return translate.Translate(tree, env)
+}
+
+func TestTranslate_writesGoldenSQL(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("find test data: %d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".sql"), func(t *testing.T) {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			types, sql, _ := strings.Cut(string(b), "\n")
+			var oids []uint32
+			for word := range strings.FieldsSeq(strings.TrimPrefix(types, "--")) {
+				var oid uint32
+				if _, err := fmt.Sscan(word, &oid); err != nil {
+					t.Fatalf("first line of %s: want the result's type OIDs: %v", file, err)
+				}
+				oids = append(oids, oid)
+			}
+			plan, err := translateText(t, sql, oids...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := plan.SQL(func(i int) string { return plan.Relations[i].Table.Name }) + "\n"
+			golden := strings.TrimSuffix(file, ".sql") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), got); d != "" {
+				t.Errorf("engine SQL differs (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestTranslate_refusesWhatIsNotProven(t *testing.T) {
+	tests := []struct {
+		name, sql string
+		oids      []uint32
+	}{
+		{"float sum", "SELECT sum(weight) FROM item", []uint32{701}},
+		{"text order", "SELECT name FROM item ORDER BY localized", []uint32{25}},
+		{"opaque numeric arithmetic", "SELECT free + 1 FROM item", []uint32{1700}},
+		{"clock", "SELECT id FROM item WHERE made < now()", []uint32{23}},
+		{"unknown table", "SELECT 1 FROM pg_class", []uint32{23}},
+		{"locking", "SELECT id FROM item FOR UPDATE", []uint32{23}},
+		{"volatile function", "SELECT random() FROM item", []uint32{701}},
+		{"lateral", "SELECT 1 FROM item i, LATERAL (SELECT i.id) x", []uint32{23}},
+		{"recursive", "WITH RECURSIVE r AS (SELECT 1) SELECT id FROM item", []uint32{23}},
+		{"relative date", "SELECT id FROM item WHERE made = 'today'", []uint32{23}},
+		{"another type than described", "SELECT id FROM item", []uint32{20}},
+		{"another number of columns", "SELECT id, name FROM item", []uint32{23}},
+		{"WITH that picks rows, twice", "WITH w AS (SELECT id FROM item LIMIT 1) SELECT a.id FROM w a, w b", []uint32{23}},
+		{"no tables", "SELECT 1", []uint32{23}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			plan, err := translateText(t, tt.sql, tt.oids...)
+			if _, ok := translate.AsUnsupported(err); !ok {
+				t.Errorf("got plan %v and error %v, want Unsupported", plan, err)
+			}
+		})
+	}
+}
+
+func TestTranslate_refusesZonesOtherThanUTC(t *testing.T) {
+	tree, err := translate.Parse("SELECT id FROM item WHERE seen >= '2024-01-01'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := translate.Env{Catalog: shop{}, TimeZone: "Europe/Berlin", Fields: []translate.Field{{TypeOID: 23}}}
+	if _, err := translate.Translate(tree, env); err == nil {
+		t.Error("a timestamptz constant was read in UTC although the session is in Berlin")
+	}
+	env.TimeZone = "Etc/UTC"
+	if _, err := translate.Translate(tree, env); err != nil {
+		t.Errorf("in UTC: %v", err)
+	}
+}
+
+func TestPlan_namesColumnsAndPointReads(t *testing.T) {
+	plan, err := translateText(t, "SELECT quantity FROM line WHERE sale = 5 AND number = 2", 23)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !plan.PointRead {
+		t.Error("the whole key is bound, but it is no point read")
+	}
+	if got, want := plan.Relations[0].Columns, []int{0, 1, 3}; !slices.Equal(got, want) {
+		t.Errorf("columns %v, want %v", got, want)
+	}
+	plan, err = translateText(t, "SELECT count(*) FROM line WHERE sale = 5", 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.PointRead {
+		t.Error("half a key makes a point read")
+	}
+}
+
+func TestTranslate_keepsMarkersInStringsHarmless(t *testing.T) {
+	plan, err := translateText(t, "SELECT id FROM item WHERE name = '\x01[0]\\'' r0.x'", 23)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := plan.SQL(func(int) string { return "T" })
+	if want := "name` = '\x01[0]\\\\\\' r0.x'"; !strings.Contains(got, want) {
+		t.Errorf("%q does not contain %q", got, want)
+	}
+}
