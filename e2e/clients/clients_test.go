@@ -59,8 +59,8 @@ func TestClients_seeNoDifference(t *testing.T) {
 	}{
 		{"psql", []string{"psql"}, psql},
 		{"pgbench", []string{"pgbench"}, pgbench},
-		{"psycopg", []string{"python3"}, python("psycopg.py")},
-		{"SQLAlchemy", []string{"python3"}, python("alchemy.py")},
+		{"psycopg", []string{"python3"}, python("with_psycopg.py")},
+		{"SQLAlchemy", []string{"python3"}, python("with_sqlalchemy.py")},
 		{"node-postgres", []string{"node", "npm"}, node},
 		{"JDBC", []string{"java", "mvn"}, jdbc},
 	} {
@@ -172,7 +172,7 @@ func python(script string) func(t *testing.T) func(string) *exec.Cmd {
 				[]string{filepath.Join(dir, "bin", "pip"), "install", "-q", "psycopg[binary]==" + psycopgVersion, "sqlalchemy==" + sqlalchemyVersion})
 		}
 		return func(url string) *exec.Cmd {
-			return exec.Command(filepath.Join(dir, "bin", "python"), filepath.Join("testdata", script), url)
+			return exec.Command(filepath.Join(dir, "bin", "python"), "-B", filepath.Join("testdata", script), url)
 		}
 	}
 }
