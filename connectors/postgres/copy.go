@@ -27,7 +27,7 @@ func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySi
 			stale = append(stale, id)
 		}
 	}
-	conn, err := s.connectReplication(ctx)
+	conn, err := s.connectReplication(ctx, nil)
 	if err != nil {
 		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
 	}
@@ -176,10 +176,14 @@ func (s *Source) copyRows(ctx context.Context, conn *pgconn.PgConn, d *definitio
 	return scan.finish()
 }
 
-func (s *Source) connectReplication(ctx context.Context) (*pgconn.PgConn, error) {
+// connectReplication opens a replication connection; frontend, if given, makes its reader.
+func (s *Source) connectReplication(ctx context.Context, frontend pgconn.BuildFrontendFunc) (*pgconn.PgConn, error) {
 	cfg := s.pool.Config().ConnConfig.Config.Copy()
 	cfg.RuntimeParams["replication"] = "database"
 	cfg.RuntimeParams["application_name"] = s.applicationName()
+	if frontend != nil {
+		cfg.BuildFrontend = frontend
+	}
 	conn, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect for replication: %w", err)

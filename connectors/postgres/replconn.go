@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -22,9 +24,14 @@ type replConn struct {
 	out [39]byte
 }
 
+// readBuffer is how much of the stream one read takes at most.
+const readBuffer = 64 << 10
+
 // startReplication begins to stream the slot from the given position.
 func (s *Source) startReplication(ctx context.Context, from uint64) (*replConn, error) {
-	conn, err := s.connectReplication(ctx)
+	conn, err := s.connectReplication(ctx, func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		return pgproto3.NewFrontend(bufio.NewReaderSize(r, readBuffer), w) // fewer system calls under load
+	})
 	if err != nil {
 		return nil, err
 	}

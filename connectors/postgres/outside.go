@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// Companion is what a source needs of PostgreSQL whose changes come by another transport (Debezium's topics): the
+// definitions and what is to be announced of them, and how far the log is. Tables, Copy and Confirm of the Source
+// are used as they are; Stream is not. The other transport reads the slot and the publication that Tables prepares.
+type Companion struct{ s *Source }
+
+// Companion returns the source's companion.
+func (s *Source) Companion() Companion { return Companion{s} }
+
+// LogState is how far the server's write-ahead log is.
+type LogState struct {
+	// At is the server's clock before the positions were read.
+	At time.Time
+	// Inserted is the end of the last record, Flushed what is durable and therefore streamed.
+	Inserted, Flushed cdc.Position
+}
+
+// ReadLog asks how far the log is. Concurrent callers share a question that was asked after each of them called.
+func (c Companion) ReadLog(ctx context.Context) (LogState, error) {
+	w, err := c.s.current.ask(ctx, c.s.readLog)
+	return LogState{At: w.at, Inserted: cdc.Position{Major: w.inserted}, Flushed: cdc.Position{Major: w.flushed}}, err
+}
+
+// Mark writes a transaction without row changes into the log, whose end every decoder of the log reports, and
+// returns a position that the end of that transaction is after. It flushes the log.
+func (c Companion) Mark(ctx context.Context) (cdc.Position, error) {
+	var p uint64
+	if err := c.s.pool.QueryRow(ctx, "SELECT (pg_logical_emit_message(true, 'freshet', '') - '0/0'::pg_lsn)::bigint").Scan(&p); err != nil {
+		return cdc.Position{}, fmt.Errorf("mark the log: %w", err)
+	}
+	c.s.metrics.nudges.Inc()
+	return cdc.Position{Major: p}, nil
+}
+
+// FollowCatalog brings definitions and publication in line with the catalog if that changed since the fingerprint
+// last ("" for always), and returns the fingerprint that they are in line with.
+func (c Companion) FollowCatalog(ctx context.Context, last string) (string, error) {
+	return c.s.follow(ctx, last)
+}
+
+// Generation changes whenever a definition or what was told of it changes.
+func (c Companion) Generation() uint64 { return c.s.registry.generation.Load() }
+
+// Definition is what is known of a table: the newest version, and the one that the consumer was told of last.
+// Both are nil unless the table is there and may be replicated.
+type Definition struct{ Newest, Given *cdc.Table }
+
+// Definitions returns the tables that may be replicated, by schema.name.
+func (c Companion) Definitions() map[string]Definition {
+	r := c.s.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]Definition{}
+	for _, e := range r.entries {
+		if e.gone || e.def.stopped != nil || e.given == nil || e.given.stopped != nil {
+			continue
+		}
+		out[e.def.shape.schema+"."+e.def.shape.name] = Definition{Newest: e.def.table, Given: e.given.table}
+	}
+	return out
+}
+
+// CopyAnew has a table announced once more, because a change of it could not be handed over.
+func (c Companion) CopyAnew(id cdc.TableID) { c.s.registry.setGap(id) }
+
+// StopTable has a table announced as stopped.
+func (c Companion) StopTable(id cdc.TableID, why *cdc.TableError) { c.s.registry.stop(id, why) }
+
+// Pending reports whether announcements wait.
+func (c Companion) Pending() bool { return c.s.registry.pending() }
+
+// Next takes the next announcement: a table that was discovered, or the ID of one that was dropped, with a nil Table then.
+func (c Companion) Next() (d cdc.Discovered, dropped cdc.TableID, ok bool) {
+	def, dropped, ok := c.s.registry.next()
+	if def != nil {
+		d = def.discovered()
+	}
+	return d, dropped, ok
+}
