@@ -13,7 +13,7 @@ type Source interface {
 	Copy(ctx context.Context, tables []TableID, sink CopySink) (Position, error)
 	// Stream hands over all transactions after from, and goes on until ctx
 	// ends or an error. Calls to h are sequential. A h that blocks holds the stream back, never a commit.
-	// Losing the stream's history yields a [*TerminalError].
+	// Losing the stream's history yields a [*TerminalError]; any other error may be met by calling Stream again.
 	Stream(ctx context.Context, from Position, h Handler) error
 	// Current returns a position that is at or after every transaction
 	// whose commit was acknowledged before the call. The stream is guaranteed to reach it soon, also when idle.
@@ -31,7 +31,8 @@ type Discovered struct {
 
 // CopySink receives copied rows. Calls are sequential; rows are valid during the call only.
 type CopySink interface {
-	// Begin tells the position of the copy before its first row.
+	// Begin tells the position of the copy before its first row. A table asked for that is not among tables
+	// was altered or dropped since it was announced: Stopped and then a new announcement follow.
 	Begin(ctx context.Context, at Position, tables []*Table) error
 	Rows(ctx context.Context, t *Table, rows []Row) error
 	// Stopped says that the copy gives up one table; its rows so far are void, the others go on.
@@ -47,7 +48,8 @@ type Handler interface {
 	// Watermark comes between transactions only.
 	Watermark(ctx context.Context, w Watermark) error
 	// Discovered announces, between transactions, a table that appeared or whose definition changed
-	// so that its copy must be taken anew; Stopped is set when it cannot go on.
+	// so that its copy must be taken anew; Stopped is set when it cannot go on. Where the definition changed in the middle of
+	// a transaction already handed over in part, the rest of that transaction's changes come before, with a *Table not announced yet.
 	Discovered(ctx context.Context, d Discovered) error
 	// Dropped announces that a table is gone or no longer selected.
 	Dropped(ctx context.Context, id TableID) error
