@@ -30,6 +30,10 @@ func (s *session) Changes(ctx context.Context, changes []cdc.Change) error {
 			return err
 		}
 	}
+	changes, err := s.resume.take(changes)
+	if err != nil {
+		return err
+	}
 	s.inTx = true
 	for i := range changes {
 		s.change(&changes[i])
@@ -129,6 +133,9 @@ func (s *session) await(ctx context.Context, cond func() bool) error {
 func (s *session) Commit(ctx context.Context, c cdc.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.resume.end(); err != nil {
+		return err
+	}
 	s.inTx = false
 	s.arrive(c.Position, cdc.Watermark{Position: c.Position, Time: c.Time})
 	return s.backPressure(ctx)
@@ -138,6 +145,9 @@ func (s *session) Commit(ctx context.Context, c cdc.Commit) error {
 func (s *session) Watermark(_ context.Context, w cdc.Watermark) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.inTx {
+		return fmt.Errorf("%w, which did not come back", errTorn)
+	}
 	s.arrive(cdc.Position{}, w)
 	return nil
 }

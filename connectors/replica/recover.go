@@ -87,6 +87,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 		deferring: map[*table]struct{}{}, waiting: map[*table]struct{}{},
 	}
 	s.changed.L = &s.mu
+	s.resume.again = -1
 	s.publisher = &publisher{s: s, conn: conns[0], wake: make(chan struct{}, 1), requests: make(chan func()),
 		tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
 	s.compactor = &compactor{s: s, conn: conns[1], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}

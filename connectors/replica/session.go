@@ -15,7 +15,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/rowindex"
 )
 
-// errTorn says that the stream broke inside a transaction of which changes are staged already.
+// errTorn says that a stream broke inside a transaction of which changes are
+// staged already, and that it did not go on with the same transaction.
 var errTorn = errors.New("the stream broke inside a transaction")
 
 // session is the replica's life from one recovery to the next. Deltas, deaths,
@@ -43,6 +44,7 @@ type session struct {
 	waiting   map[*table]struct{} // of them, those that are behind
 	arrived   cdc.Watermark
 	inTx      bool
+	resume    resume
 	spill     bool // the open transaction is to be written, unpublished
 	pressed   bool // the handler waits for the publisher
 	// started says that arrived is a position of the stream.
@@ -135,19 +137,12 @@ func (s *session) stream(ctx context.Context) error {
 	s.r.sourceUp()
 	s.mu.Lock()
 	from := s.arrived.Position
+	s.resume.rewind()
 	s.mu.Unlock()
-	err = s.src.Stream(ctx, from, s)
-	s.mu.Lock()
-	torn := s.inTx
-	s.mu.Unlock()
-	if err == nil {
-		err = errors.New("the source ended the stream")
+	if err := s.src.Stream(ctx, from, s); err != nil {
+		return err
 	}
-	if torn {
-		// The source will send the transaction again, from its beginning.
-		return fmt.Errorf("%w: %w", errTorn, err)
-	}
-	return err
+	return errors.New("the source ended the stream")
 }
 
 func (s *session) hasStarted() bool {
