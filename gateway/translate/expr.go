@@ -122,13 +122,14 @@ func (e expr) as(sql string, ref uint64) expr {
 	return e
 }
 
-func quote(s string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
-}
+var (
+	stringEscapes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	nameEscapes   = strings.NewReplacer(`\`, `\\`, "`", "\\`")
+)
 
-func ident(s string) string {
-	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(s) + "`"
-}
+func quote(s string) string { return "'" + stringEscapes.Replace(s) + "'" }
+
+func ident(s string) string { return "`" + nameEscapes.Replace(s) + "`" }
 
 // guarded yields value unless the condition holds, which makes the engine raise a guard.
 // The condition is false where it is NULL.

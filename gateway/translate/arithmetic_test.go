@@ -1,0 +1,169 @@
+package translate_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/gateway/engine"
+	"github.com/freshet-io/freshet/gateway/finish"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// pairs is a table of numbers of all magnitudes.
+type pairs struct{}
+
+func (pairs) Table([]string, string, string) (*cdc.Table, bool) {
+	return &cdc.Table{ID: 7, Schema: "public", Name: "pairs", Key: []int{0}, Columns: []cdc.Column{
+		{Name: "id", Type: 23, Modifier: -1, NotNull: true, Attr: 1},
+		{Name: "a", Type: 1700, Modifier: 20<<16 | 6 + 4, Attr: 2},
+		{Name: "b", Type: 1700, Modifier: 12<<16 | 4 + 4, Attr: 3},
+		{Name: "i", Type: 23, Modifier: -1, Attr: 4},
+	}}, true
+}
+
+func randomNumber(rng *rand.Rand, digits, scale int) string {
+	n := rng.Int64N(pow(1 + rng.IntN(digits)))
+	if rng.IntN(8) == 0 {
+		n = pow(rng.IntN(digits))
+	}
+	text := fmt.Sprintf("%0*d", scale+1, n)
+	text = text[:len(text)-scale] + "." + text[len(text)-scale:]
+	if rng.IntN(2) == 0 {
+		text = "-" + text
+	}
+	return text
+}
+
+func pow(n int) int64 {
+	p := int64(1)
+	for range n {
+		p *= 10
+	}
+	return p
+}
+
+// Numerics must agree in every digit and in how many of them are shown, for which
+// PostgreSQL's rules depend on the operands' magnitudes.
+func TestNumericArithmetic_equalsPostgreSQL(t *testing.T) {
+	ctx := t.Context()
+	server, columnar := stand.Postgres(t), stand.Engine(t)
+	conn, err := pgconn.Connect(ctx, server.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	client, err := engine.Open(ctx, engine.Config{Addr: columnar.TCPAddr(), User: columnar.User, Password: columnar.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	load := func(postgres, engineSQL string) {
+		t.Helper()
+		if _, err := conn.Exec(ctx, postgres).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Query(ctx, engineSQL, nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load("CREATE TABLE pairs (id int PRIMARY KEY, a numeric(20,6), b numeric(12,4), i int)",
+		"CREATE TABLE pairs (id Int32, a Nullable(Decimal(20, 6)), b Nullable(Decimal(12, 4)), i Nullable(Int32)) ENGINE = MergeTree ORDER BY id")
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	rows := []string{"(0, NULL, 1, 3)", "(1, 1, NULL, NULL)", "(2, 0, 7, 0)", "(3, 99999999999999.999999, 0.0001, 1)"}
+	for i := len(rows); i < 1500; i++ {
+		b := randomNumber(rng, 12, 4)
+		if strings.Trim(b, "-0.") == "" {
+			b = "1"
+		}
+		rows = append(rows, fmt.Sprintf("(%d, %s, %s, %d)", i, randomNumber(rng, 18, 6), b, rng.Int32()-1<<30))
+	}
+	load("INSERT INTO pairs VALUES "+strings.Join(rows, ","),
+		"INSERT INTO pairs SELECT toInt32(c.1), toDecimal128OrNull(c.2, 6), toDecimal64OrNull(c.3, 4), toInt32OrNull(c.4) FROM (SELECT arrayJoin(["+tuples(rows)+"]) AS c)")
+	for _, expression := range []string{
+		"a / b", "b / a", "a / 3", "1 / b", "a / i", "i / 7.0", "100.00 * a / (1 + abs(b))", "a * b", "a + b", "a - b * 2", "-a",
+		"a % b", "round(a, 2)", "round(a / b, 3)", "trunc(a, 1)", "ceil(a)", "floor(b)", "a::numeric(18,2)", "a::int8", "(a / b)::numeric(30,10)",
+		"case when id % 2 = 0 then a else 1 end", "coalesce(b, a)", "a > b", "a / b > 1.5", "abs(b)", "i::numeric(12,1)",
+	} {
+		compareExpression(t, conn, client, "SELECT id, "+expression+" FROM pairs WHERE a <> 0 AND i <> 0 OR a IS NULL OR b IS NULL ORDER BY id")
+	}
+	for _, aggregates := range []string{"sum(a), avg(a), min(b), max(b), count(*)", "sum(b) / count(b), avg(i), sum(a) / sum(b)", "sum(case when id % 3 = 0 then a else 0 end), 1 + sum(b)"} {
+		compareExpression(t, conn, client, "SELECT id % 7, "+aggregates+" FROM pairs GROUP BY 1 ORDER BY 1")
+	}
+}
+
+// tuples writes rows as the engine's tuples of strings.
+func tuples(rows []string) string {
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		fields := strings.Split(strings.Trim(r, "()"), ", ")
+		for j, f := range fields {
+			fields[j] = "'" + f + "'"
+		}
+		out[i] = "(" + strings.Join(fields, ", ") + ")"
+	}
+	return strings.Join(out, ", ")
+}
+
+func compareExpression(t *testing.T, conn *pgconn.PgConn, client *engine.Client, sql string) {
+	t.Helper()
+	ctx := t.Context()
+	description, err := conn.Prepare(ctx, "", sql, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	want := conn.ExecPrepared(ctx, "", nil, nil, nil).Read()
+	tree, err := translate.Parse(sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := translate.Env{Catalog: pairs{}, TimeZone: "UTC"}
+	for _, f := range description.Fields {
+		env.Fields = append(env.Fields, translate.Field{Name: f.Name, TypeOID: f.DataTypeOID, Modifier: f.TypeModifier})
+	}
+	plan, err := translate.Translate(tree, env)
+	if err != nil {
+		t.Errorf("%s: %v", sql, err)
+		return
+	}
+	decoder, err := finish.NewDecoder(plan.Output, nil, finish.Style{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := 0
+	err = client.Query(ctx, plan.SQL(func(int) string { return "pairs" }), plan.Settings, decoder.Results(), func(n int) error {
+		for i := range n {
+			got, err := decoder.Row(i, nil)
+			if err != nil {
+				return err
+			}
+			if row >= len(want.Rows) {
+				return fmt.Errorf("more than %d rows", row)
+			}
+			for c := range got {
+				if g, w := string(got[c]), string(want.Rows[row][c]); g != w || (got[c] == nil) != (want.Rows[row][c] == nil) {
+					t.Errorf("%s: row %s, column %d: %q instead of %q", sql, got[0], c+1, g, w)
+				}
+			}
+			row++
+		}
+		return nil
+	})
+	switch {
+	case finish.IsGuard(err):
+		t.Logf("%s: guarded: %.150v", sql, err)
+	case err != nil:
+		t.Errorf("%s: %v", sql, err)
+	case want.Err != nil:
+		t.Errorf("%s: answered where PostgreSQL says %v", sql, want.Err)
+	case row != len(want.Rows):
+		t.Errorf("%s: %d rows instead of %d", sql, row, len(want.Rows))
+	}
+}
