@@ -171,6 +171,10 @@ func (d *Driver) terminal(ctx context.Context, number int) error {
 	return nil
 }
 
+// checkSetup keeps checks on the replica, whatever its age: on PostgreSQL they would prove nothing. PostgreSQL
+// itself takes these settings for somebody else's.
+const checkSetup = "SET freshet.route = 'columnar'; SET freshet.freshness = 'eventual'"
+
 // check runs the consistency conditions on snapshot after snapshot.
 func (d *Driver) check(ctx context.Context) error {
 	conn, err := d.connectAnalytical(ctx)
@@ -178,6 +182,9 @@ func (d *Driver) check(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.PgConn().Exec(ctx, checkSetup).ReadAll(); err != nil {
+		return fmt.Errorf("set up consistency checks: %w", err)
+	}
 	for ctx.Err() == nil {
 		next := time.Now().Add(d.cfg.CheckEvery)
 		violations, err := d.checker.Snapshot(ctx, conn)
