@@ -13,6 +13,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/freshet-io/freshet/local/platform"
+	"github.com/freshet-io/freshet/workload/ch"
 	"github.com/freshet-io/freshet/workload/driver"
 )
 
@@ -201,6 +202,7 @@ func rate(n int64, span time.Duration) float64 {
 
 // printDemo prints the report.
 func printDemo(out io.Writer, r *driver.Report) {
+	newOrder := r.Transactions[ch.NewOrder.String()].LatencyMS
 	fmt.Fprintf(out, `
 %d warehouses, %d transactional and %d analytical clients, %.0f s
 
@@ -211,7 +213,7 @@ func printDemo(out io.Writer, r *driver.Report) {
   answers compared          %10d   with PostgreSQL on the same snapshot, %d by the columnar replica: %d different
 `,
 		r.Settings.Warehouses, r.Settings.TransactionClients, r.Settings.AnalyticalClients, r.Seconds,
-		r.TransactionsPerSecond, r.Transactions["New-Order"].LatencyMS.P50, r.Transactions["New-Order"].LatencyMS.P99,
+		r.TransactionsPerSecond, newOrder.P50, newOrder.P99,
 		r.AnalyticalQueriesPerSecond, r.QueryLatencyMS.P50, r.QueryLatencyMS.P99, r.ColumnarQueries, r.QueryLatencyMS.Count,
 		r.StalenessMS.P50, r.StalenessMS.P99,
 		r.SnapshotsChecked, r.Violations,
