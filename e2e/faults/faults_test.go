@@ -113,7 +113,14 @@ func startLoad(t *testing.T, p *local, seed uint64) (stop func() findings) {
 		keep(bank.Transferrer{Accounts: accounts, Rand: rand.New(rand.NewPCG(seed, 1+i)), Done: &transfers}.Loop)
 	}
 	checker := invariant.NewChecker(bank.Checks(accounts))
-	keep(checker.Loop, "SET freshet.route = 'columnar'", "SET statement_timeout = '10s'")
+	keep(func(ctx context.Context, conn *pgx.Conn) error {
+		for ctx.Err() == nil {
+			if _, err := checker.Snapshot(ctx, conn); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "SET freshet.route = 'columnar'", "SET statement_timeout = '10s'")
 	clients, err := driver.New(driver.Config{
 		OLTP: p.URL, Endpoint: p.URL, Postgres: p.DirectURL, Warehouses: 1, Seed: seed, TransactionClients: 2,
 		Check: true, CheckEvery: time.Second, AnalyticalSetup: "SET freshet.route = 'columnar'", Reconnect: true,

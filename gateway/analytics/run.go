@@ -114,9 +114,13 @@ func (r *Router) await(ctx context.Context, s *pgwire.SessionInfo, need freshnes
 	if s.Settings.Route == pgwire.RouteColumnar {
 		return r.gate.Wait(ctx, need)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, r.cfg.LagLimit, errLag)
+	limited, cancel := context.WithTimeout(ctx, r.cfg.LagLimit)
 	defer cancel()
-	return r.gate.Wait(limited, need)
+	err := r.gate.Wait(limited, need)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return errLag
+	}
+	return err
 }
 
 var errLag = errors.New("the replica lags behind PostgreSQL")

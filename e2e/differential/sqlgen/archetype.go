@@ -40,7 +40,7 @@ var archetypes = []archetype{
 	{"d", "date", typ{kind: Date}, 5, tameDates},
 	{"dx", "date", typ{kind: Date, wild: true}, 1, fixed("infinity", "-infinity", "0044-03-15 BC", "4713-11-24 BC", "5874897-12-31", "0001-01-01", "0001-12-31 BC", "9999-12-31", "10000-01-01", "1970-01-01", "1969-12-31", "1900-02-28")},
 	{"ts", "timestamp", typ{kind: Timestamp}, 4, tameTimes("")},
-	{"tsx", "timestamp", typ{kind: Timestamp, wild: true}, 1, fixed("infinity", "-infinity", "0044-03-15 12:00:00 BC", "294276-12-31 23:59:59.999999", "1970-01-01 00:00:00", "1969-12-31 23:59:59.999999", "9999-12-31 23:59:59.5", "0001-01-01 00:00:00")},
+	{"tsx", "timestamp", typ{kind: Timestamp, wild: true}, 1, fixed("infinity", "-infinity", "0044-03-15 12:00:00 BC", "294246-12-31 23:59:59.999999", "1970-01-01 00:00:00", "1969-12-31 23:59:59.999999", "9999-12-31 23:59:59.5", "0001-01-01 00:00:00")},
 	{"tz", "timestamptz", typ{kind: Timestamptz}, 2, tameTimes("+00")},
 	{"tzx", "timestamptz", typ{kind: Timestamptz, wild: true}, 1, fixed("infinity", "-infinity", "0044-03-15 12:00:00+00 BC", "1970-01-01 00:00:00+00", "2024-03-31 00:59:59.999999+00", "2024-03-31 01:00:00+00", "2024-11-03 05:30:00+00")},
 	{"tm", "time", typ{kind: Time}, 1, fixed("00:00:00", "23:59:59.999999", "24:00:00", "12:30:00", "12:30:00.5", "06:00:01")},
