@@ -49,8 +49,12 @@ type prepared struct {
 	errors uint64
 }
 
-// maxStatementBytes bounds the text that a session keeps of its prepared statements.
-const maxStatementBytes = 16 << 20
+// Bounds of what a session keeps of its prepared statements: of their text in bytes, and of their number between two
+// moments at which PostgreSQL has answered everything. A session beyond them is only relayed.
+const (
+	maxStatementBytes = 16 << 20
+	maxUnconfirmed    = 10_000
+)
 
 // statements follows which prepared statements PostgreSQL holds.
 //
@@ -80,14 +84,23 @@ func (t *statements) settle(f *flow) {
 	now := f.errorCount()
 	for _, p := range t.unconfirmed {
 		if p.errors != now && t.byName[p.name] == p {
-			delete(t.byName, p.name)
+			t.forget(p.name)
 		}
 	}
 	t.unconfirmed = t.unconfirmed[:0]
 }
 
+// forget forgets the statement of a name, if there is one.
+func (t *statements) forget(name string) {
+	if p := t.byName[name]; p != nil {
+		t.bytes -= len(p.sql)
+		delete(t.byName, name)
+	}
+}
+
 func (t *statements) add(p *prepared) {
-	if t.bytes += len(p.sql); t.bytes > maxStatementBytes {
+	t.forget(p.name)
+	if t.bytes += len(p.sql); t.bytes > maxStatementBytes || len(t.unconfirmed) >= maxUnconfirmed {
 		t.clear()
 		return
 	}
@@ -166,7 +179,7 @@ func (s *session) portalMessage(kind byte, body []byte, size int) error {
 	case kind == 'C' && len(body) > 1 && body[0] == 'S':
 		name := body[1:]
 		if n, ok := cString(&name); ok {
-			delete(s.statements.byName, unsafeString(n))
+			s.statements.forget(unsafeString(n))
 		}
 	}
 	if kind != 'H' {

@@ -3,10 +3,15 @@ package pgwire_test
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -314,10 +319,134 @@ func TestServer_relaysReplication(t *testing.T) {
 	run(t, c, "CREATE_REPLICATION_SLOT s TEMPORARY LOGICAL pgoutput")
 }
 
-func TestNeedsTLS_beyondLoopback(t *testing.T) {
-	for addr, want := range map[string]bool{"127.0.0.1": false, "::1": false, "10.0.0.1": true, "0.0.0.0": true} {
-		if got := pgwire.NeedsTLS(&net.TCPAddr{IP: net.ParseIP(addr)}); got != want {
-			t.Errorf("%s: %v, want %v", addr, got, want)
+func TestServer_offersTLSBeyondLoopback(t *testing.T) {
+	b := newBed(t)
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- b.server.Serve(l) }()
+	t.Cleanup(func() {
+		l.Close()
+		<-served
+	})
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := strings.Replace(strings.Replace(b.direct, b.pg.Addr(), "127.0.0.1:"+port, 1), "sslmode=disable", "sslmode=require", 1)
+	run(t, connect(t, url), "SELECT 1")
+}
+
+func TestServer_relaysEveryAuthenticationMethod(t *testing.T) {
+	for _, method := range []string{"trust", "password", "md5"} {
+		t.Run(method, func(t *testing.T) {
+			b := newBed(t)
+			c := connect(t, b.direct)
+			run(t, c, "SET password_encryption = 'md5'; CREATE ROLE someone LOGIN PASSWORD 'secret'")
+			hba := run(t, c, "SHOW hba_file")[0][0]
+			if err := os.WriteFile(hba, []byte("host all someone all "+method+"\nhost all all all scram-sha-256\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			run(t, c, "SELECT pg_reload_conf()")
+			url := strings.Replace(b.through, "postgres:"+b.pg.Password(), "someone:secret", 1)
+			b.waitFor(t, "the method to be in force", func() bool {
+				c, err := pgconn.Connect(t.Context(), url)
+				if err != nil {
+					return false
+				}
+				defer c.Close(t.Context())
+				return run(t, c, "SELECT current_user")[0][0] == "someone"
+			})
+			_, err := pgconn.Connect(t.Context(), strings.Replace(url, "secret", "wrong", 1))
+			if method == "trust" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantCode(t, err, "28P01")
+		})
+	}
+}
+
+func TestServer_negotiatesTheProtocolVersion(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through+"&max_protocol_version=3.2")
+	if n := len(c.SecretKey()); n <= 4 {
+		t.Errorf("a cancel key of %d bytes, want PostgreSQL 18's long one", n)
+	}
+	failed := b.hang(t, c)
+	if err := c.CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, <-failed, "57014")
+	<-b.analytics.stopped
+	for _, url := range []string{b.direct, b.through} {
+		if got := run(t, connect(t, url), "SELECT 1")[0][0]; got != "1" {
+			t.Errorf("SELECT 1 = %s", got)
 		}
 	}
+}
+
+func TestServer_usesTLSToPostgreSQL(t *testing.T) {
+	b := newBed(t)
+	certificate(t, b)
+	b.gateway(t, func(c *pgwire.Config) { c.BackendTLS = &tls.Config{InsecureSkipVerify: true} })
+	c := connect(t, b.through)
+	if got := run(t, c, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")[0][0]; got != "t" {
+		t.Errorf("pg_stat_ssl.ssl = %s, want t", got)
+	}
+	run(t, c, read)
+	failed := b.hang(t, c)
+	if err := c.CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, <-failed, "57014")
+	<-b.analytics.stopped
+}
+
+// certificate makes PostgreSQL offer TLS.
+func certificate(t *testing.T, b *bed) {
+	t.Helper()
+	c := connect(t, b.direct)
+	dir := run(t, c, "SHOW data_directory")[0][0]
+	cert, key, err := pemCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	for name, data := range map[string][]byte{"server.crt": cert, "server.key": key} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, data, 0o600), os.Chown(path, int(owner.Uid), int(owner.Gid))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, c, "ALTER SYSTEM SET ssl = on")
+	run(t, c, "SELECT pg_reload_conf()")
+	b.waitFor(t, "PostgreSQL to offer TLS", func() bool {
+		c, err := pgconn.Connect(t.Context(), strings.Replace(b.direct, "sslmode=disable", "sslmode=require", 1))
+		if err != nil {
+			return false
+		}
+		return c.Close(t.Context()) == nil
+	})
+}
+
+func pemCertificate() (cert, key []byte, err error) {
+	cfg, err := pgwire.SelfSignedTLS(time.Now(), "localhost")
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(cfg.Certificates[0].PrivateKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cfg.Certificates[0].Certificate[0]})
+	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }

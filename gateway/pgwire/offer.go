@@ -183,12 +183,23 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 		return nil, done, err
 	}
 	if describe {
-		if len(s.described) >= maxDescriptions {
-			clear(s.described)
-		}
-		s.described[key] = d
+		s.remember(key, d)
 	}
 	return d, undecided, nil
+}
+
+// maxDescribedText bounds the statements whose descriptions are remembered: long ones carry their data in them,
+// and hardly come twice.
+const maxDescribedText = 16 << 10
+
+func (s *session) remember(key string, d *description) {
+	if len(key) > maxDescribedText {
+		return
+	}
+	if len(s.described) >= maxDescriptions {
+		clear(s.described)
+	}
+	s.described[key] = d
 }
 
 func describeRequest(b []byte, e *execution, sql string) []byte {
@@ -256,7 +267,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 		against = s.againstKnown(e, d, status)
 	}
 	if against != "" {
-		return s.turnDown(e, &RelayError{Reason: against})
+		return s.turnDown(e, status, &RelayError{Reason: against})
 	}
 	if t := s.info.StatementTimeout; t > 0 {
 		var cancel context.CancelFunc
@@ -276,7 +287,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 			return done, context.Cause(s.ctx)
 		}
 	} else if errors.As(err, &relay) && !r.began() {
-		return s.turnDown(e, relay)
+		return s.turnDown(e, status, relay)
 	}
 	return done, r.finish(err)
 }
@@ -317,7 +328,7 @@ const readCommitted = "read committed"
 
 // turnDown relays a statement that the analytical route does not take, or refuses it
 // where PostgreSQL must not run it either.
-func (s *session) turnDown(e *execution, why *RelayError) (outcome, error) {
+func (s *session) turnDown(e *execution, status byte, why *RelayError) (outcome, error) {
 	const hint = "Set freshet.route = 'auto' to let PostgreSQL run what the columnar replica cannot."
 	refuse := func(message, hint string) (outcome, error) {
 		r := &Error{Code: why.Code, Message: message, Hint: why.Hint}
@@ -331,7 +342,8 @@ func (s *session) turnDown(e *execution, why *RelayError) (outcome, error) {
 	}
 	switch {
 	case e.class.Kind == Explain:
-		return refuse("cannot explain this statement: "+why.Error(), "Run EXPLAIN (FRESHET) outside a transaction block, with what it needs.")
+		r := &run{s: s, e: e, status: status}
+		return done, r.finish(r.plan([]string{"Route: oltp", "Reason: " + why.Error()}))
 	case s.info.Settings.Route == RouteColumnar:
 		return refuse("freshet.route is columnar, but this statement cannot run there: "+why.Error(), hint)
 	case s.block.columnar:

@@ -194,6 +194,11 @@ func (r *run) explain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return r.plan(lines)
+}
+
+// plan answers with lines as PostgreSQL's EXPLAIN does.
+func (r *run) plan(lines []string) error {
 	const textOID = 25
 	r.d = &description{fields: []pgproto3.FieldDescription{{Name: []byte("QUERY PLAN"), DataTypeOID: textOID, DataTypeSize: -1, TypeModifier: -1}}}
 	r.head(r.formats())

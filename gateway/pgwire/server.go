@@ -18,7 +18,8 @@ type Config struct {
 	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain. SCRAM is relayed end to
 	// end, so a client that itself uses TLS must then connect with channel_binding=disable.
 	BackendTLS *tls.Config
-	// TLS is for clients that ask for it; nil refuses TLS. See [LoadTLS] and [SelfSignedTLS].
+	// TLS is for clients that ask for it; see [LoadTLS]. When nil, a listener on a loopback address refuses TLS,
+	// and any other one offers it with a self-signed certificate.
 	TLS *tls.Config
 	// Analytics is the analytical route; nil relays everything.
 	Analytics Analytics
@@ -96,6 +97,13 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()
+	encryption := s.cfg.TLS
+	if encryption == nil && needsTLS(l.Addr()) {
+		var err error
+		if encryption, err = SelfSignedTLS(s.cfg.Now()); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -107,11 +115,11 @@ func (s *Server) Serve(l net.Listener) error {
 			}
 			return fmt.Errorf("accept on %v: %w", l.Addr(), err)
 		}
-		s.start(conn)
+		s.start(conn, encryption)
 	}
 }
 
-func (s *Server) start(conn net.Conn) {
+func (s *Server) start(conn net.Conn, encryption *tls.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastID++
@@ -124,7 +132,7 @@ func (s *Server) start(conn net.Conn) {
 	s.conns[c] = struct{}{}
 	s.wg.Go(func() {
 		defer s.forget(c)
-		c.serve(full)
+		c.serve(encryption, full)
 	})
 }
 

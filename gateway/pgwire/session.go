@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -75,10 +76,10 @@ func newSession(srv *Server, conn net.Conn, id uint64) *session {
 }
 
 // serve runs the session to its end.
-func (s *session) serve(full bool) {
+func (s *session) serve(encryption *tls.Config, full bool) {
 	defer s.cancel(nil)
 	defer s.close()
-	if !s.start(full) {
+	if !s.start(encryption, full) {
 		return
 	}
 	s.srv.cfg.Metrics.sessions.Inc()

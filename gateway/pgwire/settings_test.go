@@ -269,5 +269,10 @@ func TestSession_explainsInBothProtocols(t *testing.T) {
 	if e := failure(t, c, "EXPLAIN (FRESHET) SELECT nosuch FROM copied"); e.Code != "42703" || e.Position != 26 {
 		t.Errorf("EXPLAIN of an unknown column: %s at %d, want 42703 at 26", e.Code, e.Position)
 	}
-	run(t, c, "SELECT 1")
+	run(t, c, "BEGIN")
+	want = [][]string{{"Route: oltp"}, {"Reason: it is in a READ WRITE transaction block"}}
+	if d := cmp.Diff(want, run(t, c, "EXPLAIN (FRESHET) SELECT count(*) FROM copied")); d != "" {
+		t.Error(d)
+	}
+	run(t, c, "COMMIT")
 }

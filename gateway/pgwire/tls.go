@@ -52,8 +52,8 @@ func SelfSignedTLS(now time.Time, hosts ...string) (*tls.Config, error) {
 	return serverTLS(tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}), nil
 }
 
-// NeedsTLS reports whether a listener on addr is reachable from other machines, so that TLS should be offered by default.
-func NeedsTLS(addr net.Addr) bool {
+// needsTLS reports whether a listener on addr is reachable from other machines.
+func needsTLS(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
 	return ok && !tcp.IP.IsLoopback()
 }
