@@ -3,8 +3,10 @@ package replica_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +17,21 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica"
 	"github.com/freshet-io/freshet/local/chengine"
 )
+
+// modelRuns is how many sequences the model test runs unless -rapid.checks says otherwise.
+const modelRuns = "8"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if !given {
+		if err := flag.Set("rapid.checks", modelRuns); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // TestReplica_snapshotsEqualTheModel runs random transactions over several
 // tables, with compactions, copies, kills and restarts in between, and compares

@@ -21,43 +21,44 @@ const tidyLimit = 30 * time.Second
 
 // begin connects to the engine, repairs what is there and returns a session
 // that goes on from the newest epoch record.
-func (r *Replica) begin(ctx context.Context) (s *session, err error) {
-	s, err = r.connect(ctx)
+func (r *Replica) begin(ctx context.Context) (*session, error) {
+	s, err := r.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
+	if err := s.recover(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// recover drops what the last run left behind and takes over what its newest record names.
+func (s *session) recover(ctx context.Context) error {
 	conn := s.publisher.conn
 	if err := conn.Exec(ctx, createRecords(s.cfg.Database)); err != nil {
-		return nil, err
+		return err
 	}
 	rec, err := readRecord(ctx, conn, s.cfg.Database)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if rec != nil && rec.Source != s.cfg.SourceID {
-		return nil, &cdc.TerminalError{Code: cdc.CodeSourceMismatch,
+		return &cdc.TerminalError{Code: cdc.CodeSourceMismatch,
 			Detail: fmt.Sprintf("the columnar data in database %q are of source %q, not of %q", s.cfg.Database, rec.Source, s.cfg.SourceID),
 			Remedy: "connect to that source, name another database, or drop the database in the columnar engine to copy the tables anew"}
 	}
 	tidy, cancel := context.WithTimeout(ctx, tidyLimit)
 	defer cancel()
 	if err := s.clear(tidy, rec); err != nil {
-		return nil, fmt.Errorf("drop what the last run left behind: %w", err)
+		return fmt.Errorf("drop what the last run left behind: %w", err)
 	}
 	if err := s.createVolatile(tidy); err != nil {
-		return nil, err
+		return err
 	}
-	if rec != nil {
-		if err := s.restore(ctx, rec); err != nil {
-			return nil, err
-		}
+	if rec == nil {
+		return nil
 	}
-	return s, nil
+	return s.restore(ctx, rec)
 }
 
 // connect dials and makes an empty session.
