@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -203,7 +204,7 @@ func TestServer_relaysRefusals(t *testing.T) {
 	b := newBed(t)
 	for _, tc := range []struct{ name, from, to, code string }{
 		{"wrong password", b.pg.Password(), "wrong", "28P01"},
-		{"unknown database", "/postgres?", "/nosuch?", "3D000"},
+		{"unknown database", "/" + b.database, "/nosuch", "3D000"},
 		{"unknown user", "//postgres", "//nobody", "28P01"},
 	} {
 		for _, url := range []string{b.direct, b.through} {
@@ -214,7 +215,7 @@ func TestServer_relaysRefusals(t *testing.T) {
 }
 
 func TestServer_saysThatPostgreSQLIsDown(t *testing.T) {
-	b := newBed(t)
+	b := newOwnBed(t)
 	c := connect(t, b.through)
 	if err := b.pg.Kill(); err != nil {
 		t.Fatal(err)
@@ -340,24 +341,28 @@ func TestServer_offersTLSBeyondLoopback(t *testing.T) {
 }
 
 func TestServer_relaysEveryAuthenticationMethod(t *testing.T) {
+	b := newOwnBed(t)
+	c := connect(t, b.direct)
+	var rules strings.Builder
+	for _, method := range []string{"trust", "password", "md5"} {
+		run(t, c, "SET password_encryption = 'md5'; CREATE ROLE by_"+method+" LOGIN PASSWORD 'secret'")
+		fmt.Fprintf(&rules, "host all by_%s all %s\n", method, method)
+	}
+	hba := run(t, c, "SHOW hba_file")[0][0]
+	if err := os.WriteFile(hba, []byte(rules.String()+"host all all all scram-sha-256\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, c, "SELECT pg_reload_conf()")
 	for _, method := range []string{"trust", "password", "md5"} {
 		t.Run(method, func(t *testing.T) {
-			b := newBed(t)
-			c := connect(t, b.direct)
-			run(t, c, "SET password_encryption = 'md5'; CREATE ROLE someone LOGIN PASSWORD 'secret'")
-			hba := run(t, c, "SHOW hba_file")[0][0]
-			if err := os.WriteFile(hba, []byte("host all someone all "+method+"\nhost all all all scram-sha-256\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			run(t, c, "SELECT pg_reload_conf()")
-			url := strings.Replace(b.through, "postgres:"+b.pg.Password(), "someone:secret", 1)
+			url := strings.Replace(b.through, "postgres:"+b.pg.Password(), "by_"+method+":secret", 1)
 			b.waitFor(t, "the method to be in force", func() bool {
 				c, err := pgconn.Connect(t.Context(), url)
 				if err != nil {
 					return false
 				}
 				defer c.Close(t.Context())
-				return run(t, c, "SELECT current_user")[0][0] == "someone"
+				return run(t, c, "SELECT current_user")[0][0] == "by_"+method
 			})
 			_, err := pgconn.Connect(t.Context(), strings.Replace(url, "secret", "wrong", 1))
 			if method == "trust" {
@@ -391,7 +396,7 @@ func TestServer_negotiatesTheProtocolVersion(t *testing.T) {
 }
 
 func TestServer_usesTLSToPostgreSQL(t *testing.T) {
-	b := newBed(t)
+	b := newOwnBed(t)
 	certificate(t, b)
 	b.gateway(t, func(c *pgwire.Config) { c.BackendTLS = &tls.Config{InsecureSkipVerify: true} })
 	c := connect(t, b.through)

@@ -3,6 +3,7 @@ package pgwire_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -144,6 +145,7 @@ func (q *scriptedQuery) Run(ctx context.Context, formats []int16, sink func([][]
 
 // bed is a gateway in front of a real PostgreSQL.
 type bed struct {
+	database  string
 	pg        *pgserver.Server
 	server    *pgwire.Server
 	analytics *scripted
@@ -152,10 +154,26 @@ type bed struct {
 	through   string
 }
 
+// newBed makes a gateway in front of the shared server.
 func newBed(t *testing.T, change ...func(*pgwire.Config)) *bed {
 	t.Helper()
-	b := &bed{pg: stand.Postgres(t)}
-	b.direct = b.pg.URL("postgres")
+	return makeBed(t, shared, change...)
+}
+
+// newOwnBed makes a gateway in front of a server that the test may change or kill.
+func newOwnBed(t *testing.T) *bed {
+	t.Helper()
+	return makeBed(t, stand.Postgres(t))
+}
+
+// databases numbers the tests' databases.
+var databases atomic.Int64
+
+func makeBed(t *testing.T, pg *pgserver.Server, change ...func(*pgwire.Config)) *bed {
+	t.Helper()
+	database := fmt.Sprintf("bed%d", databases.Add(1))
+	run(t, connect(t, pg.URL("postgres")), "CREATE DATABASE "+database)
+	b := &bed{pg: pg, database: database, direct: pg.URL(database)}
 	b.analytics = &scripted{url: b.direct, running: make(chan string, 1), stopped: make(chan error, 1)}
 	run(t, connect(t, b.direct), "CREATE TABLE copied (a int, b text)")
 	b.gateway(t, change...)

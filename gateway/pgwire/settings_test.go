@@ -61,7 +61,7 @@ func TestSettings_reachTheAnalyticalRoute(t *testing.T) {
 	if d := cmp.Diff(defaults, b.settingsNow(t, c)); d != "" {
 		t.Errorf("after a rollback of SET LOCAL: %s", d)
 	}
-	run(t, c, "ALTER ROLE postgres SET freshet.freshness = 'eventual'")
+	run(t, c, "ALTER DATABASE "+b.database+" SET freshet.freshness = 'eventual'")
 	other := connect(t, b.through+"&options=-c%20freshet.max_staleness%3D3s")
 	want := pgwire.Settings{Freshness: pgwire.Eventual, MaxStaleness: 3 * time.Second}
 	if d := cmp.Diff(want, b.settingsNow(t, other)); d != "" {
