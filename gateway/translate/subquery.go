@@ -194,7 +194,14 @@ func (q *query) exists(stmt *pg.SelectStmt) expr {
 	}
 	c := q.correlate(stmt)
 	if len(c.residual) > 0 {
-		fail("correlated subquery by more than equalities, not at the top of a WHERE clause")
+		if len(c.inner) == 0 {
+			fail("correlated subquery without an equality")
+		}
+		e, ok := q.existsByExtreme(c)
+		if !ok {
+			fail("correlated subquery by more than equalities, not at the top of a WHERE clause")
+		}
+		return e
 	}
 	if len(c.inner) == 0 {
 		return expr{sql: "(SELECT count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins) + " LIMIT 1)) > 0", oid: oidBool, pad: -1}
@@ -234,7 +241,7 @@ func (q *query) joinedExists(n *pg.Node) bool {
 		return false
 	}
 	c := q.correlate(stmt)
-	if len(c.residual) == 0 {
+	if len(c.residual) == 0 || len(c.residual) == 1 && len(c.inner) > 0 && c.sub.comparesSides(c.residual[0]) {
 		// The usual way translates it again, which costs little.
 		return false
 	}
@@ -290,7 +297,8 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 		return e
 	}
 	if stmt.Op != pg.SetOperation_SETOP_NONE || len(stmt.GroupClause) > 0 || stmt.HavingClause != nil || stmt.LimitCount != nil ||
-		stmt.LimitOffset != nil || len(stmt.TargetList) != 1 || !isGrouped(stmt) || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil {
+		stmt.LimitOffset != nil || len(stmt.TargetList) != 1 || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil || hasWindow(stmt) ||
+		len(stmt.FromClause) == 0 {
 		fail("correlated subquery that is not a single aggregate")
 	}
 	c := q.correlate(stmt)
@@ -298,22 +306,111 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 		fail("correlated subquery by more than equalities")
 	}
 	q.requireLocal(c.outer)
+	targets := c.sub.expand(stmt.TargetList)
+	var value expr
+	if isGrouped(stmt) {
+		q.joinGroups(c)
+		value = resolveUnknown(c.sub.value(targets[0].node))
+	} else {
+		row := resolveUnknown(c.sub.value(targets[0].node))
+		if row.oid == oidNumeric && row.dec.display == displayDynamic {
+			fail("correlated subquery of a numeric that displays differently by row")
+		}
+		q.joinGroups(c)
+		// PostgreSQL refuses a second row. any() skips a NULL, which it then yields if that is all there is.
+		one := "if(throwIf(count() > 1, 'freshet guard: more than one row in a subquery') = 0, any(" + row.sql + "), NULL)"
+		row.null = true
+		value = c.sub.aggregated(one, row)
+	}
+	value.null = true
+	value.table, value.source = 0, 0
+	return value
+}
+
+// joinGroups groups a subquery by the keys that tie it and joins the groups; expressions of the
+// subquery are then those over its groups.
+func (q *query) joinGroups(c *correlated) {
+	q.requireLocal(c.outer)
 	sub := c.sub
 	sub.where = c.local
-	targets := sub.expand(stmt.TargetList)
-	sub.startGroups(stmt, nil)
+	sub.startGroups(&pg.SelectStmt{}, nil)
 	sub.group.correlated = c.inner
 	sub.emptyGroups = true
-	value := resolveUnknown(sub.value(targets[0].node))
 	x := extraJoin{kind: "LEFT", id: sub.group.id, text: func() string { return "(" + sub.groupText() + ")" }}
 	for i := range c.inner {
 		key := leafName(sub.group.id) + ".k" + strconv.Itoa(i+1)
 		x.conds = append(x.conds, with(oidBool, c.outer[i].sql+" = "+key, c.outer[i]))
 	}
 	q.joins = append(q.joins, x)
-	value.null = true
-	value.table, value.source = 0, 0
-	return value
+}
+
+// sides splits a comparison into its inner and outer operand; op is seen from the inner one.
+func (q *query) sides(n *pg.Node) (op string, inner, outer expr, ok bool) {
+	a := n.GetAExpr()
+	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || a.Lexpr == nil || a.Lexpr.GetRowExpr() != nil || contains(n, func(m *pg.Node) bool { return m.GetSubLink() != nil }) {
+		return "", expr{}, expr{}, false
+	}
+	op = operatorName(a.Name)
+	if _, known := comparisons[op]; !known || op == "=" {
+		return "", expr{}, expr{}, false
+	}
+	q.allowOuter, q.outer = true, 0
+	l := q.value(a.Lexpr)
+	lo := q.outer
+	q.outer = 0
+	r := q.value(a.Rexpr)
+	ro := q.outer
+	q.allowOuter = false
+	mask := q.scope.mask()
+	switch {
+	case lo == 0 && ro != 0 && l.refs != 0 && r.refs&mask == 0:
+		return op, l, r, true
+	case lo != 0 && ro == 0 && r.refs != 0 && l.refs&mask == 0:
+		return mirrored[op], r, l, true
+	}
+	return "", expr{}, expr{}, false
+}
+
+var mirrored = map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<=", "<>": "<>", "!=": "!="}
+
+func (q *query) comparesSides(n *pg.Node) bool {
+	_, _, _, ok := q.sides(n)
+	return ok
+}
+
+// existsByExtreme translates EXISTS tied by equalities and one inequality: some row's value is below a bound if and
+// only if the least one is, and so on.
+func (q *query) existsByExtreme(c *correlated) (expr, bool) {
+	if len(c.residual) != 1 {
+		return expr{}, false
+	}
+	op, inner, outer, ok := c.sub.sides(c.residual[0])
+	if !ok {
+		return expr{}, false
+	}
+	inner, outer = q.comparable(inner, outer)
+	requireOrdered(inner)
+	q.t.orderable(inner)
+	if inner.oid == oidBool || inner.oid == oidUUID || inner.isNull() || outer.isNull() {
+		return expr{}, false
+	}
+	q.joinGroups(c)
+	extreme := func(f string) expr {
+		d := inner.plain()
+		d.null = true
+		return q.compare(op, c.sub.aggregated(f+"OrNull("+inner.sql+")", d), outer)
+	}
+	var e expr
+	switch op {
+	case "<", "<=":
+		e = extreme("min")
+	case ">", ">=":
+		e = extreme("max")
+	default:
+		e = combine(pg.BoolExprType_OR_EXPR, []expr{extreme("min"), extreme("max")})
+	}
+	e.sql, e.null, e.keys = "ifNull("+boolText(e)+", 0)", false, nil
+	return e, true
 }
 
 // uncorrelated translates the subquery by itself, if it refers to nothing outside.
@@ -434,9 +531,6 @@ func (q *query) correlatedIn(left []expr, stmt *pg.SelectStmt, negated, truth bo
 		fail("IN over a correlated subquery that does more than filter")
 	}
 	c := q.correlate(stmt)
-	if len(c.residual) > 0 {
-		fail("correlated subquery by more than equalities")
-	}
 	targets := c.sub.expand(stmt.TargetList)
 	if len(targets) != len(left) {
 		fail("IN over different numbers of columns")
@@ -449,6 +543,13 @@ func (q *query) correlatedIn(left []expr, stmt *pg.SelectStmt, negated, truth bo
 	}
 	if null && (negated || !truth) {
 		fail("NOT IN over a correlated subquery that may hold NULLs")
+	}
+	if len(c.residual) > 0 {
+		e, ok := q.existsByExtreme(c)
+		if !ok {
+			fail("correlated subquery by more than equalities")
+		}
+		return negate(e, negated)
 	}
 	return negate(c.member(), negated)
 }
