@@ -2,6 +2,7 @@ package differential
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,6 +46,10 @@ func (g *Gateway) Answer(ctx context.Context, st Statement) (Outcome, error) {
 		return Outcome{Columnar: true, Answer: &answer}, nil
 	}
 	reason, err := g.show(ctx, "freshet.last_reason")
+	if strings.Contains(reason, "engine refused") {
+		return Outcome{Answer: &answer, Defect: errors.New(reason)}, err
+	}
+	reason, _, _ = strings.Cut(reason, ": while executing") // what follows names columns
 	return Outcome{Answer: &answer, Reason: reason}, err
 }
 
