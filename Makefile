@@ -43,7 +43,7 @@ test: need-go need-npm ## All tests, with real servers [PKG=./... ARGS=]
 .PHONY: bench
 bench: need-npm build ## All benchmarks; results in out/
 	@mkdir -p out
-	@for b in ch staleness apply scan; do \
+	@for b in ch staleness apply scan relay; do \
 		echo "== freshet bench $$b"; \
 		bin/freshet bench $$b --json out/$$b.json --html out/$$b.html || exit 1; \
 	done
