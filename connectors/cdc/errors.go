@@ -13,6 +13,7 @@ const (
 	CodeUnrepresentable     Code = "UnrepresentableValue"
 	CodeSchemaChange        Code = "UnsupportedSchemaChange"
 	CodeSlotLost            Code = "SlotLost"
+	CodeHistoryLost         Code = "HistoryLost"
 	CodePublicationMismatch Code = "PublicationMismatch"
 	CodeSourceMismatch      Code = "SourceMismatch"
 	CodePrivilege           Code = "InsufficientPrivilege"

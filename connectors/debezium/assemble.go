@@ -1,0 +1,267 @@
+package debezium
+
+import (
+	"fmt"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// assembler puts transactions together from rows and ENDs that come in any order.
+//
+// Invariant: what next returns are the transactions after the position it began with, each once and whole, in
+// the order of their ENDs.
+type assembler struct {
+	// last is the position of the newest END that was taken.
+	last cdc.Position
+	// spillAt is how many bytes of rows stay in memory before large transactions go to disk.
+	spillAt int
+	dir     string
+
+	pending map[uint64]*transaction // by txid; with or without its END
+	ends    []endEvent              // taken and not handed over, in order
+	queued  map[uint64]bool         // the txids of ends
+	done    *recent                 // txids whose rows are of no use any more
+	bytes   int                     // of rows in memory
+}
+
+// transaction collects the rows of one transaction.
+type transaction struct {
+	runs   []*run
+	bytes  int   // in memory
+	micros int64 // commit time, µs; 0 while no row has come
+	// keyless are the numbers of rows without a key.
+	keyless map[uint64]bool
+}
+
+// remembered is how many transactions' late repetitions are recognised.
+const remembered = 1 << 17
+
+func newAssembler(from cdc.Position, dir string, spillAt int) *assembler {
+	return &assembler{last: from, spillAt: spillAt, dir: dir, pending: map[uint64]*transaction{}, queued: map[uint64]bool{}, done: newRecent(remembered)}
+}
+
+// arrival is a row as it was read.
+type arrival struct {
+	partition  int // index among the partitions that are read
+	topic      string
+	keyless    bool // the message has no key, and may be delivered again in another partition
+	keyChanges bool
+	oldKey     []byte
+	rowEvent
+}
+
+// row takes a row that was read from a partition of a table's topic.
+func (a *assembler) row(in *arrival) error {
+	if a.done.has(in.txID) {
+		return nil
+	}
+	t := a.pending[in.txID]
+	if t == nil {
+		t = &transaction{}
+		a.pending[in.txID] = t
+	}
+	t.micros = in.micros
+	r := t.run(in)
+	if r == nil {
+		return nil // delivered again
+	}
+	n := r.add(storedRow{order: in.order, op: in.op, before: in.before, after: in.after, oldKey: in.oldKey, keyChanges: in.keyChanges})
+	t.bytes += n
+	a.bytes += n
+	if a.bytes > a.spillAt {
+		return a.spill()
+	}
+	return nil
+}
+
+// run returns the run that a row belongs to, or nil for a row that is there.
+func (t *transaction) run(in *arrival) *run {
+	if in.keyless {
+		if t.keyless[in.order] {
+			return nil
+		}
+		if t.keyless == nil {
+			t.keyless = map[uint64]bool{}
+		}
+		t.keyless[in.order] = true
+	}
+	for _, r := range t.runs {
+		switch {
+		case r.keyless != in.keyless:
+		case in.keyless && r.topic == in.topic && r.last < in.order:
+			return r
+		case !in.keyless && r.partition == in.partition && r.last < in.order:
+			return r
+		case !in.keyless && r.partition == in.partition:
+			return nil
+		}
+	}
+	r := &run{partition: in.partition, keyless: in.keyless, topic: in.topic}
+	t.runs = append(t.runs, r)
+	return r
+}
+
+// smallest is the size of a transaction that is worth a file.
+const smallest = 1 << 20
+
+// spill moves the largest transactions to disk until half of the limit is free, small ones excepted.
+func (a *assembler) spill() error {
+	for a.bytes > a.spillAt/2 {
+		var largest *transaction
+		for _, t := range a.pending {
+			if largest == nil || t.bytes > largest.bytes {
+				largest = t
+			}
+		}
+		if largest == nil || largest.bytes < smallest {
+			return nil
+		}
+		for _, r := range largest.runs {
+			if len(r.buf) == 0 {
+				continue
+			}
+			if err := r.spill(a.dir); err != nil {
+				return err
+			}
+		}
+		a.bytes -= largest.bytes
+		largest.bytes = 0
+	}
+	return nil
+}
+
+// early takes an END from before the place where reading begins: it only tells which rows are of no use.
+func (a *assembler) early(ev endEvent) {
+	if !a.last.Before(ev.position) {
+		a.discard(ev.txID)
+	}
+}
+
+// end takes the END of a transaction and reports whether it is news.
+func (a *assembler) end(ev endEvent) bool {
+	switch {
+	case a.queued[ev.txID]:
+		return false
+	case !a.last.Before(ev.position): // handed over already, or before the beginning
+		a.discard(ev.txID)
+		return false
+	}
+	a.last = ev.position
+	a.ends = append(a.ends, ev)
+	a.queued[ev.txID] = true
+	return true
+}
+
+// discard forgets the rows of a transaction, also those still to come.
+func (a *assembler) discard(txID uint64) {
+	a.done.add(txID)
+	if t := a.pending[txID]; t != nil {
+		for _, r := range t.runs {
+			r.close()
+		}
+		a.bytes -= t.bytes
+		delete(a.pending, txID)
+	}
+}
+
+// head returns the transaction that is to be handed over next; ok is false if there is none. missing tells, by topic, how
+// many of its rows have not come; it is empty for a complete transaction.
+func (a *assembler) head() (ev endEvent, t *transaction, missing map[string]uint64, ok bool) {
+	if len(a.ends) == 0 {
+		return ev, nil, nil, false
+	}
+	ev = a.ends[0]
+	t = a.pending[ev.txID]
+	if t == nil {
+		t = &transaction{}
+	}
+	for _, c := range ev.counts {
+		var have uint64
+		for _, r := range t.runs {
+			if r.topic == c.topic {
+				have += r.rows
+			}
+		}
+		if have < c.rows {
+			if missing == nil {
+				missing = map[string]uint64{}
+			}
+			missing[c.topic] = c.rows - have
+		}
+	}
+	return ev, t, missing, true
+}
+
+// pop forgets the head after it was handed over.
+func (a *assembler) pop() {
+	txID := a.ends[0].txID
+	a.ends = a.ends[1:]
+	delete(a.queued, txID)
+	a.discard(txID)
+}
+
+// close releases files.
+func (a *assembler) close() {
+	for txID := range a.pending {
+		a.discard(txID)
+	}
+}
+
+// each calls f for the rows of a transaction in their order. Slices are valid during the call only.
+func (t *transaction) each(f func(topic string, row storedRow) error) error {
+	readers := make([]*runReader, 0, len(t.runs))
+	for _, r := range t.runs {
+		rd, err := r.reader()
+		if err != nil {
+			return err
+		}
+		readers = append(readers, rd)
+	}
+	previous := uint64(0)
+	for {
+		var least *runReader
+		for _, rd := range readers {
+			if rd.ok && (least == nil || rd.row.order < least.row.order) {
+				least = rd
+			}
+		}
+		if least == nil {
+			return nil
+		}
+		if least.row.order == previous {
+			return fmt.Errorf("two changes of one transaction have the number %d", previous)
+		}
+		previous = least.row.order
+		if err := f(least.run.topic, least.row); err != nil {
+			return err
+		}
+		if err := least.next(); err != nil {
+			return err
+		}
+	}
+}
+
+// recent remembers the last n numbers added.
+type recent struct {
+	ring []uint64
+	next int
+	set  map[uint64]bool
+}
+
+func newRecent(n int) *recent { return &recent{ring: make([]uint64, 0, n), set: map[uint64]bool{}} }
+
+func (r *recent) has(n uint64) bool { return r.set[n] }
+
+func (r *recent) add(n uint64) {
+	if r.set[n] {
+		return
+	}
+	r.set[n] = true
+	if len(r.ring) < cap(r.ring) {
+		r.ring = append(r.ring, n)
+		return
+	}
+	delete(r.set, r.ring[r.next])
+	r.ring[r.next] = n
+	r.next = (r.next + 1) % len(r.ring)
+}

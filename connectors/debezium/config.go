@@ -1,0 +1,93 @@
+package debezium
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/freshet-io/freshet/connectors/postgres"
+)
+
+// Config says what a [Source] reads. Zero values mean the documented defaults.
+type Config struct {
+	// Postgres is the database. Its Slot and Publication are what the connector reads.
+	Postgres postgres.Config
+	// Brokers are the bootstrap addresses of Kafka. Required.
+	Brokers []string
+	// Prefix is the connector's topic.prefix. Default "freshet".
+	Prefix string
+	// Connect is the address of Kafka Connect's REST interface. When set, Tables creates the topics and registers the
+	// connector, and keeps it as [Connector.Settings] says. When empty, somebody else does (an operator).
+	Connect string
+	// Connector completes the connector's settings where this source registers it.
+	Connector Connector
+	// WatermarkInterval is how often an idle stream asks how far the write-ahead log is. Default 50 ms.
+	WatermarkInterval time.Duration
+	// StallLimit is after how much time, by the clock of the messages, rows that an END counted count as lost
+	// although Connect has gone on. Longer than the connector's delivery.timeout.ms, default 3 min.
+	StallLimit time.Duration
+	// StartWait bounds how long a first copy waits for the connector to deliver something. Default 2 min.
+	StartWait time.Duration
+	// MemoryBytes is how much of unfinished transactions is held in memory, about. Larger transactions wait in files. Default 64 MB.
+	MemoryBytes int
+	// SpoolDir is the folder of those files, which are gone when the process is. Default: the system's for temporary files.
+	SpoolDir string
+	// ChunkChanges is the most changes handed over in one call. Default 1,000.
+	ChunkChanges int
+	// Logger receives transitions. Default: discard.
+	Logger *slog.Logger
+	// Registerer receives the metrics, those of Postgres too. Default: none.
+	Registerer prometheus.Registerer
+}
+
+var topicPrefix = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,100}$`)
+
+func (c Config) withDefaults() (Config, error) {
+	if len(c.Brokers) == 0 {
+		return c, errors.New("configure source: no brokers; give Kafka's bootstrap addresses")
+	}
+	setDefault(&c.Prefix, "freshet")
+	setDefault(&c.WatermarkInterval, 50*time.Millisecond)
+	setDefault(&c.StallLimit, 3*time.Minute)
+	setDefault(&c.StartWait, 2*time.Minute)
+	setDefault(&c.MemoryBytes, 64<<20)
+	setDefault(&c.ChunkChanges, 1000)
+	setDefault(&c.Postgres.Slot, "freshet")
+	setDefault(&c.Postgres.Publication, c.Postgres.Slot)
+	setDefault(&c.Postgres.CatalogInterval, time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if !topicPrefix.MatchString(c.Prefix) {
+		return c, fmt.Errorf("configure source: topic prefix %q: use 1 to 100 letters, digits, dashes and underscores", c.Prefix)
+	}
+	if c.WatermarkInterval < 0 || c.StallLimit < 0 || c.StartWait < 0 || c.MemoryBytes < 0 || c.ChunkChanges < 0 {
+		return c, errors.New("configure source: intervals and sizes must not be negative")
+	}
+	c.Postgres.Logger, c.Postgres.Registerer = c.Logger, c.Registerer
+	c.Connect = strings.TrimSuffix(c.Connect, "/")
+	return c, nil
+}
+
+func setDefault[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}
+
+// boundsTopic is the topic of BEGIN and END.
+func (c Config) boundsTopic() string { return c.Prefix + ".transaction" }
+
+// unusable are the characters that Debezium replaces in the names of topics.
+var unusable = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
+
+// tableTopic is the topic of a table ("schema.name").
+func (c Config) tableTopic(table string) string {
+	return unusable.ReplaceAllString(c.Prefix+"."+table, "_")
+}

@@ -1,0 +1,122 @@
+package debezium
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// connectClient speaks to Kafka Connect's REST interface.
+type connectClient struct {
+	base string
+	http http.Client
+}
+
+func newConnectClient(base string) *connectClient {
+	return &connectClient{base: base, http: http.Client{Timeout: 30 * time.Second}}
+}
+
+// ConnectorStatus is the state of the connector and of its task as Kafka Connect tells it: RUNNING, FAILED, PAUSED, UNASSIGNED …
+type ConnectorStatus struct {
+	Connector, Task string
+	// Trace is the error of a task that FAILED.
+	Trace string
+}
+
+// status asks for the state of a connector; the zero status means that it is not registered.
+func (c *connectClient) status(ctx context.Context, name string) (ConnectorStatus, error) {
+	var body struct {
+		Connector struct{ State string }
+		Tasks     []struct{ State, Trace string }
+	}
+	found, err := c.call(ctx, http.MethodGet, "/connectors/"+url.PathEscape(name)+"/status", nil, &body)
+	if err != nil || !found {
+		return ConnectorStatus{}, err
+	}
+	st := ConnectorStatus{Connector: body.Connector.State}
+	if len(body.Tasks) > 0 {
+		st.Task, st.Trace = body.Tasks[0].State, body.Tasks[0].Trace
+	}
+	return st, nil
+}
+
+// register creates the connector or changes its settings, unless it has them.
+func (c *connectClient) register(ctx context.Context, name string, settings map[string]string) (changed bool, err error) {
+	path := "/connectors/" + url.PathEscape(name) + "/config"
+	var has map[string]string
+	if _, err := c.call(ctx, http.MethodGet, path, nil, &has); err != nil {
+		return false, err
+	}
+	delete(has, "name") // which Connect adds
+	if maps.Equal(has, settings) {
+		return false, nil
+	}
+	_, err = c.call(ctx, http.MethodPut, path, settings, nil)
+	return err == nil, err
+}
+
+// remove deletes the connector. One that is not there is no error.
+func (c *connectClient) remove(ctx context.Context, name string) error {
+	_, err := c.call(ctx, http.MethodDelete, "/connectors/"+url.PathEscape(name), nil, nil)
+	return err
+}
+
+// busyStatus is what Connect answers while its group is rebalancing.
+const busyStatus = http.StatusConflict
+
+// call makes a request and decodes the answer. found is false for what is not there.
+func (c *connectClient) call(ctx context.Context, method, path string, body, into any) (found bool, err error) {
+	for {
+		code, answer, err := c.once(ctx, method, path, body)
+		switch {
+		case err != nil:
+			return false, fmt.Errorf("ask Kafka Connect (%s %s): %w", method, path, err)
+		case code == http.StatusNotFound:
+			return false, nil
+		case code == busyStatus:
+			select {
+			case <-ctx.Done():
+				return false, fmt.Errorf("ask Kafka Connect (%s %s): it is rebalancing: %w", method, path, context.Cause(ctx))
+			case <-time.After(200 * time.Millisecond):
+			}
+			continue
+		case code >= 300:
+			return false, fmt.Errorf("ask Kafka Connect (%s %s): status %d: %s", method, path, code, bytes.TrimSpace(answer))
+		}
+		if into != nil {
+			if err := json.Unmarshal(answer, into); err != nil {
+				return false, fmt.Errorf("ask Kafka Connect (%s %s): %w", method, path, err)
+			}
+		}
+		return true, nil
+	}
+}
+
+func (c *connectClient) once(ctx context.Context, method, path string, body any) (int, []byte, error) {
+	var content io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return 0, nil, err
+		}
+		content = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, answer, err
+}

@@ -1,0 +1,130 @@
+package debezium
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Connector completes a connector's settings. Zero values mean the documented defaults.
+type Connector struct {
+	// Host and Port of the database as Kafka Connect reaches it. Default: those of the source's own connection.
+	Host string
+	Port uint16
+	// Partitions of each table's topic. Default 1: order within a transaction comes from its numbers, so that more only spread load.
+	Partitions int
+	// Replication of the topics. Default: the broker's.
+	Replication int
+	// Retention of the topics; a replica that was away for longer is copied anew. Default 24 h.
+	Retention time.Duration
+	// Settings override the settings of the template.
+	Settings map[string]string
+}
+
+func (c Connector) withDefaults() Connector {
+	setDefault(&c.Partitions, 1)
+	setDefault(&c.Replication, -1)
+	setDefault(&c.Retention, 24*time.Hour)
+	return c
+}
+
+// ConnectorSettings returns the configuration of the connector as Kafka Connect takes it, for whoever
+// registers it. It holds the role's password in clear text.
+func ConnectorSettings(cfg Config) (map[string]string, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return cfg.connectorSettings()
+}
+
+func (c Config) connectorSettings() (map[string]string, error) {
+	pg, err := pgxpool.ParseConfig(c.Postgres.URL)
+	if err != nil {
+		return nil, fmt.Errorf("configure connector: %w", err)
+	}
+	con := c.Connector.withDefaults()
+	setDefault(&con.Host, pg.ConnConfig.Host)
+	setDefault(&con.Port, pg.ConnConfig.Port)
+	bounds := strings.ReplaceAll(c.boundsTopic(), ".", `\.`)
+	s := map[string]string{
+		"connector.class":   "io.debezium.connector.postgresql.PostgresConnector",
+		"tasks.max":         "1",
+		"topic.prefix":      c.Prefix,
+		"database.hostname": con.Host,
+		"database.port":     strconv.Itoa(int(con.Port)),
+		"database.user":     pg.ConnConfig.User,
+		"database.password": pg.ConnConfig.Password,
+		"database.dbname":   pg.ConnConfig.Database,
+		"database.sslmode":  sslMode(c.Postgres.URL),
+		"plugin.name":       "pgoutput",
+		"slot.name":         c.Postgres.Slot,
+		"publication.name":  c.Postgres.Publication,
+		"slot.drop.on.stop": "false",
+		// The source maintains the publication, and copies tables by itself.
+		"publication.autocreate.mode": "disabled",
+		"snapshot.mode":               "no_data",
+		// Transactions are put together by their bounds and counts.
+		"provide.transaction.metadata": "true",
+		"skipped.operations":           "none",
+		// The topics are a log of transactions: compacting them would tear holes into it, so that tombstones have no use.
+		"tombstones.on.delete": "false",
+		// Encodings that lose nothing and that do not depend on a column's precision.
+		"decimal.handling.mode":           "string",
+		"time.precision.mode":             "microseconds",
+		"binary.handling.mode":            "bytes",
+		"unavailable.value.placeholder":   placeholder,
+		"key.converter":                   "org.apache.kafka.connect.json.JsonConverter",
+		"key.converter.schemas.enable":    "false",
+		"value.converter":                 "org.apache.kafka.connect.json.JsonConverter",
+		"value.converter.schemas.enable":  "false",
+		"header.converter":                "org.apache.kafka.connect.json.JsonConverter",
+		"header.converter.schemas.enable": "false",
+		// Marks end up as transactions without rows; their messages themselves are of no use.
+		"message.prefix.exclude.list": "freshet",
+		"heartbeat.interval.ms":       "10000",
+		"heartbeat.action.query":      "SELECT pg_logical_emit_message(true, 'freshet', '')",
+		// Latency and throughput as measured.
+		"poll.interval.ms":                    "5",
+		"max.batch.size":                      "8192",
+		"max.queue.size":                      "32768",
+		"extended.headers.enabled":            "false",
+		"retriable.restart.connector.wait.ms": "1000",
+		"producer.override.linger.ms":         "5",
+		"producer.override.batch.size":        "262144",
+		"producer.override.compression.type":  "lz4",
+		// One partition gives ENDs their order. Topics of tables that come later are created by Connect.
+		"topic.creation.default.replication.factor": strconv.Itoa(con.Replication),
+		"topic.creation.default.partitions":         strconv.Itoa(con.Partitions),
+		"topic.creation.default.cleanup.policy":     "delete",
+		"topic.creation.default.retention.ms":       strconv.FormatInt(con.Retention.Milliseconds(), 10),
+		"topic.creation.groups":                     "bounds",
+		"topic.creation.bounds.include":             bounds,
+		"topic.creation.bounds.partitions":          "1",
+		"topic.creation.bounds.replication.factor":  strconv.Itoa(con.Replication),
+		"topic.creation.bounds.cleanup.policy":      "delete",
+		"topic.creation.bounds.retention.ms":        strconv.FormatInt(con.Retention.Milliseconds(), 10),
+	}
+	maps.Copy(s, con.Settings)
+	return s, nil
+}
+
+// sslMode returns the sslmode of a connection string, which the connector takes by the same names.
+func sslMode(raw string) string {
+	if u, err := url.Parse(raw); err == nil {
+		if mode := u.Query().Get("sslmode"); mode != "" {
+			return mode
+		}
+	}
+	for field := range strings.FieldsSeq(raw) {
+		if mode, ok := strings.CutPrefix(field, "sslmode="); ok {
+			return mode
+		}
+	}
+	return "prefer"
+}

@@ -1,0 +1,192 @@
+package debezium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// margin is how much earlier than an END the topics are read, by the clock of their messages: the
+// rows of a transaction are sent before its END, by a clock that may have been set back.
+const margin = 10 * time.Second
+
+const remedyRecopy = "reset the replica, so that all tables are copied anew"
+
+func historyLost(detail string, args ...any) error {
+	return &cdc.TerminalError{Code: cdc.CodeHistoryLost, Detail: fmt.Sprintf(detail, args...), Remedy: remedyRecopy}
+}
+
+// history reads the transaction topic here and there.
+type history struct {
+	s          *Source
+	client     *kgo.Client
+	start, end int64
+	decoder    envelopeDecoder
+}
+
+// mark is an END in the transaction topic.
+type mark struct {
+	offset   int64
+	position cdc.Position
+	at       time.Time // of the message
+}
+
+func (s *Source) openHistory(ctx context.Context) (*history, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.cfg.Brokers...), kgo.ClientID("freshet"), kgo.FetchMaxBytes(1<<20),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()))
+	if err != nil {
+		return nil, fmt.Errorf("read the transaction topic: %w", err)
+	}
+	h := &history{s: s, client: client}
+	if err := h.bounds(ctx); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *history) close() { h.client.Close() }
+
+// bounds asks for the first and the next offset.
+func (h *history) bounds(ctx context.Context) error {
+	topic := h.s.cfg.boundsTopic()
+	starts, err := h.s.admin.ListStartOffsets(ctx, topic)
+	if err != nil {
+		return fmt.Errorf("read topic %s: %w", topic, err)
+	}
+	ends, err := h.s.admin.ListEndOffsets(ctx, topic)
+	if err != nil {
+		return fmt.Errorf("read topic %s: %w", topic, err)
+	}
+	if n := len(starts[topic]); n > 1 {
+		return &cdc.TerminalError{Code: cdc.CodeConfiguration, Detail: fmt.Sprintf("topic %s has %d partitions, so that ends of transactions have no order", topic, n),
+			Remedy: "remove the connector and the topic, create the topic with one partition, and reset the replica"}
+	}
+	start, okStart := starts.Lookup(topic, 0)
+	end, okEnd := ends.Lookup(topic, 0)
+	if !okStart || !okEnd {
+		h.start, h.end = 0, 0
+		return nil
+	}
+	if err := errors.Join(start.Err, end.Err); err != nil {
+		return fmt.Errorf("read topic %s: %w", topic, err)
+	}
+	h.start, h.end = start.Offset, end.Offset
+	return nil
+}
+
+// next finds the first END at or after an offset and before limit; ok is false if there is none.
+func (h *history) next(ctx context.Context, offset, limit int64) (m mark, ok bool, err error) {
+	topic := h.s.cfg.boundsTopic()
+	if offset >= limit {
+		return mark{}, false, nil
+	}
+	h.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(offset)}})
+	defer h.client.RemoveConsumePartitions(map[string][]int32{topic: {0}})
+	for {
+		fetches := h.client.PollFetches(ctx)
+		if err := fetches.Err0(); err != nil {
+			return mark{}, false, fmt.Errorf("read topic %s: %w", topic, err)
+		}
+		for _, r := range fetches.Records() {
+			if r.Offset >= limit {
+				return mark{}, false, nil
+			}
+			ev, ended, err := h.decoder.boundary(r.Value, func(string) string { return "" })
+			if err != nil {
+				return mark{}, false, fmt.Errorf("topic %s, offset %d: %w", topic, r.Offset, err)
+			}
+			if ended {
+				return mark{offset: r.Offset, position: ev.position, at: r.Timestamp}, true, nil
+			}
+			if r.Offset == limit-1 {
+				return mark{}, false, nil
+			}
+		}
+	}
+}
+
+// find returns an END at or before a position after which every transaction beyond that position is delivered.
+// Positions rise with offsets except where Connect began again from an earlier one, from where on all is delivered once
+// more: any place where they pass the position will do.
+func (h *history) find(ctx context.Context, from cdc.Position) (mark, error) {
+	first, ok, err := h.next(ctx, h.start, h.end)
+	if err != nil {
+		return mark{}, err
+	}
+	topic := h.s.cfg.boundsTopic()
+	switch {
+	case !ok:
+		return mark{}, historyLost("topic %s has no transactions, the replica is at %s: it was created anew, or everything in it has expired", topic, from)
+	case from.Before(first.position):
+		return mark{}, historyLost("topic %s begins at %s, after the replica's position %s", topic, first.position, from)
+	}
+	low, high := first, h.end // low is at or before from; the END before high may be too
+	for low.offset+1 < high {
+		middle := low.offset + (high-low.offset)/2
+		m, ok, err := h.next(ctx, middle, high)
+		if err != nil {
+			return mark{}, err
+		}
+		if !ok || from.Before(m.position) {
+			high = middle
+			continue
+		}
+		low = m
+	}
+	return low, nil
+}
+
+// awaitHistory waits until the transaction topic has an END, with a mark in the log that makes one.
+func (s *Source) awaitHistory(ctx context.Context) error {
+	h, err := s.openHistory(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	if _, ok, err := h.next(ctx, h.start, h.end); err != nil || ok {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StartWait, fmt.Errorf("nothing came within %s; is the connector running? see its status in Kafka Connect", s.cfg.StartWait))
+	defer cancel()
+	for {
+		if _, err := s.catalog.Mark(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the first transaction in topic %s: %w", s.cfg.boundsTopic(), context.Cause(ctx))
+		case <-time.After(500 * time.Millisecond):
+		}
+		if err := h.bounds(ctx); err != nil {
+			return err
+		}
+		if _, ok, err := h.next(ctx, h.start, h.end); err != nil || ok {
+			return err
+		}
+	}
+}
+
+// topics lists the topics of the connector.
+func (s *Source) topics(ctx context.Context) (kadm.TopicDetails, error) {
+	all, err := s.admin.ListTopics(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list topics: %w", err)
+	}
+	own := kadm.TopicDetails{}
+	for name, t := range all {
+		rest, ok := strings.CutPrefix(name, s.cfg.Prefix+".")
+		// Topics without a schema in their names, as that of logical messages, hold no rows.
+		if ok && (name == s.cfg.boundsTopic() || strings.Contains(rest, ".")) {
+			own[name] = t
+		}
+	}
+	return own, nil
+}

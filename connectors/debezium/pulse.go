@@ -1,0 +1,99 @@
+package debezium
+
+import (
+	"context"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+const (
+	// markDelay is how long somebody else's commit may take to carry the stream where Current promised, before a mark does.
+	markDelay = 3 * time.Millisecond
+	// slotInterval is how often slot and topics are looked at while streaming.
+	slotInterval = 5 * time.Second
+)
+
+// pulse keeps watermarks honest and Current's promises kept.
+//
+// Whenever no transaction came for an interval, it asks how far the log is and sets that as the target of the next
+// watermark, which the reader emits when the stream is there. A position is reached by the END of a transaction at or after
+// it: if none is on its way, a mark is written into the log, at most one for what waits.
+func (st *stream) pulse(ctx context.Context) error {
+	tick := time.NewTicker(st.s.cfg.WatermarkInterval)
+	defer tick.Stop()
+	nudge := time.NewTimer(time.Hour)
+	defer nudge.Stop()
+	var commits uint64
+	var marked cdc.Position
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-st.s.wake:
+			nudge.Reset(markDelay)
+		case <-nudge.C:
+			marked, err = st.reach(ctx, cdc.Position{Major: st.s.wanted.Load()}, marked)
+		case <-tick.C:
+			n := st.commits.Load()
+			if n == commits {
+				marked, err = st.aim(ctx, marked)
+			}
+			commits = n
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return err
+		}
+	}
+}
+
+// aim sets the next watermark's target, and helps the stream to reach it.
+func (st *stream) aim(ctx context.Context, marked cdc.Position) (cdc.Position, error) {
+	t := st.target.Load()
+	if t == nil {
+		w, err := st.s.catalog.ReadLog(ctx)
+		if err != nil {
+			return marked, err
+		}
+		t = &w
+		st.target.Store(t)
+	}
+	return st.reach(ctx, t.Inserted, marked)
+}
+
+// reach writes a mark unless the stream is at a position, or a mark after it is on its way.
+func (st *stream) reach(ctx context.Context, p, marked cdc.Position) (cdc.Position, error) {
+	if st.streamed.Load() >= p.Major || !marked.Before(p) {
+		return marked, nil
+	}
+	return st.s.catalog.Mark(ctx)
+}
+
+// watch follows the catalog, and makes sure that slot and topics are still there.
+func (st *stream) watch(ctx context.Context) error {
+	catalog := time.NewTicker(st.s.cfg.Postgres.CatalogInterval)
+	defer catalog.Stop()
+	slot := time.NewTicker(slotInterval)
+	defer slot.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-catalog.C:
+			err = st.s.follow(ctx)
+		case <-slot.C:
+			err = st.s.checkSlot(ctx)
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return err
+		}
+	}
+}

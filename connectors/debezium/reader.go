@@ -1,0 +1,323 @@
+package debezium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// reader reads the connector's topics into an assembler. It belongs to the goroutine that streams.
+type reader struct {
+	s         *Source
+	client    *kgo.Client
+	assembler *assembler
+	envelopes envelopeDecoder
+	// begin is the offset of the transaction topic behind which ENDs count; those before tell what is of no use.
+	begin      int64
+	topics     map[string]*topic
+	topicNames map[string]string // by table, as ENDs name it
+	partitions int               // assigned so far, for their indexes
+	in         arrival
+}
+
+// topic is one that is read.
+type topic struct {
+	id    kadm.TopicID
+	parts []*partition
+}
+
+type partition struct {
+	index int
+	next  int64     // offset of the next record
+	sent  time.Time // when the last record was sent
+}
+
+const (
+	fetchBytes = 8 << 20
+	// farAhead is how many ENDs are read ahead of their rows.
+	farAhead = 20_000
+)
+
+// openReader begins to read so that every transaction after from is read whole.
+func (s *Source) openReader(ctx context.Context, from cdc.Position) (*reader, error) {
+	var since time.Time
+	begin := int64(-1)
+	if !from.IsZero() {
+		m, err := s.findStart(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		since, begin = m.at.Add(-margin), m.offset
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.cfg.Brokers...), kgo.ClientID("freshet"), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/8), kgo.FetchMinBytes(1), kgo.FetchMaxWait(time.Second))
+	if err != nil {
+		return nil, fmt.Errorf("read topics: %w", err)
+	}
+	rd := &reader{s: s, client: client, begin: begin, topics: map[string]*topic{}, topicNames: map[string]string{}, assembler: newAssembler(from, s.spoolDir(), s.cfg.MemoryBytes)}
+	if err := rd.subscribe(ctx, since); err != nil {
+		rd.close()
+		return nil, err
+	}
+	if rd.topics[s.cfg.boundsTopic()] == nil && !from.IsZero() {
+		rd.close()
+		return nil, historyLost("topic %s does not exist any more", s.cfg.boundsTopic())
+	}
+	return rd, nil
+}
+
+func (s *Source) findStart(ctx context.Context, from cdc.Position) (mark, error) {
+	h, err := s.openHistory(ctx)
+	if err != nil {
+		return mark{}, err
+	}
+	defer h.close()
+	return h.find(ctx, from)
+}
+
+func (rd *reader) close() {
+	rd.client.Close()
+	rd.assembler.close()
+}
+
+// subscribe adds topics and partitions that are not read yet: from a time on, or from the beginning for
+// the zero time, as for those that appeared while others were being read.
+func (rd *reader) subscribe(ctx context.Context, since time.Time) error {
+	own, err := rd.s.topics(ctx)
+	if err != nil {
+		return err
+	}
+	if err := rd.check(own); err != nil {
+		return err
+	}
+	add := map[string]map[int32]kgo.Offset{}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		detail := own[name]
+		if errors.Is(detail.Err, kerr.UnknownTopicOrPartition) {
+			continue
+		}
+		if detail.Err != nil {
+			return fmt.Errorf("read topic %s: %w", name, detail.Err)
+		}
+		t := rd.topics[name]
+		if t == nil {
+			t = &topic{id: detail.ID}
+			rd.topics[name] = t
+		}
+		for p := len(t.parts); p < len(detail.Partitions); p++ {
+			t.parts = append(t.parts, &partition{index: rd.partitions})
+			rd.partitions++
+			if add[name] == nil {
+				add[name] = map[int32]kgo.Offset{}
+			}
+			add[name][int32(p)] = kgo.NewOffset().AtStart()
+		}
+	}
+	if len(add) == 0 {
+		return nil
+	}
+	if !since.IsZero() {
+		if err := rd.seek(ctx, add, since); err != nil {
+			return err
+		}
+	}
+	for name, parts := range add {
+		for p, offset := range parts {
+			rd.topics[name].parts[p].next = max(0, offset.EpochOffset().Offset)
+		}
+	}
+	rd.client.AddConsumePartitions(add)
+	return nil
+}
+
+// seek sets the offsets of partitions to the first record sent at a time or after it.
+func (rd *reader) seek(ctx context.Context, add map[string]map[int32]kgo.Offset, since time.Time) error {
+	listed, err := rd.s.admin.ListOffsetsAfterMilli(ctx, since.UnixMilli(), slices.Collect(maps.Keys(add))...)
+	if err != nil {
+		return fmt.Errorf("find offsets by time: %w", err)
+	}
+	for name, parts := range add {
+		for p := range parts {
+			found, ok := listed.Lookup(name, p)
+			if !ok || found.Err != nil {
+				return fmt.Errorf("find offset of topic %s by time: %w", name, found.Err)
+			}
+			offset := found.Offset
+			if name == rd.s.cfg.boundsTopic() {
+				offset = min(offset, rd.begin)
+			}
+			parts[p] = kgo.NewOffset().At(offset)
+		}
+	}
+	return nil
+}
+
+// check makes sure that the topics that are read are still the same ones.
+func (rd *reader) check(own kadm.TopicDetails) error {
+	for name, t := range rd.topics {
+		now, there := own[name]
+		if !there || errors.Is(now.Err, kerr.UnknownTopicOrPartition) {
+			return historyLost("topic %s does not exist any more", name)
+		}
+		if now.ID != t.id {
+			return historyLost("topic %s was deleted and created anew", name)
+		}
+	}
+	return nil
+}
+
+// topicOf returns the topic of a table.
+func (rd *reader) topicOf(table string) string {
+	name, ok := rd.topicNames[table]
+	if !ok {
+		name = rd.s.cfg.tableTopic(table)
+		rd.topicNames[table] = name
+	}
+	return name
+}
+
+// poll takes what has come, or waits for something until ctx ends, which is no error.
+func (rd *reader) poll(ctx context.Context) error {
+	fetches := rd.client.PollFetches(ctx)
+	var failed error
+	fetches.EachError(func(name string, p int32, err error) {
+		if failed == nil {
+			failed = rd.explain(name, p, err)
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	var err error
+	fetches.EachPartition(func(part kgo.FetchTopicPartition) {
+		t := rd.topics[part.Topic]
+		for _, r := range part.Records {
+			if err == nil {
+				err = rd.take(t.parts[part.Partition], r)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	rd.balance()
+	return nil
+}
+
+// explain tells errors that the client gets over by itself from those that mean lost history.
+func (rd *reader) explain(name string, p int32, err error) error {
+	var loss *kgo.ErrDataLoss
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return nil
+	case errors.As(err, &loss):
+		return historyLost("the broker lost messages of topic %s, partition %d: %v", name, p, err)
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		return historyLost("messages of topic %s, partition %d have expired before they were read", name, p)
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
+		return historyLost("topic %s does not exist any more", name)
+	case kerr.IsRetriable(err):
+		return nil
+	}
+	return fmt.Errorf("read topic %s, partition %d: %w", name, p, err)
+}
+
+// take puts a record into the assembler.
+func (rd *reader) take(p *partition, r *kgo.Record) error {
+	p.next, p.sent = r.Offset+1, r.Timestamp
+	rd.s.metrics.bytes.Add(float64(len(r.Value)))
+	switch {
+	case len(r.Value) == 0: // a tombstone, which is not counted
+		return nil
+	case r.Topic == rd.s.cfg.boundsTopic():
+		ev, ended, err := rd.envelopes.boundary(r.Value, rd.topicOf)
+		if err != nil {
+			return fmt.Errorf("topic %s, offset %d: %w", r.Topic, r.Offset, err)
+		}
+		ev.sent = r.Timestamp
+		switch {
+		case !ended:
+		case r.Offset <= rd.begin:
+			rd.assembler.early(ev)
+		case !rd.assembler.end(ev):
+			rd.s.metrics.repeated.Inc()
+		}
+		return nil
+	}
+	ev, err := rd.envelopes.row(r.Value)
+	if err != nil {
+		return fmt.Errorf("topic %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+	}
+	rd.in = arrival{partition: p.index, topic: r.Topic, keyless: len(r.Key) == 0, rowEvent: ev}
+	for _, h := range r.Headers {
+		switch h.Key {
+		case "__debezium.oldkey":
+			rd.in.oldKey = h.Value
+		case "__debezium.newkey":
+			rd.in.keyChanges = true
+		}
+	}
+	return rd.assembler.row(&rd.in)
+}
+
+// balance keeps ENDs and rows about as far: what is read far ahead of the other only takes memory. It never holds
+// back what the next transaction waits for: rows are held only when there is no such transaction.
+func (rd *reader) balance() {
+	bounds := rd.s.cfg.boundsTopic()
+	a := rd.assembler
+	if len(a.ends) > farAhead {
+		rd.client.PauseFetchTopics(bounds)
+	} else {
+		rd.client.ResumeFetchTopics(bounds)
+	}
+	for name := range rd.topics {
+		switch {
+		case name == bounds:
+		case len(a.ends) == 0 && a.bytes > rd.s.cfg.MemoryBytes:
+			rd.client.PauseFetchTopics(name)
+		default:
+			rd.client.ResumeFetchTopics(name)
+		}
+	}
+}
+
+// stalled looks after a transaction whose rows do not come: topics and partitions may be new. It returns
+// a terminal error for rows that have expired or were lost: all that could hold them was read, and Connect has since then
+// gone on for longer than it tries to deliver anything.
+func (rd *reader) stalled(ctx context.Context, head endEvent, missing map[string]uint64) error {
+	if err := rd.subscribe(ctx, time.Time{}); err != nil {
+		return err
+	}
+	bounds := rd.topics[rd.s.cfg.boundsTopic()]
+	deadline := head.sent.Add(rd.s.cfg.StallLimit)
+	if bounds == nil || !bounds.parts[0].sent.After(deadline) {
+		return nil
+	}
+	for name, n := range missing {
+		t := rd.topics[name]
+		if t == nil {
+			return historyLost("transaction %s has %d rows in topic %s, which does not exist", head, n, name)
+		}
+		ends, err := rd.s.admin.ListEndOffsets(ctx, name)
+		if err != nil {
+			return fmt.Errorf("read topic %s: %w", name, err)
+		}
+		for i, p := range t.parts {
+			end, ok := ends.Lookup(name, int32(i))
+			if !ok || end.Err != nil || p.next < end.Offset && !p.sent.After(deadline) {
+				return nil // there is more to read
+			}
+		}
+		return historyLost("transaction %s lacks %d rows in topic %s that its END counts: their messages have expired or were lost", head, n, name)
+	}
+	return nil
+}

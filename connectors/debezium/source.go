@@ -1,0 +1,233 @@
+package debezium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/postgres"
+)
+
+// Source is a PostgreSQL database's change stream through Debezium and Kafka. Its methods
+// are safe for concurrent use, but only one Stream runs at a time.
+type Source struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	pg      *postgres.Source
+	catalog postgres.Companion
+	admin   *kadm.Client
+	kafka   *kgo.Client // the admin's
+	connect *connectClient
+
+	streaming atomic.Bool
+	// fingerprint is the catalog's that the definitions are in line with.
+	following   sync.Mutex
+	fingerprint string
+	// wanted is the highest position that Current has promised; wake tells the pulse of it.
+	wanted atomic.Uint64
+	wake   chan struct{}
+}
+
+var _ cdc.Source = (*Source)(nil)
+
+// New returns a source. It does not connect yet.
+func New(cfg Config) (*Source, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("register source metrics: %w", err)
+	}
+	pg, err := postgres.New(cfg.Postgres)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...), kgo.ClientID("freshet"))
+	if err != nil {
+		pg.Close()
+		return nil, fmt.Errorf("configure source: %w", err)
+	}
+	s := &Source{cfg: cfg, log: cfg.Logger, metrics: m, pg: pg, catalog: pg.Companion(), kafka: client, admin: kadm.NewClient(client), wake: make(chan struct{}, 1)}
+	if cfg.Connect != "" {
+		s.connect = newConnectClient(cfg.Connect)
+	}
+	return s, nil
+}
+
+// Close releases the connections. Streams and copies must have ended.
+func (s *Source) Close() {
+	s.kafka.Close()
+	s.pg.Close()
+}
+
+// Tables implements [cdc.Source]. It prepares publication and slot, and topics and connector where it is to.
+func (s *Source) Tables(ctx context.Context) ([]cdc.Discovered, error) {
+	found, err := s.pg.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		found[i] = judge(found[i])
+	}
+	if s.connect != nil {
+		if err := s.prepareConnector(ctx, found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// judge stops tables that PostgreSQL can stream and Debezium cannot.
+func judge(d cdc.Discovered) cdc.Discovered {
+	if d.Table == nil || d.Stopped != nil {
+		return d
+	}
+	for _, c := range d.Table.Columns {
+		if c.Type == typeName {
+			d.Stopped = &cdc.TableError{
+				Code: cdc.CodeUnsupportedType, Table: tableName(d.Table),
+				Detail: fmt.Sprintf("column %q has type name, whose values Debezium replaces by NULL", c.Name),
+				Remedy: "exclude the table, change the column's type to text, or use the direct stream",
+			}
+		}
+	}
+	return d
+}
+
+func tableName(t *cdc.Table) string { return t.Schema + "." + t.Name }
+
+// prepareConnector creates the topics that are missing and registers the connector.
+func (s *Source) prepareConnector(ctx context.Context, found []cdc.Discovered) error {
+	con := s.cfg.Connector.withDefaults()
+	retention := fmt.Sprint(con.Retention.Milliseconds())
+	policy := "delete"
+	settings := map[string]*string{"retention.ms": &retention, "cleanup.policy": &policy}
+	tables := []string{}
+	for _, d := range found {
+		if d.Stopped == nil {
+			tables = append(tables, s.cfg.tableTopic(tableName(d.Table)))
+		}
+	}
+	for _, group := range []struct {
+		partitions int
+		topics     []string
+	}{{1, []string{s.cfg.boundsTopic()}}, {con.Partitions, tables}} {
+		if len(group.topics) == 0 {
+			continue
+		}
+		made, err := s.admin.CreateTopics(ctx, int32(group.partitions), int16(con.Replication), settings, group.topics...)
+		if err != nil {
+			return fmt.Errorf("create topics: %w", err)
+		}
+		for _, t := range made {
+			if t.Err != nil && !errors.Is(t.Err, kerr.TopicAlreadyExists) {
+				return fmt.Errorf("create topic %s: %w", t.Topic, t.Err)
+			}
+		}
+	}
+	wanted, err := s.cfg.connectorSettings()
+	if err != nil {
+		return err
+	}
+	changed, err := s.connect.register(ctx, s.cfg.Prefix, wanted)
+	if err != nil {
+		return err
+	}
+	if changed {
+		s.log.Info("registered connector", "connector", s.cfg.Prefix)
+	}
+	return nil
+}
+
+// ConnectorStatus asks Kafka Connect for the connector's state; the zero status means that it is not registered.
+func (s *Source) ConnectorStatus(ctx context.Context) (ConnectorStatus, error) {
+	if s.connect == nil {
+		return ConnectorStatus{}, errors.New("ask for the connector's status: no address of Kafka Connect is configured")
+	}
+	return s.connect.status(ctx, s.cfg.Prefix)
+}
+
+// Copy implements [cdc.Source]. Before its first copy it waits until the connector has delivered something: a
+// position is one to resume from only if the topics have an END before it.
+func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySink) (cdc.Position, error) {
+	if err := s.awaitHistory(ctx); err != nil {
+		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
+	}
+	return s.pg.Copy(ctx, tables, sink)
+}
+
+// Current implements [cdc.Source]. Callers that come while another's question is under way share one.
+func (s *Source) Current(ctx context.Context) (cdc.Position, error) {
+	w, err := s.catalog.ReadLog(ctx)
+	if err != nil {
+		return cdc.Position{}, err
+	}
+	raise(&s.wanted, w.Inserted.Major)
+	select {
+	case s.wake <- struct{}{}:
+	default: // the pulse has been told already
+	}
+	return w.Inserted, nil
+}
+
+// Confirm implements [cdc.Source]. The slot follows what Debezium has delivered to Kafka, and the topics keep
+// their retention, whatever one of their readers holds.
+func (s *Source) Confirm(p cdc.Position) { s.metrics.confirmed.Set(float64(p.Major)) }
+
+// Remove deletes what the source created: the connector, its topics, the slot and the publication. The stream must
+// have ended. What is not there is no error.
+func (s *Source) Remove(ctx context.Context) error {
+	if s.connect != nil {
+		if err := s.connect.remove(ctx, s.cfg.Prefix); err != nil {
+			return err
+		}
+	}
+	topics, err := s.topics(ctx)
+	if err != nil {
+		return err
+	}
+	if names := topics.Names(); len(names) > 0 {
+		if _, err := s.admin.DeleteTopics(ctx, names...); err != nil {
+			return fmt.Errorf("delete topics: %w", err)
+		}
+	}
+	return s.pg.DropSlotAndPublication(ctx)
+}
+
+// follow brings definitions and publication in line with the catalog.
+func (s *Source) follow(ctx context.Context) error {
+	s.following.Lock()
+	defer s.following.Unlock()
+	now, err := s.catalog.FollowCatalog(ctx, s.fingerprint)
+	s.fingerprint = now
+	return err
+}
+
+func (s *Source) spoolDir() string {
+	if s.cfg.SpoolDir != "" {
+		return s.cfg.SpoolDir
+	}
+	return os.TempDir()
+}
+
+// raise sets v to at least n.
+func raise(v *atomic.Uint64, n uint64) {
+	for {
+		old := v.Load()
+		if n <= old || v.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package debezium_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
+	"github.com/freshet-io/freshet/connectors/debezium"
+)
+
+func TestSource_copyMeetsTheStreamUnderWrites(t *testing.T) {
+	b := newTestbed(t, sourcetest.Schema)
+	sourcetest.CopyMeetsStream(t, b.database(), 1)
+}
+
+func TestSource_equalsTheDatabaseAfterRandomTransactions(t *testing.T) {
+	b := newTestbed(t, sourcetest.Schema)
+	m := sourcetest.EqualsTheDatabase(t, b.database())
+	t.Logf("%d transactions, %d copies", m.Commits(), m.Copies())
+}
+
+func TestSource_resumesFromAPositionWithoutLossOrRepetition(t *testing.T) {
+	b := newTestbed(t, sourcetest.Schema)
+	sourcetest.Resumes(t, b.database(), 3, func(stop func()) { stop() })
+}
+
+func TestSource_resumesThroughKillsOfConnect(t *testing.T) {
+	b := newTestbed(t, sourcetest.Schema)
+	sourcetest.Resumes(t, b.database(), 2, func(func()) {
+		if err := b.stack.connect.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.stack.connect.Start(within(t, 5*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestSource_resumesThroughKillsOfTheBroker(t *testing.T) {
+	b := newTestbed(t, sourcetest.Schema)
+	sourcetest.Resumes(t, b.database(), 1, func(func()) {
+		if err := b.stack.broker.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.stack.broker.Start(within(t, 5*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// allTypes has every type that is replicated, with values at the edges.
+const allTypes = `
+CREATE TYPE mood AS ENUM ('sad', 'happy');
+CREATE DOMAIN price AS numeric(10,2);
+CREATE TABLE kinds (id int PRIMARY KEY, b bool, i2 int2, i8 int8, n numeric, n2 numeric(12,2), f4 float4, f8 float8, t text, v varchar(20),
+	c char(8), d date, ts timestamp, ts3 timestamp(3), tz timestamptz, tm time, tm3 time(3), u uuid, ba bytea, j json, jb jsonb, m mood,
+	p price, ch "char", "odd ""name" text, g bigint GENERATED ALWAYS AS (id * 2) STORED);
+CREATE TABLE named (id int PRIMARY KEY, n name);
+CREATE TABLE by_index (a int NOT NULL UNIQUE, b int, t text); ALTER TABLE by_index REPLICA IDENTITY USING INDEX by_index_a_key;
+CREATE TABLE whole (a int NOT NULL UNIQUE, b int, t text); ALTER TABLE whole REPLICA IDENTITY FULL, ALTER t SET STORAGE EXTERNAL;
+`
+
+var edges = []string{
+	`INSERT INTO kinds VALUES (1, true, -32768, 9007199254740993, 123.4500, -0.10, 0.1, 1e-7, E'h"é\\u\n\u0001€😀', 'v', 'c', '2026-02-03',
+		'2026-02-03 04:05:06.789012', '2026-02-03 04:05:06.789', '2026-02-03 04:05:06.789012+05', '24:00:00', '04:05:06.789',
+		'6f1c1b1e-0000-4000-8000-000000000001', '\xdeadbeef', '{"a": 1.50}', '{"a": 1.50}', 'sad', 1.5, 'x', 'o')`,
+	`INSERT INTO kinds VALUES (2, false, 32767, -9223372036854775808, 'NaN', 0, 'NaN', '-Infinity', '', '', '', 'infinity', 'infinity', '-infinity',
+		'infinity', '00:00', '00:00', NULL, '', '1', '1', 'happy', -1.5, '', NULL)`,
+	`INSERT INTO kinds VALUES (3, false, 5, 9223372036854775807, 'Infinity', 0, '-infinity', '-0', '', '', '', '-infinity', '-infinity',
+		'0044-03-15 BC', '-infinity', '00:00', '00:00')`,
+	`INSERT INTO kinds VALUES (4, false, 5, 1, 1e30, 9999999999.99, 3.4028235e38, 1.7976931348623157e308, '', '', '', '0044-03-15 BC', '20000-01-01',
+		'1500-01-01', '0044-03-15 12:00:00.5 BC', '23:59:59.999999', '00:00')`,
+	`INSERT INTO kinds (id, n, tz, d) VALUES (5, -1e-20, '12000-01-01', '5874897-12-31'), (6, 0.00, '0001-01-01', '4713-01-01 BC'),
+		(7, '-Infinity', '2000-02-29 23:59:59.999999', '1900-02-28'), (8, 100000000.00010000, '1600-02-29', '2000-01-01'), (9, 0.00001, NULL, NULL)`,
+	`INSERT INTO kinds (id) VALUES (10)`,
+	`INSERT INTO by_index VALUES (1, 1, 'x'), (2, 2, 'y')`, `UPDATE by_index SET a = 3 WHERE a = 1`, `UPDATE by_index SET t = 'z' WHERE a = 2`,
+	`INSERT INTO whole SELECT g, g, repeat('long', 3000) FROM generate_series(1, 3) g`, `UPDATE whole SET b = 5`, `UPDATE whole SET a = 10 WHERE a = 1`, `DELETE FROM whole WHERE a = 2`,
+	`TRUNCATE by_index, whole; INSERT INTO by_index VALUES (4, 4, 'again')`, `DELETE FROM by_index`, `INSERT INTO named VALUES (1, 'n')`,
+	`UPDATE kinds SET id = id + 100 WHERE id < 5`, `DELETE FROM kinds WHERE id = 10`,
+}
+
+func TestStream_carriesAllTypes(t *testing.T) {
+	b := newTestbed(t, allTypes)
+	m := sourcetest.NewModel()
+	m.Start(t, b.newSource())
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range edges {
+		b.exec(sql)
+		if err := m.CatchUpAndCompare(b.url); err != nil {
+			t.Fatalf("after %s: %v", sql, err)
+		}
+	}
+	if m.Copies() != 1 {
+		t.Errorf("%d copies were taken, want 1: rows did not fit their tables", m.Copies())
+	}
+	if _, why := m.Table("public", "named"); why == nil || why.Code != cdc.CodeUnsupportedType {
+		t.Errorf("the table with a column of type name stopped with %v", why)
+	}
+}
+
+func TestStream_followsTablesAndDefinitions(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, a text, b int NOT NULL DEFAULT 1); INSERT INTO t VALUES (1, 'x', 1), (2, 'y', 2)")
+	m := sourcetest.NewModel()
+	m.Start(t, b.newSource())
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	for _, ddl := range []string{
+		"ALTER TABLE t ADD COLUMN c text",
+		"ALTER TABLE t RENAME COLUMN a TO aa",
+		"ALTER TABLE t DROP COLUMN c",
+		"ALTER TABLE t ALTER COLUMN b TYPE bigint USING b + 100",
+		"BEGIN; INSERT INTO t VALUES (50, 'in', 1); ALTER TABLE t ADD e int; UPDATE t SET e = 5; COMMIT",
+		"CREATE TABLE late (id int PRIMARY KEY, v text); INSERT INTO late SELECT g, 'v' FROM generate_series(1, 100) g",
+		"ALTER TABLE late RENAME TO later; UPDATE later SET v = 'w'",
+		"DROP TABLE later; CREATE TABLE later (id int PRIMARY KEY); INSERT INTO later VALUES (1)",
+	} {
+		b.exec("UPDATE t SET id = id + 1000 WHERE id = 2", ddl, "UPDATE t SET id = 2 WHERE id = 1002")
+		err := m.Await(within(t, time.Minute), func() bool { return m.CatchUpAndCompare(b.url) == nil })
+		if err != nil {
+			t.Fatalf("after %s: %v; %v", ddl, err, m.CatchUpAndCompare(b.url))
+		}
+	}
+}
+
+func TestStream_keepsWatermarksFreshWhileIdle(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE foreign_to_us (a int)")
+	m := sourcetest.NewModel()
+	m.Start(t, b.newSource())
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string) {
+		start := time.Now()
+		if err := m.Await(within(t, 30*time.Second), func() bool { return m.LastWatermark().Time.After(start) }); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		t.Logf("%s: the watermark passed the start after %s", what, time.Since(start))
+	}
+	check("nothing happens")
+	conn, err := pgx.Connect(t.Context(), b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), "BEGIN; INSERT INTO t SELECT generate_series(1, 5000)"); err != nil {
+		t.Fatal(err)
+	}
+	check("a transaction is open")
+	b.exec("INSERT INTO foreign_to_us SELECT generate_series(1, 5000)")
+	check("others write")
+	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStream_reportsLostHistory(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	m := sourcetest.NewModel()
+	stop := m.Start(t, b.newSource())
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	src := b.newSource(func(c *debezium.Config) { c.StallLimit = 3 * time.Second })
+	ctx := within(t, 3*time.Minute)
+	wantTerminal(t, src.Stream(ctx, cdc.Position{Major: 1}, m), cdc.CodeHistoryLost)
+	wantTerminal(t, src.Stream(ctx, cdc.Position{Major: 1 << 40}, m), cdc.CodeSourceMismatch)
+
+	// Rows that expire before they are read are missed when Connect has gone on.
+	at := m.Position()
+	b.exec("INSERT INTO t SELECT generate_series(1, 100)")
+	b.awaitRecords(fmt.Sprintf("%s.public.t", b.name), 100)
+	b.expire(fmt.Sprintf("%s.public.t", b.name))
+	wantTerminal(t, src.Stream(ctx, at, m), cdc.CodeHistoryLost)
+
+	b.deleteTopic(b.name + ".transaction")
+	wantTerminal(t, src.Stream(ctx, at, m), cdc.CodeHistoryLost)
+}

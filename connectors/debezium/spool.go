@@ -1,0 +1,172 @@
+package debezium
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// The operations in messages.
+const (
+	opCreate   = 'c'
+	opUpdate   = 'u'
+	opDelete   = 'd'
+	opTruncate = 't'
+)
+
+// storedRow is a change that waits for the end of its transaction.
+type storedRow struct {
+	order         uint64
+	op            byte
+	keyChanges    bool   // a delete that a create with the old key follows
+	before, after []byte // JSON objects, nil for null
+	oldKey        []byte // JSON object of a create that stands for a change of the key; nil otherwise
+}
+
+// run keeps rows of one transaction in order, at first in memory, later on disk: those with a key that
+// came in one partition, or keyless ones (a TRUNCATE, a table without a primary key), which come in any.
+type run struct {
+	partition int // index of the partition among those consumed
+	keyless   bool
+	topic     string
+	last      uint64 // order of the last row
+	rows      uint64
+	buf       []byte
+	file      *os.File // unlinked; nil until spilled
+}
+
+const (
+	flagBefore = 1 << iota
+	flagAfter
+	flagOldKey
+	flagKeyChanges
+)
+
+// add appends a row and returns how many bytes it takes.
+func (r *run) add(row storedRow) int {
+	start := len(r.buf)
+	var flags byte
+	if row.before != nil {
+		flags |= flagBefore
+	}
+	if row.after != nil {
+		flags |= flagAfter
+	}
+	if row.oldKey != nil {
+		flags |= flagOldKey
+	}
+	if row.keyChanges {
+		flags |= flagKeyChanges
+	}
+	size := 4 + 8 + 2 + 12 + len(row.before) + len(row.after) + len(row.oldKey)
+	b := binary.BigEndian.AppendUint32(r.buf, uint32(size))
+	b = binary.BigEndian.AppendUint64(b, row.order)
+	b = append(b, row.op, flags)
+	for _, part := range [][]byte{row.before, row.after, row.oldKey} {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(part)))
+		b = append(b, part...)
+	}
+	r.buf, r.last = b, row.order
+	r.rows++
+	return len(b) - start
+}
+
+// spill moves what is in memory to disk.
+func (r *run) spill(dir string) error {
+	if r.file == nil {
+		f, err := os.CreateTemp(dir, "freshet-spool-")
+		if err != nil {
+			return fmt.Errorf("spool a large transaction: %w", err)
+		}
+		r.file = f
+		if err := os.Remove(f.Name()); err != nil { // nothing stays behind, whatever happens
+			return fmt.Errorf("spool a large transaction: %w", err)
+		}
+	}
+	if _, err := r.file.Write(r.buf); err != nil {
+		return fmt.Errorf("spool a large transaction: %w", err)
+	}
+	r.buf = nil
+	return nil
+}
+
+func (r *run) close() {
+	if r.file != nil {
+		_ = r.file.Close() // unlinked: nothing can be lost
+	}
+}
+
+// reader reads a run's rows in order.
+type runReader struct {
+	run     *run
+	disk    *bufio.Reader // nil when the rest is in memory
+	memory  []byte
+	scratch []byte
+	row     storedRow
+	ok      bool // row is valid
+}
+
+func (r *run) reader() (*runReader, error) {
+	rd := &runReader{run: r, memory: r.buf}
+	if r.file != nil {
+		if _, err := r.file.Seek(0, io.SeekStart); err != nil {
+			return nil, fmt.Errorf("read spooled transaction: %w", err)
+		}
+		rd.disk = bufio.NewReaderSize(r.file, 64<<10)
+	}
+	return rd, rd.next()
+}
+
+// next reads the next row into rd.row, whose slices are valid until the call after.
+func (rd *runReader) next() error {
+	b := rd.memory
+	if rd.disk != nil {
+		var size [4]byte
+		_, err := io.ReadFull(rd.disk, size[:])
+		if err == nil {
+			n := int(binary.BigEndian.Uint32(size[:]))
+			if cap(rd.scratch) < n {
+				rd.scratch = make([]byte, n)
+			}
+			b = rd.scratch[:n]
+			_, err = io.ReadFull(rd.disk, b[4:])
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			rd.disk = nil
+			return rd.next()
+		case err != nil:
+			return fmt.Errorf("read spooled transaction: %w", err)
+		}
+		rd.parse(b)
+		return nil
+	}
+	if len(b) == 0 {
+		rd.ok = false
+		return nil
+	}
+	size := binary.BigEndian.Uint32(b)
+	rd.memory = b[size:]
+	rd.parse(b[:size])
+	return nil
+}
+
+func (rd *runReader) parse(b []byte) {
+	rd.ok = true
+	flags := b[13]
+	rd.row = storedRow{order: binary.BigEndian.Uint64(b[4:]), op: b[12], keyChanges: flags&flagKeyChanges != 0}
+	b = b[14:]
+	for _, part := range []struct {
+		flag byte
+		into *[]byte
+	}{{flagBefore, &rd.row.before}, {flagAfter, &rd.row.after}, {flagOldKey, &rd.row.oldKey}} {
+		n := binary.BigEndian.Uint32(b)
+		if flags&part.flag != 0 {
+			*part.into = b[4 : 4+n]
+		}
+		b = b[4+n:]
+	}
+}

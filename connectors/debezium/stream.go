@@ -1,0 +1,359 @@
+package debezium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/postgres"
+)
+
+// stream is one run of [Source.Stream]. Its fields belong to the goroutine that reads, except the atomics.
+type stream struct {
+	s       *Source
+	rd      *reader
+	h       cdc.Handler
+	decoder *decoder
+
+	generation uint64
+	tables     map[string]postgres.Definition // by topic
+	misfits    map[cdc.TableID]int
+	handed     bool // the handler has had changes of the current transaction
+	waiting    time.Time
+
+	// streamed is the position up to which everything was handed over.
+	streamed atomic.Uint64
+	// commits counts transactions handed over.
+	commits atomic.Uint64
+	// target is what the next watermark waits for; set by the pulse, cleared by the reader.
+	target atomic.Pointer[postgres.LogState]
+}
+
+// patience is how long a transaction waits for its rows before topics and partitions are looked at.
+const patience = time.Second
+
+// Stream implements [cdc.Source]. From the zero position it begins with the oldest transaction in the topics.
+//
+// A definition that changed is announced between transactions. Changes that fit no known definition come as a Truncate with
+// a *cdc.Table that the handler was not told of and that has no columns: they precede the copy to be taken.
+func (s *Source) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) error {
+	if !s.streaming.CompareAndSwap(false, true) {
+		return errors.New("stream changes: this source streams already")
+	}
+	defer s.streaming.Store(false)
+	err := s.stream(ctx, from, h)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var terminal *cdc.TerminalError
+	if errors.As(err, &terminal) {
+		return err
+	}
+	return fmt.Errorf("stream topics %s.*: %w", s.cfg.Prefix, err)
+}
+
+func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) error {
+	if err := s.checkPosition(ctx, from); err != nil {
+		return err
+	}
+	if err := s.follow(ctx); err != nil {
+		return err
+	}
+	rd, err := s.openReader(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer rd.close()
+	s.log.Info("streaming", "prefix", s.cfg.Prefix, "from", from)
+	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), misfits: map[cdc.TableID]int{}, generation: ^uint64(0)}
+	st.streamed.Store(from.Major)
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return st.read(gctx) })
+	group.Go(func() error { return st.pulse(gctx) })
+	group.Go(func() error { return st.watch(gctx) })
+	return group.Wait()
+}
+
+// checkPosition makes sure that the server is one that can have reached a position, and that the slot lives.
+func (s *Source) checkPosition(ctx context.Context, from cdc.Position) error {
+	if err := s.checkSlot(ctx); err != nil {
+		return err
+	}
+	log, err := s.catalog.ReadLog(ctx)
+	if err != nil {
+		return err
+	}
+	if log.Inserted.Before(from) {
+		return &cdc.TerminalError{
+			Code:   cdc.CodeSourceMismatch,
+			Detail: fmt.Sprintf("the replica's position %s is ahead of the server's log at %s: the server was restored to an earlier state", from, log.Inserted),
+			Remedy: remedyRecopy,
+		}
+	}
+	return nil
+}
+
+func (s *Source) checkSlot(ctx context.Context) error {
+	slot, err := s.pg.SlotStatus(ctx)
+	if err != nil {
+		return err
+	}
+	if !slot.Exists || slot.Lost {
+		return &cdc.TerminalError{
+			Code:   cdc.CodeSlotLost,
+			Detail: fmt.Sprintf("replication slot %q, which the connector reads, does not exist any more or was invalidated", s.cfg.Postgres.Slot),
+			Remedy: "remove the connector and its topics, and " + remedyRecopy,
+		}
+	}
+	return nil
+}
+
+// read polls and hands over until ctx ends.
+func (st *stream) read(ctx context.Context) error {
+	for {
+		if err := st.betweenTransactions(ctx); err != nil {
+			return err
+		}
+		poll, cancel := context.WithTimeout(ctx, st.s.cfg.WatermarkInterval)
+		err := st.rd.poll(poll)
+		cancel()
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := st.handOver(ctx); err != nil {
+			return err
+		}
+		st.s.metrics.buffered.Set(float64(st.rd.assembler.bytes))
+		st.s.metrics.waiting.Set(float64(len(st.rd.assembler.ends)))
+	}
+}
+
+// handOver hands over all transactions that are complete and next.
+func (st *stream) handOver(ctx context.Context) error {
+	for {
+		head, t, missing, ok := st.rd.assembler.head()
+		if !ok {
+			return nil
+		}
+		if len(missing) > 0 {
+			return st.wait(ctx, head, missing)
+		}
+		st.waiting = time.Time{}
+		if err := st.announce(ctx); err != nil {
+			return err
+		}
+		if err := st.transaction(ctx, head, t); err != nil {
+			return err
+		}
+		st.rd.assembler.pop()
+		if err := st.betweenTransactions(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// wait looks after a transaction that lacks rows, at once for a table whose topic is not read.
+func (st *stream) wait(ctx context.Context, head endEvent, missing map[string]uint64) error {
+	now := time.Now()
+	if st.waiting.IsZero() {
+		st.waiting = now
+		for topic := range missing {
+			if st.rd.topics[topic] == nil {
+				return st.rd.subscribe(ctx, time.Time{})
+			}
+		}
+	}
+	if now.Sub(st.waiting) < patience {
+		return nil
+	}
+	st.waiting = now
+	return st.rd.stalled(ctx, head, missing)
+}
+
+// transaction hands over one transaction.
+func (st *stream) transaction(ctx context.Context, head endEvent, t *transaction) error {
+	st.handed = false
+	err := t.each(func(topic string, row storedRow) error { return st.change(ctx, topic, row) })
+	if err == nil {
+		err = st.flush(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("transaction %s: %w", head, err)
+	}
+	if st.handed {
+		c := cdc.Commit{Position: head.position, Time: time.UnixMicro(t.micros)}
+		if t.micros == 0 {
+			c.Time = time.UnixMilli(head.millis)
+		}
+		if err := st.h.Commit(ctx, c); err != nil {
+			return err
+		}
+		st.commits.Add(1)
+		st.s.metrics.transactions.Inc()
+	}
+	st.handed = false
+	raise(&st.streamed, head.position.Major)
+	st.s.metrics.streamed.Set(float64(head.position.Major))
+	return nil
+}
+
+// change decodes a row and keeps it for the next hand-over.
+func (st *stream) change(ctx context.Context, topic string, row storedRow) error {
+	def, err := st.lookup(ctx, topic)
+	if err != nil || def.Given == nil {
+		return err
+	}
+	if st.decoder.full(st.s.cfg.ChunkChanges) {
+		if err := st.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if st.decoder.add(def.Given, row) == nil {
+		delete(st.misfits, def.Given.ID)
+		return nil
+	}
+	return st.misfit(ctx, topic, row)
+}
+
+// lookup returns the definition of a topic's table, or none if nobody wants its changes. A table that is unknown becomes
+// known together with a copy that is later than the transaction at hand.
+func (st *stream) lookup(ctx context.Context, topic string) (postgres.Definition, error) {
+	if err := st.refresh(); err != nil {
+		return postgres.Definition{}, err
+	}
+	if def, known := st.tables[topic]; known {
+		return def, nil
+	}
+	if err := st.s.follow(ctx); err != nil {
+		return postgres.Definition{}, err
+	}
+	if !st.handed && len(st.decoder.changes) == 0 {
+		if err := st.announce(ctx); err != nil {
+			return postgres.Definition{}, err
+		}
+	}
+	if err := st.refresh(); err != nil {
+		return postgres.Definition{}, err
+	}
+	def, known := st.tables[topic]
+	if !known {
+		st.tables[topic] = postgres.Definition{} // until a definition changes
+	}
+	return def, nil
+}
+
+// refresh takes the definitions anew if any has changed.
+func (st *stream) refresh() error {
+	g := st.s.catalog.Generation()
+	if g == st.generation && st.tables != nil {
+		return nil
+	}
+	st.generation, st.tables = g, map[string]postgres.Definition{}
+	st.decoder.forget()
+	for name, def := range st.s.catalog.Definitions() {
+		topic := st.s.cfg.tableTopic(name)
+		if _, taken := st.tables[topic]; taken {
+			return &cdc.TerminalError{Code: cdc.CodeConfiguration, Detail: fmt.Sprintf("two tables share topic %s, one of them is %s", topic, name),
+				Remedy: "exclude or rename one of them: names that differ in special characters only are the same for Debezium"}
+		}
+		if judge(cdc.Discovered{Table: def.Newest}).Stopped != nil {
+			def = postgres.Definition{}
+		}
+		st.tables[topic] = def
+	}
+	return nil
+}
+
+// mostMisfits is how often in a row a table is copied anew because of rows that do not fit.
+const mostMisfits = 3
+
+// misfit deals with a row that does not fit its table's definition: either the catalog knows a newer one,
+// or the row precedes the one that is known. In both cases a copy is to be taken that is later than the row.
+func (st *stream) misfit(ctx context.Context, topic string, row storedRow) error {
+	st.s.metrics.misfits.Inc()
+	if err := st.s.follow(ctx); err != nil {
+		return err
+	}
+	if err := st.refresh(); err != nil {
+		return err
+	}
+	def := st.tables[topic]
+	if def.Newest == nil {
+		return nil // gone, or stopped: the announcement is queued
+	}
+	if def.Newest != def.Given && st.decoder.add(def.Newest, row) == nil {
+		return nil
+	}
+	why := st.decoder.add(def.Given, row)
+	if why == nil {
+		return nil
+	}
+	id, table := def.Given.ID, tableName(def.Given)
+	if st.misfits[id]++; st.misfits[id] > mostMisfits {
+		st.s.catalog.StopTable(id, &cdc.TableError{
+			Code: cdc.CodeUnrepresentable, Table: table, Detail: fmt.Sprintf("its changes do not fit its definition again and again: %v", why),
+			Remedy: "exclude the table, or use the direct stream; its queries go to the source database",
+		})
+	} else {
+		st.s.log.Info("a change does not fit the table's definition: the table is copied anew", "table", table, "why", why)
+		st.s.catalog.CopyAnew(id)
+	}
+	void := &cdc.Table{ID: id, Schema: def.Given.Schema, Name: def.Given.Name}
+	st.decoder.changes = append(st.decoder.changes, cdc.Change{Table: void, Op: cdc.Truncate})
+	return nil
+}
+
+// flush hands over the changes collected.
+func (st *stream) flush(ctx context.Context) error {
+	if len(st.decoder.changes) == 0 {
+		return nil
+	}
+	st.s.metrics.changes.Add(float64(len(st.decoder.changes)))
+	st.handed = true
+	err := st.h.Changes(ctx, st.decoder.changes)
+	st.decoder.reset()
+	return err
+}
+
+// betweenTransactions hands over what may only come there.
+func (st *stream) betweenTransactions(ctx context.Context) error {
+	if err := st.announce(ctx); err != nil {
+		return err
+	}
+	target, streamed := st.target.Load(), st.streamed.Load()
+	if target == nil || streamed < target.Inserted.Major {
+		return nil
+	}
+	st.target.Store(nil)
+	return st.h.Watermark(ctx, cdc.Watermark{Position: cdc.Position{Major: streamed}, Time: target.At})
+}
+
+// announce hands over what the catalog has queued.
+func (st *stream) announce(ctx context.Context) error {
+	for {
+		d, dropped, ok := st.s.catalog.Next()
+		if !ok {
+			return nil
+		}
+		if d.Table == nil {
+			st.s.log.Info("table dropped", "oid", dropped)
+			if err := st.h.Dropped(ctx, dropped); err != nil {
+				return err
+			}
+			continue
+		}
+		d = judge(d)
+		st.s.log.Info("table discovered", "table", tableName(d.Table), "stopped", d.Stopped)
+		if err := st.h.Discovered(ctx, d); err != nil {
+			return err
+		}
+	}
+}
