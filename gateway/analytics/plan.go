@@ -54,7 +54,7 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 		return nil, p.err
 	}
 	plan := p.plan
-	if plan.PointRead && s.Settings.Route != pgwire.RouteColumnar {
+	if plan.PointRead && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil {
 		return nil, &pgwire.RelayError{Reason: reasonPointRead}
 	}
 	if err := r.verify(ctx, s, p); err != nil {

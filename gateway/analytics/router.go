@@ -92,12 +92,12 @@ func (r *Router) Generation() uint64 { return r.replica.Generation() }
 // Candidate implements [pgwire.Analytics].
 func (r *Router) Candidate(sql string) pgwire.Candidate {
 	c := translate.Classify(sql)
-	out := pgwire.Candidate{Writes: c.Writes, SetsSession: c.Writes, Reason: c.Reason}
+	out := pgwire.Candidate{Writes: c.Writes, SetsSession: c.Writes, NoData: c.FromLess, Reason: c.Reason}
 	switch {
 	case c.ExplainFreshet:
 		out.Kind, out.Inner = pgwire.Explain, c.Explained
 	case c.Candidate && r.pointRead(c.Point):
-		out.Reason = reasonPointRead
+		out.Kind, out.Point, out.Reason = pgwire.Read, true, reasonPointRead
 	case c.Candidate:
 		out.Kind = pgwire.Read
 	}

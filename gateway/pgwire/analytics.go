@@ -44,7 +44,7 @@ type CandidateKind uint8
 
 // The kinds of candidate.
 const (
-	// Relay is a statement for PostgreSQL: a write, a locking read, a point read, a
+	// Relay is a statement for PostgreSQL: a write, a locking read, a
 	// utility statement, several statements, or text that does not parse.
 	Relay CandidateKind = iota
 	// Read is one read-only statement that may run on the columnar replica.
@@ -56,6 +56,9 @@ const (
 // Candidate is what [Analytics.Candidate] found in a statement's text.
 type Candidate struct {
 	Kind CandidateKind
+	// Point says that a Read is bound by its table's key: PostgreSQL is the faster store. It is relayed, but
+	// for a session that wants the columnar route or holds a columnar snapshot.
+	Point bool
 	// Inner is the statement inside EXPLAIN (FRESHET …).
 	Inner string
 	// Writes says that the statement may write when PostgreSQL runs it: it
@@ -67,7 +70,7 @@ type Candidate struct {
 	// NoData says that the statement reads no table (SELECT 1): PostgreSQL may run it anywhere,
 	// also beside a columnar snapshot and under freshet.route = columnar.
 	NoData bool
-	// Reason says why a Relay is one, for freshet.last_route and for the error
+	// Reason says why a Relay or a Point is one, for freshet.last_route and for the error
 	// under freshet.route = columnar.
 	Reason string
 }

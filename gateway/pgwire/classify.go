@@ -21,6 +21,8 @@ type class struct {
 	begins, ends   bool // a transaction block
 	readOnly       bool // the block that it begins may be READ ONLY
 	forgets        bool // it may drop or replace prepared statements
+	// relayed is the class of a point read where nothing asks for the columnar replica.
+	relayed *class
 }
 
 // unknownClass is the class of what was not looked at: it may do anything.
@@ -159,10 +161,18 @@ func (s *session) classifyQuery(sql, word string) *class {
 			all := unknownClass
 			c = &all
 		}
+		if c.Kind == Read && c.Point {
+			relayed := *c
+			relayed.Kind, relayed.plain = Relay, true
+			c.relayed = &relayed
+		}
 		k.byShape[shape] = c
 		if c.Kind == Explain { // its inner text holds the constants
 			delete(k.byShape, shape)
 		}
+	}
+	if c.relayed != nil && !s.wantsColumnar && !s.block.columnar {
+		c = c.relayed
 	}
 	if c.Kind == Relay && strings.Contains(sql, "freshet.") {
 		r := *c

@@ -258,3 +258,34 @@ func TestGateway_followsSchemaChanges(t *testing.T) {
 		return one(t, c, "SHOW freshet.last_route") == "columnar"
 	})
 }
+
+func TestGateway_readsPointsFromPostgreSQLUnlessTheSnapshotMatters(t *testing.T) {
+	g := start(t, accounts)
+	c := g.client()
+	const point = "SELECT balance FROM account WHERE id = 7"
+	for _, step := range []struct{ before, route string }{
+		{"SET freshet.route = auto", "oltp"},
+		{"SET freshet.route = columnar", "columnar"},
+		{"SET freshet.route = auto", "oltp"},
+	} {
+		exec(t, c, step.before)
+		_ = one(t, c, "SELECT count(*) FROM account") // leaves a columnar last_route behind
+		if got := one(t, c, point); got != "100" {
+			t.Errorf("balance is %s", got)
+		}
+		if step.route == "columnar" {
+			if r := one(t, c, "SHOW freshet.last_route"); r != step.route {
+				t.Errorf("after %s the route is %s", step.before, r)
+			}
+		}
+	}
+	exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	_ = one(t, c, "SELECT count(*) FROM account")
+	if got := one(t, c, point); got != "100" {
+		t.Errorf("balance in the block is %s", got)
+	}
+	exec(t, c, "COMMIT")
+	if got := one(t, c, "SELECT 1"); got != "1" {
+		t.Errorf("SELECT 1 is %s", got)
+	}
+}
