@@ -175,6 +175,9 @@ func resultBounds(op string, l, r expr) (low, high *big.Int) {
 
 // divideIntegers truncates towards zero. The engine itself refuses division by zero and the one quotient that overflows.
 func divideIntegers(op string, oid uint32, l, r expr) expr {
+	if r.lit != nil && r.lit.integer.Sign() == 0 {
+		fail("division by zero")
+	}
 	f := "intDiv"
 	if op == "%" {
 		f = "modulo"
@@ -305,7 +308,7 @@ func (q *query) inValues(x expr, items []expr) expr {
 	if !x.isUnknown() {
 		sameKind := x.oid == unified[0].oid
 		for _, i := range items {
-			sameKind = sameKind && (i.isUnknown() || i.oid == x.oid || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && x.oid == oidNumeric)
+			sameKind = sameKind && (i.isUnknown() || i.oid == x.oid || isText(i.oid) && isText(x.oid) || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && x.oid == oidNumeric)
 		}
 		if !sameKind && !(isNumber(x.oid) && unified[0].oid == oidNumeric) && !isInteger(x.oid) {
 			fail("IN over values of different types")
@@ -337,13 +340,25 @@ func (q *query) inValues(x expr, items []expr) expr {
 
 // quantified translates = ANY (ARRAY[…]) and <> ALL (ARRAY[…]).
 func (q *query) quantified(a *pg.A_Expr, name string) expr {
-	elements := a.Rexpr.GetAArrayExpr()
+	list := a.Rexpr
+	var of *pg.TypeName
+	if c := list.GetTypeCast(); c != nil && len(c.TypeName.ArrayBounds) == 1 {
+		list = c.Arg
+		of = &pg.TypeName{Names: c.TypeName.Names, Typmods: c.TypeName.Typmods, Typemod: c.TypeName.Typemod}
+	}
+	elements := list.GetAArrayExpr()
 	isAny := a.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && name == "="
 	isNone := a.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL && (name == "<>" || name == "!=")
 	if elements == nil || len(elements.Elements) == 0 || !isAny && !isNone {
 		fail("ANY or ALL over an array")
 	}
-	e := q.inValues(q.value(a.Lexpr), q.valuesOf(elements.Elements))
+	items := q.valuesOf(elements.Elements)
+	for i, n := range elements.Elements {
+		if of != nil {
+			items[i] = q.typeCast(&pg.TypeCast{Arg: n, TypeName: of})
+		}
+	}
+	e := q.inValues(q.value(a.Lexpr), items)
 	if isNone {
 		e = with(oidBool, "NOT ("+e.sql+")", e)
 	}

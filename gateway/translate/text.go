@@ -340,3 +340,28 @@ func md5(q *query, _ string, args []expr) expr {
 	x := q.asText(args[0])
 	return with(oidText, "lower(hex(MD5("+x.sql+")))", x)
 }
+
+// translateText replaces single characters; those without a counterpart go.
+func translateText(q *query, _ string, args []expr) expr {
+	x, from, to := q.asText(args[0]), q.asText(args[1]), q.asText(args[2])
+	if from.lit == nil || to.lit == nil || !isASCII(*from.lit.text) || !isASCII(*to.lit.text) || len(*from.lit.text) != len(*to.lit.text) ||
+		*from.lit.text == "" || repeats(*from.lit.text) {
+		fail("translate by what is not a one-to-one list")
+	}
+	return with(oidText, "translateUTF8("+x.sql+", "+from.sql+", "+to.sql+")", x)
+}
+
+func repeats(s string) bool {
+	for i := range len(s) {
+		if strings.IndexByte(s, s[i]) != i {
+			return true
+		}
+	}
+	return false
+}
+
+// initCap guards what is no letter, digit or blank, since the engines differ on where a word begins.
+func initCap(q *query, _ string, args []expr) expr {
+	x := q.asText(args[0])
+	return with(oidText, "initcap("+guarded(x.sql, "NOT match("+x.sql+", '^[A-Za-z0-9 ]*$')", "initcap")+")", x)
+}
