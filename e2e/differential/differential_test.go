@@ -18,7 +18,7 @@ var (
 	reproducers = flag.String("reproducers", "", "folder for reproducers of differences; empty for the test's own")
 	randomSeeds = flag.Int("random-worlds", 2, "worlds of a random seed, besides the fixed ones")
 	reduceLimit = flag.Int("reduce", 250, "runs spent on making one difference small")
-	timeLimit   = flag.Duration("for", 10*time.Minute, "end after this time even if fewer queries ran")
+	timeLimit   = flag.Duration("for", 8*time.Minute, "end after this time even if fewer queries ran")
 )
 
 // minColumnar is the share of the answered queries that the columnar route must answer, in percent.

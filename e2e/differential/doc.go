@@ -7,5 +7,7 @@
 // not answered. Refusing to answer is always right for the columnar route, so that the share of
 // queries that it does answer is reported, and required.
 //
-// Each difference is minimised and written as a reproducer. A run is repeated by its seed.
+// Each difference is minimised and written as a reproducer. A run is repeated by its seed; a longer one is
+//
+//	go test ./e2e/differential -run ColumnarRoute -v -timeout 0 -queries 200000 -for 3h -seed 1000 -reproducers DIR
 package differential
