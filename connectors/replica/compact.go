@@ -35,8 +35,6 @@ const (
 	compactCheck = 500 * time.Millisecond
 	// maxBlocks bounds the blocks of a delta: each costs a scan some 15 µs.
 	maxBlocks = 400
-	// smallTable is the number of rows up to which a base is simply written anew.
-	smallTable = 50_000
 	// maxMasked is the part of a base that may be masked, 1/maxMasked.
 	maxMasked = 5
 	// maxParts is the number of parts beyond which the smaller ones are joined.
@@ -197,7 +195,7 @@ func (c *compactor) build(ctx context.Context, t *table, at cut, base *object) (
 		return 0, err
 	}
 	masked := max(0, at.physical-at.rows) + int64(at.dead)
-	if at.base == nil || at.physical <= smallTable || masked*maxMasked > at.physical {
+	if at.base == nil || at.physical <= int64(c.s.cfg.RewriteRows) || masked*maxMasked > at.physical {
 		err = c.rewrite(ctx, t, at, base)
 	} else {
 		err = c.extend(ctx, t, at, base)

@@ -27,6 +27,9 @@ type Config struct {
 	// CompactInterval is the longest time that a changed table goes without compaction. It bounds
 	// what is replayed after a crash and what the source has to keep; 0 means 10 s.
 	CompactInterval time.Duration
+	// RewriteRows is the number of rows up to which compaction simply writes a table anew; 0 means 50,000.
+	// The parts of a larger table are shared with its next base until a fifth of its rows are dead.
+	RewriteRows int
 	// StageBytes bounds the rows that wait in memory; 0 means 16 MiB.
 	StageBytes int
 	// Threads limits each statement of the replica in the engine; 0 means 1.
@@ -51,6 +54,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.CompactInterval == 0 {
 		c.CompactInterval = 10 * time.Second
+	}
+	if c.RewriteRows == 0 {
+		c.RewriteRows = 50_000
 	}
 	if c.StageBytes == 0 {
 		c.StageBytes = 16 << 20

@@ -47,6 +47,7 @@ func TestReplica_snapshotsEqualTheModel(t *testing.T) {
 		m.g = newGateway(t, server, "freshet", testPassword, src, func(c *replica.Config) {
 			c.CompactRows = rapid.SampledFrom([]int{20, 1000}).Draw(rt, "compact rows")
 			c.CompactInterval = rapid.SampledFrom([]time.Duration{time.Millisecond, 2 * time.Second}).Draw(rt, "compact interval")
+			c.RewriteRows = rapid.SampledFrom([]int{1, 1000}).Draw(rt, "rewrite rows")
 			c.StageBytes = rapid.SampledFrom([]int{300, 1 << 20}).Draw(rt, "stage bytes")
 			c.FlushInterval = rapid.SampledFrom([]time.Duration{time.Microsecond, 20 * time.Millisecond}).Draw(rt, "flush interval")
 		})

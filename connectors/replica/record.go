@@ -120,6 +120,13 @@ func (c *compactor) writeRecord(ctx context.Context, next *rebased) error {
 		p := c.s.publisher
 		c.s.ledger.free(gone.rids, gone.deaths)
 		p.limbo.rids, p.limbo.deaths = p.limbo.rids[len(gone.rids):], p.limbo.deaths[len(gone.deaths):]
+		// A base that was found to be the table at a later position stays so: the next record must
+		// not fall back, for the source may have forgotten what lies between.
+		for _, rt := range r.Tables {
+			if t := p.tables[rt.Def.ID]; t != nil && t.stored.durable.base.name == rt.Base {
+				t.stored.durable.position = rt.Position
+			}
+		}
 	})
 	c.s.src.Confirm(r.Position)
 	return err

@@ -47,6 +47,9 @@ func (s *session) recover(ctx context.Context) error {
 			Detail: fmt.Sprintf("the columnar data in database %q are of source %q, not of %q", s.cfg.Database, rec.Source, s.cfg.SourceID),
 			Remedy: "connect to that source, name another database, or drop the database in the columnar engine to copy the tables anew"}
 	}
+	if err := s.fence(ctx, rec); err != nil {
+		return err
+	}
 	tidy, cancel := context.WithTimeout(ctx, tidyLimit)
 	defer cancel()
 	if err := s.clear(tidy, rec); err != nil {
@@ -59,6 +62,30 @@ func (s *session) recover(ctx context.Context) error {
 		return nil
 	}
 	return s.restore(ctx, rec)
+}
+
+// fenceStride is more than the records that a session can have under way.
+const fenceStride = 1000
+
+// fence makes sure that a record which the last session sent, and which the
+// engine may still be about to write, never becomes the newest: the bases that it
+// names are about to be dropped.
+func (s *session) fence(ctx context.Context, rec *record) error {
+	conn, table := s.publisher.conn, engine.Quote(s.cfg.Database)+"."+recordsTable
+	if rec == nil {
+		if err := dropTable(ctx, conn, table); err != nil {
+			return fmt.Errorf("begin the epoch records: %w", err)
+		}
+		return conn.Exec(ctx, createRecords(s.cfg.Database))
+	}
+	rec.Serial += fenceStride
+	if err := writeRecord(ctx, conn, s.cfg.Database, rec); err != nil {
+		return err
+	}
+	if err := conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE serial < %d", table, rec.Serial)); err != nil {
+		return fmt.Errorf("delete old epoch records: %w", err)
+	}
+	return nil
 }
 
 // connect dials and makes an empty session.
