@@ -1,0 +1,225 @@
+package debezium
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// event is what Connect sends: a row to a partition, or an END to the transaction topic.
+type event struct {
+	partition int // -1: the transaction topic
+	in        arrival
+	end       endEvent
+}
+
+const (
+	topicsInModel     = 3
+	partitionsOfTopic = 2
+)
+
+// transactionsInOrder draws a history: transactions with rows in several topics, in commit order.
+func transactionsInOrder(t *rapid.T) (history [][]event) {
+	for i := range rapid.IntRange(1, 12).Draw(t, "transactions") {
+		var events []event
+		txID := uint64(rapid.IntRange(0, 1).Draw(t, "xid is late")*100 + 1000 - i) // not in commit order
+		counts := map[string]uint64{}
+		for n := range rapid.IntRange(0, 6).Draw(t, "rows") {
+			topic := rapid.IntRange(0, topicsInModel-1).Draw(t, "topic")
+			ev := event{partition: topic*partitionsOfTopic + rapid.IntRange(0, partitionsOfTopic-1).Draw(t, "partition")}
+			ev.in = arrival{partition: ev.partition, topic: fmt.Sprint("topic ", topic), keyless: rapid.IntRange(0, 4).Draw(t, "keyless") == 0,
+				rowEvent: rowEvent{txID: txID, order: uint64(n + 1), micros: int64(i), op: opCreate, after: fmt.Appendf(nil, "%d/%d", i, n)}}
+			counts[ev.in.topic]++
+			events = append(events, ev)
+		}
+		end := endEvent{txID: txID, position: cdc.Position{Major: uint64(10 * (i + 1))}}
+		for topic, n := range counts {
+			end.counts = append(end.counts, rowCount{topic, n})
+		}
+		history = append(history, append(events, event{partition: -1, end: end}))
+	}
+	return history
+}
+
+// deliver draws what lies in the partitions after Connect has sent a history and crashed on the way: whatever was on its way to a
+// partition at a crash is missing there, and everything from the first missing event on is sent again, or from before.
+func deliver(t *rapid.T, events []event) map[int][]event {
+	out := map[int][]event{}
+	at := 0
+	for range rapid.IntRange(0, 3).Draw(t, "crashes") {
+		crash := rapid.IntRange(at, len(events)).Draw(t, "crash")
+		resume := crash
+		sent := map[int][]int{}
+		for i := at; i < crash; i++ {
+			p := moved(t, events[i])
+			sent[p.partition] = append(sent[p.partition], i)
+			out[p.partition] = append(out[p.partition], p)
+		}
+		for _, p := range partitionsOf(sent) {
+			lost := rapid.IntRange(0, min(2, len(sent[p]))).Draw(t, "lost")
+			if lost > 0 {
+				out[p] = out[p][:len(out[p])-lost]
+				resume = min(resume, sent[p][len(sent[p])-lost])
+			}
+		}
+		at = rapid.IntRange(0, resume).Draw(t, "resume")
+	}
+	for _, ev := range events[at:] {
+		p := moved(t, ev)
+		out[p.partition] = append(out[p.partition], p)
+	}
+	return out
+}
+
+// moved sends a row without a key to any partition of its topic.
+func moved(t *rapid.T, ev event) event {
+	if ev.partition >= 0 && ev.in.keyless {
+		ev.partition = ev.partition/partitionsOfTopic*partitionsOfTopic + rapid.IntRange(0, partitionsOfTopic-1).Draw(t, "moved to")
+		ev.in.partition = ev.partition
+	}
+	return ev
+}
+
+func partitionsOf(m map[int][]int) []int {
+	var ps []int
+	for p := range m {
+		ps = append(ps, p)
+	}
+	slices.Sort(ps)
+	return ps
+}
+
+// unique gives every transaction an id of its own.
+func unique(history [][]event) {
+	for i, events := range history {
+		for j := range events {
+			id := events[j].in.txID + events[j].end.txID + uint64(i)*7919
+			if events[j].partition < 0 {
+				events[j].end.txID = id
+			} else {
+				events[j].in.txID = id
+			}
+		}
+	}
+}
+
+func TestAssembler_handsOverEveryTransactionOnceWholeAndInOrder(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		history := transactionsInOrder(t)
+		unique(history)
+		first := rapid.IntRange(0, len(history)).Draw(t, "handed over before")
+		a := newAssembler(cdc.Position{Major: uint64(10 * first)}, dir, rapid.SampledFrom([]int{1, 1 << 20}).Draw(t, "spill at"))
+		defer a.close()
+		parts := deliver(t, slices.Concat(history...))
+		var got, want []string
+		for _, events := range history[first:] {
+			line := events[len(events)-1].end.position.String()
+			for _, ev := range events[:len(events)-1] {
+				line += " " + ev.in.topic + ":" + string(ev.in.after)
+			}
+			want = append(want, line)
+		}
+		for {
+			var open []int
+			for p := range parts {
+				if len(parts[p]) > 0 {
+					open = append(open, p)
+				}
+			}
+			if len(open) == 0 {
+				break
+			}
+			slices.Sort(open)
+			p := rapid.SampledFrom(open).Draw(t, "read")
+			ev := parts[p][0]
+			parts[p] = parts[p][1:]
+			if p < 0 {
+				a.end(ev.end)
+			} else if err := a.row(&ev.in); err != nil {
+				t.Fatal(err)
+			}
+			if rapid.IntRange(0, 3).Draw(t, "spill") == 0 {
+				spillAll(t, a)
+			}
+			got = append(got, drain(t, a)...)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("transactions (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// spillAll moves all rows to disk, as a large transaction's are.
+func spillAll(t *rapid.T, a *assembler) {
+	for _, tx := range a.pending {
+		for _, r := range tx.runs {
+			if len(r.buf) == 0 {
+				continue
+			}
+			if err := r.spill(a.dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.bytes -= tx.bytes
+		tx.bytes = 0
+	}
+}
+
+func drain(t *rapid.T, a *assembler) (lines []string) {
+	for {
+		head, tx, missing, ok := a.head()
+		if !ok || len(missing) > 0 {
+			return lines
+		}
+		line := head.position.String()
+		if err := tx.each(func(topic string, row storedRow) error {
+			line += " " + topic + ":" + string(row.after)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+		a.pop()
+	}
+}
+
+func TestAssembler_keepsLargeTransactionsOnDisk(t *testing.T) {
+	a := newAssembler(cdc.Position{}, t.TempDir(), 4<<20)
+	defer a.close()
+	const rows = 100_000
+	most := 0
+	for i := range rows {
+		in := arrival{partition: i % 2, topic: "t", rowEvent: rowEvent{txID: 7, order: uint64(i + 1), op: opCreate, after: make([]byte, 200)}}
+		if err := a.row(&in); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, a.bytes)
+	}
+	if most > 5<<20 {
+		t.Errorf("%d bytes were in memory, want about 4 MB at most", most)
+	}
+	a.end(endEvent{txID: 7, position: cdc.Position{Major: 1}, counts: []rowCount{{"t", rows}}})
+	_, tx, missing, ok := a.head()
+	if !ok || len(missing) > 0 {
+		t.Fatalf("the transaction is not complete, missing %v", missing)
+	}
+	next := uint64(1)
+	if err := tx.each(func(_ string, row storedRow) error {
+		if row.order != next || len(row.after) != 200 {
+			return fmt.Errorf("row %d with %d bytes, want row %d", row.order, len(row.after), next)
+		}
+		next++
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if next != rows+1 {
+		t.Errorf("%d rows came back, want %d", next-1, rows)
+	}
+}

@@ -1,0 +1,225 @@
+package debezium
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// update is a message as Debezium 3.7.0.Final writes it.
+const update = `{"before":null,"after":{"id":2,"cust":7,"total":"100.00","note":"a \"b\" é","at":"2026-11-20T21:50:17.023781Z"},` +
+	`"source":{"version":"3.7.0.Final","connector":"postgresql","name":"shop","ts_ms":1795211417037,"snapshot":"false","db":"postgres",` +
+	`"sequence":"[\"23045256\",\"23045608\"]","ts_us":1795211417037440,"ts_ns":1795211417037440000,"schema":"public","table":"orders",` +
+	`"txId":992,"lsn":23045608,"xmin":null,"origin":null,"origin_lsn":null},"transaction":{"id":"992:23045608","total_order":2,"data_collection_order":2},` +
+	`"op":"u","ts_ms":1795211417604,"ts_us":1795211417604496,"ts_ns":1795211417604496892}`
+
+const end = `{"status":"END","id":"992:23045944","event_count":5,"data_collections":[{"data_collection":"public.orders","event_count":4},` +
+	`{"data_collection":"io.debezium.connector.postgresql.LogicalDecodingMessageMonitor$LogicalDecodingMessageId@3600dbe9","event_count":1}],"ts_ms":1795211417037}`
+
+var orders = &cdc.Table{ID: 1, Schema: "public", Name: "orders", Key: []int{0}, Columns: []cdc.Column{
+	{Name: "id", Type: typeInt4, NotNull: true}, {Name: "cust", Type: typeInt8}, {Name: "total", Type: typeNumeric, Modifier: 12<<16 | 2 + 4},
+	{Name: "note", Type: typeText}, {Name: "at", Type: typeTimestampTZ},
+}}
+
+func TestEnvelope_isReadFromTheSamples(t *testing.T) {
+	var e envelopeDecoder
+	row, err := e.row([]byte(update))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row.txID != 992 || row.order != 2 || row.op != opUpdate || row.micros != 1795211417037440 || row.before != nil || !bytes.HasPrefix(row.after, []byte(`{"id":2`)) {
+		t.Errorf("got %+v", row)
+	}
+	ev, ended, err := e.boundary([]byte(end), func(table string) string { return "shop." + table })
+	if err != nil || !ended {
+		t.Fatal(ended, err)
+	}
+	want := endEvent{txID: 992, position: cdc.Position{Major: 23045944}, millis: 1795211417037, counts: []rowCount{{"shop.public.orders", 4}}}
+	if diff := cmp.Diff(want, ev, cmp.AllowUnexported(endEvent{}, rowCount{})); diff != "" {
+		t.Errorf("END (-want +got):\n%s", diff)
+	}
+	if ev.String() != "992:23045944" {
+		t.Errorf("it prints as %s", ev)
+	}
+}
+
+func TestEnvelope_refuseswhatItCannotRelyOn(t *testing.T) {
+	var e envelopeDecoder
+	for name, message := range map[string]string{
+		"no transaction":   `{"before":null,"after":{},"op":"c","transaction":null}`,
+		"no op":            `{"schema":{},"payload":{}}`,
+		"half a message":   update[:len(update)-1],
+		"another id":       `{"op":"c","transaction":{"id":"992","total_order":1}}`,
+		"row is no object": `{"op":"c","after":1,"transaction":{"id":"1:1","total_order":1}}`,
+	} {
+		if _, err := e.row([]byte(message)); err == nil {
+			t.Errorf("%s: it was accepted", name)
+		}
+	}
+	if _, _, err := e.boundary([]byte(`{"status":"MIDDLE","id":"1:1"}`), nil); err == nil {
+		t.Error("an unknown status was accepted")
+	}
+}
+
+func TestDecoder_saysWhichRowsDoNotFit(t *testing.T) {
+	for name, after := range map[string]string{
+		"a column more":        `{"id":1,"cust":1,"total":"1.00","note":"","at":null,"extra":1}`,
+		"a column less":        `{"id":1,"cust":1,"total":"1.00","note":""}`,
+		"another name":         `{"id":1,"cust":1,"total":"1.00","remark":"","at":null}`,
+		"a number too large":   `{"id":2147483648,"cust":1,"total":"1.00","note":"","at":null}`,
+		"text for a number":    `{"id":"1","cust":1,"total":"1.00","note":"","at":null}`,
+		"another scale":        `{"id":1,"cust":1,"total":"1.000","note":"","at":null}`,
+		"no number":            `{"id":1,"cust":1,"total":"1.x0","note":"","at":null}`,
+		"no time":              `{"id":1,"cust":1,"total":"1.00","note":"","at":"noon"}`,
+		"the row is cut short": `{"id":1,"cust":1,`,
+	} {
+		dec := newDecoder()
+		if err := dec.add(orders, storedRow{op: opCreate, after: []byte(after)}); err == nil || len(dec.changes) != 0 {
+			t.Errorf("%s: error %v, %d changes kept", name, err, len(dec.changes))
+		}
+	}
+	dec := newDecoder()
+	if err := dec.add(orders, storedRow{op: opDelete, before: []byte(`{"id":null}`)}); err == nil {
+		t.Error("a delete without a key was accepted")
+	}
+}
+
+func TestDecoder_standsForAChangedKeyByOneUpdate(t *testing.T) {
+	dec := newDecoder()
+	row := `{"id":%d,"cust":1,"total":null,"note":"` + placeholder + `","at":null}`
+	for _, ev := range []storedRow{
+		{op: opDelete, keyChanges: true, before: []byte(`{"id":1}`)},
+		{op: opCreate, oldKey: []byte(`{"id":1}`), after: fmt.Appendf(nil, row, 2)},
+	} {
+		if err := dec.add(orders, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(dec.changes) != 1 {
+		t.Fatalf("%d changes, want 1", len(dec.changes))
+	}
+	c := dec.changes[0]
+	if c.Op != cdc.Update || !bytes.Equal(c.Old[0].Data, []byte{0, 0, 0, 1}) || c.Old[3].Kind != cdc.Absent || c.New[3].Kind != cdc.Unchanged || c.New[2].Kind != cdc.Null {
+		t.Errorf("got %+v", c)
+	}
+}
+
+// numericText prints PostgreSQL's binary form, as a second opinion.
+func numericText(b []byte) string {
+	n, weight := int(binary.BigEndian.Uint16(b)), int(int16(binary.BigEndian.Uint16(b[2:])))
+	sign, places := binary.BigEndian.Uint16(b[4:]), int(binary.BigEndian.Uint16(b[6:]))
+	group := func(i int) int { // of weight i
+		if at := weight - i; at >= 0 && at < n {
+			return int(binary.BigEndian.Uint16(b[8+2*at:]))
+		}
+		return 0
+	}
+	whole, fraction := "", ""
+	for i := max(weight, 0); i >= 0; i-- {
+		whole += fmt.Sprintf("%04d", group(i))
+	}
+	for i := -1; len(fraction) < places; i-- {
+		fraction += fmt.Sprintf("%04d", group(i))
+	}
+	whole = string(bytes.TrimLeft([]byte(whole), "0"))
+	if whole == "" {
+		whole = "0"
+	}
+	if places > 0 {
+		whole += "." + fraction[:places]
+	}
+	if sign == numericNegative {
+		return "-" + whole
+	}
+	return whole
+}
+
+func TestNumeric_keepsEveryDigit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?`).Draw(t, "numeric")
+		b, err := appendNumeric(nil, []byte(text), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := text
+		if bytes.ContainsAny([]byte(text), "123456789") == false && text[0] == '-' {
+			want = text[1:] // there is no negative zero
+		}
+		if got := numericText(b); got != want {
+			t.Fatalf("got %s, want %s (% x)", got, want, b)
+		}
+		if n := int(binary.BigEndian.Uint16(b)); len(b) != 8+2*n || n > 0 && (b[8] == 0 && b[9] == 0 || b[len(b)-1] == 0 && b[len(b)-2] == 0) {
+			t.Fatalf("not in PostgreSQL's shortest form: % x", b)
+		}
+	})
+}
+
+func FuzzMessage(f *testing.F) {
+	f.Add([]byte(update))
+	f.Add([]byte(end))
+	f.Add([]byte(`{"op":"c","after":{"id":1,"cust":-1,"total":"-0.00","note":"\ud83d\ude00","at":"-infinity"},"transaction":{"id":"1:1","total_order":1}}`))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		var e envelopeDecoder
+		_, _, _ = e.boundary(message, func(table string) string { return table })
+		ev, err := e.row(message)
+		if err != nil {
+			return
+		}
+		r := run{}
+		r.add(storedRow{order: ev.order, op: ev.op, before: ev.before, after: ev.after})
+		rd, err := r.reader()
+		if err != nil || !rd.ok || rd.row.op != ev.op || !bytes.Equal(rd.row.after, ev.after) || !bytes.Equal(rd.row.before, ev.before) {
+			t.Fatalf("the row came back as %+v, error %v", rd.row, err)
+		}
+		dec := newDecoder()
+		if err := dec.add(orders, rd.row); err != nil && len(dec.changes) > 0 {
+			t.Fatal("a change that does not fit was kept")
+		}
+		for _, c := range dec.changes {
+			if c.New != nil && len(c.New) != len(orders.Columns) || c.Old != nil && len(c.Old) != len(orders.Columns) {
+				t.Fatalf("a row has %d and %d columns", len(c.New), len(c.Old))
+			}
+		}
+	})
+}
+
+// BenchmarkAssemble measures what one core does between the fetched message and the decoded change: envelopes, transactions of 20 rows, values.
+func BenchmarkAssemble(b *testing.B) {
+	const perTransaction = 20
+	a, dec := newAssembler(cdc.Position{}, b.TempDir(), 64<<20), newDecoder()
+	var e envelopeDecoder
+	messages := make([][]byte, perTransaction)
+	for i := range messages {
+		messages[i] = bytes.Replace([]byte(update), []byte(`"total_order":2`), fmt.Appendf(nil, `"total_order":%d`, i+1), 1)
+	}
+	b.SetBytes(int64(len(update)))
+	rows := 0
+	for b.Loop() {
+		ev, err := e.row(messages[rows%perTransaction])
+		if err != nil {
+			b.Fatal(err)
+		}
+		ev.txID = uint64(rows / perTransaction)
+		if err := a.row(&arrival{partition: rows % 3, topic: "t", rowEvent: ev}); err != nil {
+			b.Fatal(err)
+		}
+		rows++
+		if rows%perTransaction != 0 {
+			continue
+		}
+		a.end(endEvent{txID: ev.txID, position: cdc.Position{Major: uint64(rows)}, counts: []rowCount{{"t", perTransaction}}})
+		_, t, _, _ := a.head()
+		if err := t.each(func(_ string, row storedRow) error { return dec.add(orders, row) }); err != nil {
+			b.Fatal(err)
+		}
+		a.pop()
+		dec.reset()
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "changes/s")
+}
