@@ -46,7 +46,8 @@ func TestPlatform_survivesKillsAtAnyInstant(t *testing.T) {
 	killAll(ctx, t, p, rand.New(rand.NewPCG(seed, 0)))
 	found := stop()
 
-	t.Logf("%+v", found)
+	t.Logf("%d transfers and %.0f transactions/s; snapshots checked: %d of the bank, %d of CH-benCHmark", found.transfers,
+		found.chbench.TransactionsPerSecond, found.bank.Snapshots, found.chbench.SnapshotsChecked)
 	if found.bank.Violations+found.chbench.Violations > 0 {
 		t.Errorf("snapshots broke promises: bank %v, CH-benCHmark %s", found.bank.First, found.chbench.FirstViolation)
 	}
