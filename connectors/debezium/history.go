@@ -92,8 +92,13 @@ func (h *history) next(ctx context.Context, offset, limit int64) (m mark, ok boo
 	defer h.client.RemoveConsumePartitions(map[string][]int32{topic: {0}})
 	for {
 		fetches := h.client.PollFetches(ctx)
-		if err := fetches.Err0(); err != nil {
-			return mark{}, false, fmt.Errorf("read topic %s: %w", topic, err)
+		if ctx.Err() != nil {
+			return mark{}, false, fmt.Errorf("read topic %s: %w", topic, context.Cause(ctx))
+		}
+		for _, e := range fetches.Errors() {
+			if err := explain(e.Topic, e.Partition, e.Err); err != nil {
+				return mark{}, false, err
+			}
 		}
 		for _, r := range fetches.Records() {
 			if r.Offset >= limit {

@@ -140,18 +140,27 @@ func (rd *reader) subscribe(ctx context.Context, since time.Time) error {
 }
 
 // seek sets the offsets of partitions to the first record sent at a time or after it.
+//
+// Where there is no such record yet, the client answers with the end of the partition, asked for after that was found out:
+// records that came in between would be passed over. Therefore ends are asked for before, too.
 func (rd *reader) seek(ctx context.Context, add map[string]map[int32]kgo.Offset, since time.Time) error {
-	listed, err := rd.s.admin.ListOffsetsAfterMilli(ctx, since.UnixMilli(), slices.Collect(maps.Keys(add))...)
+	names := slices.Collect(maps.Keys(add))
+	ends, err := rd.s.admin.ListEndOffsets(ctx, names...)
+	if err != nil {
+		return fmt.Errorf("find offsets by time: %w", err)
+	}
+	listed, err := rd.s.admin.ListOffsetsAfterMilli(ctx, since.UnixMilli(), names...)
 	if err != nil {
 		return fmt.Errorf("find offsets by time: %w", err)
 	}
 	for name, parts := range add {
 		for p := range parts {
 			found, ok := listed.Lookup(name, p)
-			if !ok || found.Err != nil {
-				return fmt.Errorf("find offset of topic %s by time: %w", name, found.Err)
+			end, okEnd := ends.Lookup(name, p)
+			if err := errors.Join(found.Err, end.Err); err != nil || !ok || !okEnd {
+				return fmt.Errorf("find offset of topic %s, partition %d, by time: %w", name, p, err)
 			}
-			offset := found.Offset
+			offset := min(found.Offset, end.Offset)
 			if name == rd.s.cfg.boundsTopic() {
 				offset = min(offset, rd.begin)
 			}
@@ -191,7 +200,7 @@ func (rd *reader) poll(ctx context.Context) error {
 	var failed error
 	fetches.EachError(func(name string, p int32, err error) {
 		if failed == nil {
-			failed = rd.explain(name, p, err)
+			failed = explain(name, p, err)
 		}
 	})
 	if failed != nil {
@@ -214,7 +223,7 @@ func (rd *reader) poll(ctx context.Context) error {
 }
 
 // explain tells errors that the client gets over by itself from those that mean lost history.
-func (rd *reader) explain(name string, p int32, err error) error {
+func explain(name string, p int32, err error) error {
 	var loss *kgo.ErrDataLoss
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
