@@ -40,6 +40,16 @@ type feed struct {
 	table *cdc.Table
 	rows  int
 	txs   chan []cdc.Change
+	large int // rows that the next transaction inserts as well
+}
+
+// inserts makes the next thousand insertions.
+func (f *feed) inserts(from int) []cdc.Change {
+	changes := make([]cdc.Change, 1000)
+	for i := range changes {
+		changes[i] = cdc.Change{Table: f.table, Op: cdc.Insert, New: line(from+i, null)}
+	}
+	return changes
 }
 
 func (f *feed) Tables(context.Context) ([]cdc.Discovered, error) {
@@ -66,9 +76,17 @@ func (f *feed) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) err
 		case <-ctx.Done():
 			return ctx.Err()
 		case changes := <-f.txs:
-			if err := h.Changes(ctx, changes); err != nil {
-				return err
+			for rest := changes; len(rest) > 0; rest = rest[min(1000, len(rest)):] {
+				if err := h.Changes(ctx, rest[:min(1000, len(rest))]); err != nil {
+					return err
+				}
 			}
+			for from := benchRows; from < benchRows+f.large; from += 1000 {
+				if err := h.Changes(ctx, f.inserts(from)); err != nil {
+					return err
+				}
+			}
+			f.large = 0
 			at.Major++
 			if err := h.Commit(ctx, cdc.Commit{Position: at, Time: time.Now()}); err != nil {
 				return err
@@ -251,4 +269,41 @@ func BenchmarkReplica_scan(b *testing.B) {
 			b.ReportMetric(float64(live[len(live)/2])/float64(plain[len(plain)/2]), "times-plain")
 		})
 	}
+}
+
+// BenchmarkReplica_millionRows measures one transaction of a million rows and
+// the most memory that the process had, the 600,000 rows that were there included.
+func BenchmarkReplica_millionRows(b *testing.B) {
+	g, src, _ := benchReplica(b, nil)
+	const rows = 1_000_000
+	p := g.position(b)
+	b.ResetTimer()
+	for n := 0; n < b.N; n++ {
+		if n > 0 {
+			b.Fatal("run it with -benchtime 1x: the keys are the same")
+		}
+		at := 0
+		src.large = rows
+		src.txs <- update(src.table, &at, 10)
+		p.Major++
+		s, err := g.acquire(b.Context(), replica.Request{Min: p})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if got := s.RowsEstimate(9); got != benchRows+rows {
+			b.Errorf("%d rows, want %d", got, benchRows+rows)
+		}
+		s.Release()
+	}
+	b.StopTimer()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	var kib float64
+	if _, err := fmt.Sscan(peak, &kib); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(kib/1024, "peak-MiB")
 }
