@@ -44,9 +44,9 @@ func appendRandom(b []byte, rng *rand.Rand, alphabet string, low, high int) []by
 	n := between(rng, low, high)
 	base := uint64(len(alphabet))
 	for n > 0 {
-		// Ten characters of at most 62 letters fit one draw; the bias is below 2^-4 of a percent.
+		// Nine characters of at most 62 letters from one draw: no letter is a thousandth more likely than another.
 		v := rng.Uint64()
-		for i := 0; i < 10 && n > 0; i++ {
+		for i := 0; i < 9 && n > 0; i++ {
 			b = append(b, alphabet[v%base])
 			v /= base
 			n--
