@@ -32,7 +32,7 @@ func (q *query) compare(name string, l, r expr) expr {
 	}
 	e := with(oidBool, l.operand()+" "+op+" "+r.operand(), l, r)
 	if op == "=" && l.refs != 0 && r.refs != 0 && l.refs&r.refs == 0 {
-		e.keys = &equality{l.refs, r.refs, columnID{left.source, left.index}, columnID{right.source, right.index}}
+		e.keys = &equality{l.refs, r.refs, columnID{left.source, left.index}, columnID{right.source, right.index}, l, r}
 	}
 	return e
 }

@@ -228,7 +228,7 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 		if len(list) == 0 {
 			list = []string{"1 AS c0"}
 		}
-		return "(SELECT " + strings.Join(list, ", ") + q.t.fromText(inner, where, nil) + ")"
+		return "(SELECT " + strings.Join(list, ", ") + q.t.fromText(inner, where, nil, strings.Join(list, ", ")) + ")"
 	}}
 }
 

@@ -108,7 +108,8 @@ func (q *query) groupText() string {
 	if len(g.aggs) == 0 && len(keys) == 0 {
 		items = append(items, "count() AS a0")
 	}
-	text := "SELECT " + strings.Join(items, ", ") + q.t.fromText(g.from, g.where, g.joins)
+	list := strings.Join(items, ", ")
+	text := "SELECT " + list + q.t.fromText(g.from, g.where, g.joins, list)
 	if len(keys) > 0 {
 		text += " GROUP BY " + strings.Join(keys, ", ")
 	}

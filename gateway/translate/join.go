@@ -161,8 +161,9 @@ type extraJoin struct {
 	conds []expr
 }
 
-// fromText writes FROM and WHERE. Conditions that join the parts become ON clauses.
-func (t *translator) fromText(from *tree, where []expr, extra []extraJoin) string {
+// fromText writes FROM and WHERE. Conditions that join the parts become ON clauses. rest is the other text of the
+// SELECT: a part that it does not read may become a filter.
+func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest string) string {
 	if !from.isLeaf() && from.kind == "" && len(from.parts) == 0 {
 		if len(where)+len(extra) > 0 {
 			fail("condition without FROM")
@@ -171,17 +172,21 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin) strin
 	}
 	var b strings.Builder
 	b.WriteString(" FROM ")
-	rest := where
+	filters := where
 	if from.parts != nil {
-		rest = t.innerJoins(&b, from.parts, append(append([]expr{}, from.conds...), where...), true)
+		for _, x := range extra {
+			rest += all(x.conds)
+		}
+		parts, conds := t.semiJoins(from.parts, append(append([]expr{}, from.conds...), where...), rest)
+		filters = t.innerJoins(&b, parts, conds, true)
 	} else {
 		t.joinText(&b, from)
 	}
 	for _, x := range extra {
 		b.WriteString(" " + x.kind + " JOIN " + x.text() + " AS " + leafName(x.id) + " ON " + all(x.conds))
 	}
-	if len(rest) > 0 {
-		b.WriteString(" WHERE " + all(rest))
+	if len(filters) > 0 {
+		b.WriteString(" WHERE " + all(filters))
 	}
 	return b.String()
 }
@@ -245,6 +250,8 @@ type equality struct {
 	left, right uint64
 	// leftColumn and rightColumn are set where the side is a bare column of a table.
 	leftColumn, rightColumn columnID
+	// leftSide and rightSide are the operands as they are compared.
+	leftSide, rightSide expr
 }
 
 // columnID names a column of an occurrence of a table; source counts from 1.

@@ -214,7 +214,8 @@ func (w *writer) write() *rows {
 		b.WriteString("DISTINCT ")
 	}
 	b.WriteString(strings.Join(items, ", "))
-	b.WriteString(w.q.t.fromText(w.q.from, w.q.where, w.q.joins))
+	rest := b.String() + order + strings.Join(distinctOn, ", ")
+	b.WriteString(w.q.t.fromText(w.q.from, w.q.where, w.q.joins, rest))
 	b.WriteString(order)
 	if len(distinctOn) > 0 {
 		b.WriteString(" LIMIT 1 BY " + strings.Join(distinctOn, ", "))

@@ -88,104 +88,6 @@ func negate(e expr, negated bool) expr {
 	return with(oidBool, "NOT ("+boolText(e)+")", e)
 }
 
-// correlated is a subquery of FROM and WHERE only, split by what ties it to the enclosing query.
-type correlated struct {
-	sub  *query
-	stmt *pg.SelectStmt
-	// local conditions read the subquery's own relations only.
-	local []expr
-	// inner[i] = outer[i] tie it.
-	inner, outer []expr
-	// residual conditions tie it otherwise.
-	residual []*pg.Node
-}
-
-// correlate translates FROM and WHERE of a subquery.
-func (q *query) correlate(stmt *pg.SelectStmt) *correlated {
-	c := &correlated{stmt: stmt}
-	c.sub = &query{t: q.t, parent: q, ctes: withClause(stmt.WithClause, q.ctes), windows: map[string]*pg.WindowDef{}, stars: map[*pg.ColumnRef]*column{}}
-	c.sub.fromClause(stmt.FromClause)
-	sub := c.sub
-	sub.noWindows = true
-	for _, n := range conjuncts(stmt.WhereClause) {
-		sub.allowOuter, sub.outer = true, 0
-		if sub.tie(c, n) {
-			continue
-		}
-		mark := len(sub.joins)
-		e := sub.cond(n)
-		if sub.outer == 0 {
-			c.local = append(c.local, e)
-			continue
-		}
-		if len(sub.joins) > mark {
-			fail("outer reference two levels down")
-		}
-		c.residual = append(c.residual, n)
-	}
-	sub.allowOuter = false
-	return c
-}
-
-// tie recognises an equality of an inner and an outer expression.
-func (q *query) tie(c *correlated, n *pg.Node) bool {
-	a := n.GetAExpr()
-	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || operatorName(a.Name) != "=" || a.Lexpr.GetRowExpr() != nil || a.Rexpr.GetRowExpr() != nil ||
-		a.Lexpr.GetSubLink() != nil || a.Rexpr.GetSubLink() != nil {
-		return false
-	}
-	side := func(n *pg.Node) (expr, bool) {
-		q.outer = 0
-		e := q.value(n)
-		return e, q.outer != 0
-	}
-	l, lo := side(a.Lexpr)
-	r, ro := side(a.Rexpr)
-	q.outer = 0
-	if lo == ro {
-		return false
-	}
-	if lo {
-		l, r = r, l
-	}
-	// l is inner now, unless it reads the outer query as well.
-	if l.refs == 0 || r.refs&q.scope.mask() != 0 {
-		return false
-	}
-	l, r = q.comparable(l, r)
-	if l.oid != r.oid && !(isInteger(l.oid) && isInteger(r.oid)) && !(isString(l.oid) && isString(r.oid)) {
-		return false
-	}
-	requireGroupable(expr{oid: l.oid, opaque: l.opaque, enum: l.enum})
-	if l.oid == oidNumeric {
-		d := widest([]expr{l, r})
-		d.display = 0
-		l.sql, r.sql, l.dec, r.dec = l.scaled(d), r.scaled(d), d, d
-	}
-	c.inner, c.outer = append(c.inner, l), append(c.outer, r)
-	return true
-}
-
-// isPlain reports whether a query only filters: its rows are those of FROM and WHERE.
-func isPlain(s *pg.SelectStmt) bool {
-	return s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 && !isGrouped(s) && s.LimitOffset == nil &&
-		len(s.WindowClause) == 0 && len(s.LockingClause) == 0 && s.IntoClause == nil && len(s.FromClause) > 0 && !hasWindow(s)
-}
-
-func hasWindow(s *pg.SelectStmt) bool {
-	for _, n := range s.TargetList {
-		if contains(n, func(m *pg.Node) bool { return m.GetFuncCall().GetOver() != nil }) {
-			return true
-		}
-	}
-	return false
-}
-
-// limitsToSome reports whether a LIMIT leaves at least one row, which is all that EXISTS asks for.
-func limitsToSome(s *pg.SelectStmt) bool {
-	return s.LimitCount == nil || s.LimitCount.GetAConst().GetIval().GetIval() > 0
-}
-
 // exists translates EXISTS.
 func (q *query) exists(stmt *pg.SelectStmt) expr {
 	if !isPlain(stmt) || !limitsToSome(stmt) {
@@ -204,7 +106,7 @@ func (q *query) exists(stmt *pg.SelectStmt) expr {
 		return e
 	}
 	if len(c.inner) == 0 {
-		return expr{sql: "(SELECT count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins) + " LIMIT 1)) > 0", oid: oidBool, pad: -1}
+		return expr{sql: "(SELECT count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins, "") + " LIMIT 1)) > 0", oid: oidBool, pad: -1}
 	}
 	return c.member()
 }
@@ -220,7 +122,8 @@ func (c *correlated) member() expr {
 	if len(out) > 1 {
 		tuple = "(" + strings.Join(out, ", ") + ")"
 	}
-	set := "(SELECT " + strings.Join(in, ", ") + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins) + ")"
+	list := strings.Join(in, ", ")
+	set := "(SELECT " + list + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins, list) + ")"
 	e := with(oidBool, "ifNull("+tuple+" IN "+set+", 0)", c.outer...)
 	e.null = false
 	return e
@@ -325,92 +228,6 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 	value.null = true
 	value.table, value.source = 0, 0
 	return value
-}
-
-// joinGroups groups a subquery by the keys that tie it and joins the groups; expressions of the
-// subquery are then those over its groups.
-func (q *query) joinGroups(c *correlated) {
-	q.requireLocal(c.outer)
-	sub := c.sub
-	sub.where = c.local
-	sub.startGroups(&pg.SelectStmt{}, nil)
-	sub.group.correlated = c.inner
-	sub.emptyGroups = true
-	x := extraJoin{kind: "LEFT", id: sub.group.id, text: func() string { return "(" + sub.groupText() + ")" }}
-	for i := range c.inner {
-		key := leafName(sub.group.id) + ".k" + strconv.Itoa(i+1)
-		x.conds = append(x.conds, with(oidBool, c.outer[i].sql+" = "+key, c.outer[i]))
-	}
-	q.joins = append(q.joins, x)
-}
-
-// sides splits a comparison into its inner and outer operand; op is seen from the inner one.
-func (q *query) sides(n *pg.Node) (op string, inner, outer expr, ok bool) {
-	a := n.GetAExpr()
-	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || a.Lexpr == nil || a.Lexpr.GetRowExpr() != nil || contains(n, func(m *pg.Node) bool { return m.GetSubLink() != nil }) {
-		return "", expr{}, expr{}, false
-	}
-	op = operatorName(a.Name)
-	if _, known := comparisons[op]; !known || op == "=" {
-		return "", expr{}, expr{}, false
-	}
-	q.allowOuter, q.outer = true, 0
-	l := q.value(a.Lexpr)
-	lo := q.outer
-	q.outer = 0
-	r := q.value(a.Rexpr)
-	ro := q.outer
-	q.allowOuter = false
-	mask := q.scope.mask()
-	switch {
-	case lo == 0 && ro != 0 && l.refs != 0 && r.refs&mask == 0:
-		return op, l, r, true
-	case lo != 0 && ro == 0 && r.refs != 0 && l.refs&mask == 0:
-		return mirrored[op], r, l, true
-	}
-	return "", expr{}, expr{}, false
-}
-
-var mirrored = map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<=", "<>": "<>", "!=": "!="}
-
-func (q *query) comparesSides(n *pg.Node) bool {
-	_, _, _, ok := q.sides(n)
-	return ok
-}
-
-// existsByExtreme translates EXISTS tied by equalities and one inequality: some row's value is below a bound if and
-// only if the least one is, and so on.
-func (q *query) existsByExtreme(c *correlated) (expr, bool) {
-	if len(c.residual) != 1 {
-		return expr{}, false
-	}
-	op, inner, outer, ok := c.sub.sides(c.residual[0])
-	if !ok {
-		return expr{}, false
-	}
-	inner, outer = q.comparable(inner, outer)
-	requireOrdered(inner)
-	q.t.orderable(inner)
-	if inner.oid == oidBool || inner.oid == oidUUID || inner.isNull() || outer.isNull() {
-		return expr{}, false
-	}
-	q.joinGroups(c)
-	extreme := func(f string) expr {
-		d := inner.plain()
-		d.null = true
-		return q.compare(op, c.sub.aggregated(f+"OrNull("+inner.sql+")", d), outer)
-	}
-	var e expr
-	switch op {
-	case "<", "<=":
-		e = extreme("min")
-	case ">", ">=":
-		e = extreme("max")
-	default:
-		e = combine(pg.BoolExprType_OR_EXPR, []expr{extreme("min"), extreme("max")})
-	}
-	e.sql, e.null, e.keys = "ifNull("+boolText(e)+", 0)", false, nil
-	return e, true
 }
 
 // uncorrelated translates the subquery by itself, if it refers to nothing outside.
