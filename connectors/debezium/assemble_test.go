@@ -192,7 +192,7 @@ func drain(t *rapid.T, a *assembler) (lines []string) {
 func TestAssembler_keepsLargeTransactionsOnDisk(t *testing.T) {
 	a := newAssembler(cdc.Position{}, t.TempDir(), 4<<20)
 	defer a.close()
-	const rows = 100_000
+	const rows = 1_000_000
 	most := 0
 	for i := range rows {
 		in := arrival{partition: i % 2, topic: "t", rowEvent: rowEvent{txID: 7, order: uint64(i + 1), op: opCreate, after: make([]byte, 200)}}

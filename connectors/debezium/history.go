@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -57,6 +58,10 @@ func (h *history) close() { h.client.Close() }
 // bounds asks for the first and the next offset.
 func (h *history) bounds(ctx context.Context) error {
 	topic := h.s.cfg.boundsTopic()
+	if gone, err := h.s.gone(ctx, topic); err != nil || gone {
+		h.start, h.end = 0, 0
+		return err
+	}
 	starts, err := h.s.admin.ListStartOffsets(ctx, topic)
 	if err != nil {
 		return fmt.Errorf("read topic %s: %w", topic, err)
@@ -177,6 +182,25 @@ func (s *Source) awaitHistory(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// gone reports whether a topic does not exist. A broker that has just started may not know yet what there is: it is asked again.
+func (s *Source) gone(ctx context.Context, topic string) (bool, error) {
+	for range 3 {
+		own, err := s.topics(ctx)
+		if err != nil {
+			return false, err
+		}
+		if t, there := own[topic]; there && !errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return true, nil
 }
 
 // topics lists the topics of the connector.

@@ -96,7 +96,7 @@ func (rd *reader) subscribe(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := rd.check(own); err != nil {
+	if err := rd.check(ctx, own); err != nil {
 		return err
 	}
 	add := map[string]map[int32]kgo.Offset{}
@@ -171,11 +171,18 @@ func (rd *reader) seek(ctx context.Context, add map[string]map[int32]kgo.Offset,
 }
 
 // check makes sure that the topics that are read are still the same ones.
-func (rd *reader) check(own kadm.TopicDetails) error {
+func (rd *reader) check(ctx context.Context, own kadm.TopicDetails) error {
 	for name, t := range rd.topics {
 		now, there := own[name]
 		if !there || errors.Is(now.Err, kerr.UnknownTopicOrPartition) {
-			return historyLost("topic %s does not exist any more", name)
+			gone, err := rd.s.gone(ctx, name)
+			if gone {
+				err = historyLost("topic %s does not exist any more", name)
+			}
+			if err != nil {
+				return err
+			}
+			continue
 		}
 		if now.ID != t.id {
 			return historyLost("topic %s was deleted and created anew", name)

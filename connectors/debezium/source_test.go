@@ -3,6 +3,7 @@ package debezium_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -186,4 +187,54 @@ func TestStream_reportsLostHistory(t *testing.T) {
 
 	b.deleteTopic(b.name + ".transaction")
 	wantTerminal(t, src.Stream(ctx, at, m), cdc.CodeHistoryLost)
+}
+
+// countingHandler counts what a stream hands over, without keeping it.
+type countingHandler struct {
+	changes, largest, commits int
+	heap                      uint64
+	done                      context.CancelFunc
+}
+
+func (h *countingHandler) Changes(_ context.Context, changes []cdc.Change) error {
+	h.largest = max(h.largest, len(changes))
+	if before := h.changes; before/20_000 != (before+len(changes))/20_000 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		h.heap = max(h.heap, m.HeapAlloc)
+	}
+	h.changes += len(changes)
+	return nil
+}
+
+func (h *countingHandler) Commit(context.Context, cdc.Commit) error {
+	h.commits++
+	h.done()
+	return nil
+}
+
+func (h *countingHandler) Watermark(context.Context, cdc.Watermark) error   { return nil }
+func (h *countingHandler) Discovered(context.Context, cdc.Discovered) error { return nil }
+func (h *countingHandler) Dropped(context.Context, cdc.TableID) error       { return nil }
+
+func TestStream_handsOverALargeTransactionInBoundedMemory(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE big (id int PRIMARY KEY, v bigint, t text)")
+	src := b.newSource(func(c *debezium.Config) { c.MemoryBytes = 8 << 20 })
+	if _, err := src.Tables(within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	const rows = 200_000
+	b.exec(fmt.Sprintf("INSERT INTO big SELECT g, g * 2, 'some text of row ' || g FROM generate_series(1, %d) g", rows))
+	ctx, cancel := context.WithCancel(within(t, 8*time.Minute))
+	h := &countingHandler{done: cancel}
+	if err := src.Stream(ctx, cdc.Position{}, h); h.commits != 1 {
+		t.Fatalf("%d commits, error %v", h.commits, err)
+	}
+	if h.changes != rows || h.largest > 1000 {
+		t.Errorf("%d changes, %d in one call; want %d, at most 1,000 in one", h.changes, h.largest, rows)
+	}
+	t.Logf("the heap grew to %d MB", h.heap>>20)
+	if h.heap > 96<<20 {
+		t.Errorf("the heap grew to %d MB, want 96 at most", h.heap>>20)
+	}
 }
