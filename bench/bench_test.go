@@ -47,7 +47,7 @@ func options(t *testing.T) bench.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := stand.BuildEngine(cache, t.Context())
+	engine, err := stand.BuildEngine(t.Context(), cache)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func engine(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := stand.BuildEngine(cache, t.Context())
+	path, err := stand.BuildEngine(t.Context(), cache)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func start(ctx context.Context, t *testing.T) *rig.Rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := stand.BuildEngine(cache, ctx)
+	engine, err := stand.BuildEngine(ctx, cache)
 	if err != nil {
 		t.Fatal(err)
 	}

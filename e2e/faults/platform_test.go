@@ -26,7 +26,7 @@ func startPlatform(t *testing.T) *local {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := stand.BuildEngine(cache, t.Context())
+	engine, err := stand.BuildEngine(t.Context(), cache)
 	if err != nil {
 		t.Fatal(err)
 	}

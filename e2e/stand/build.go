@@ -20,7 +20,7 @@ const enginePackage = "github.com/freshet-io/freshet/cli/freshet-engine"
 
 // BuildEngine builds freshet-engine from the module around the working directory into the cache, unless
 // it is there already, and returns its path. It is keyed by its sources and dependencies, so it is never stale.
-func BuildEngine(cache *toolchain.Cache, ctx context.Context) (string, error) {
+func BuildEngine(ctx context.Context, cache *toolchain.Cache) (string, error) {
 	key, err := engineKey(ctx)
 	if err != nil {
 		return "", fmt.Errorf("build freshet-engine: %w", err)

@@ -23,24 +23,24 @@ const fetchLimit = 15 * time.Minute
 // tools are fetched or built once per test binary.
 var (
 	postgresHome = sync.OnceValues(func() (string, error) {
-		return withCache((*toolchain.Cache).Postgres)
+		return withCache(func(ctx context.Context, c *toolchain.Cache) (string, error) { return c.Postgres(ctx) })
 	})
 	engineLibrary = sync.OnceValues(func() (string, error) {
-		return withCache((*toolchain.Cache).Engine)
+		return withCache(func(ctx context.Context, c *toolchain.Cache) (string, error) { return c.Engine(ctx) })
 	})
 	engineExecutable = sync.OnceValues(func() (string, error) {
 		return withCache(BuildEngine)
 	})
 )
 
-func withCache(get func(*toolchain.Cache, context.Context) (string, error)) (string, error) {
+func withCache(get func(context.Context, *toolchain.Cache) (string, error)) (string, error) {
 	cache, err := toolchain.Default()
 	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
 	defer cancel()
-	return get(cache, ctx)
+	return get(ctx, cache)
 }
 
 // Postgres starts a PostgreSQL server for the test. Options change its configuration.

@@ -138,7 +138,7 @@ func (s *Server) waitReady(ctx context.Context, ready *os.File) error {
 		return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 	default:
 		<-s.proc.Done() // it closed the pipe by ending
-		return fmt.Errorf("the engine ended (%w, %v); its log %s ends:\n%s", err, s.proc.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+		return fmt.Errorf("the engine ended (%w, %s); its log %s ends:\n%s", err, s.proc.Exit(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 	}
 }
 

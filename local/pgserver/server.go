@@ -132,7 +132,7 @@ func (s *Server) waitReady(ctx context.Context) error {
 		}
 		select {
 		case <-s.proc.Done():
-			return fmt.Errorf("the server ended (%v); its log %s ends:\n%s", s.proc.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+			return fmt.Errorf("the server ended (%s); its log %s ends:\n%s", s.proc.Exit(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 		case <-ctx.Done():
 			return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 		case <-poll.C:

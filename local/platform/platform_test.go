@@ -26,7 +26,7 @@ func config(t *testing.T) platform.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := stand.BuildEngine(cache, t.Context())
+	engine, err := stand.BuildEngine(t.Context(), cache)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,6 +108,14 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Err says how the process ended; nil for exit status 0. Valid after Done is closed.
 func (p *Process) Err() error { return p.err }
 
+// Exit describes how the process ended, for messages: "exit status 1", "signal: killed". Valid after Done is closed.
+func (p *Process) Exit() string {
+	if p.err != nil {
+		return p.err.Error()
+	}
+	return p.cmd.ProcessState.String()
+}
+
 // Signal sends a signal. A process that has ended already is not an error.
 func (p *Process) Signal(sig os.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
