@@ -155,7 +155,7 @@ func rank(k Kind) int {
 // intExpr is integer arithmetic that mostly stays within its type.
 func (g *gen) intExpr(c ctx, depth int) expr {
 	arg := func() expr { return g.expr(c, famInt, depth-1) }
-	switch g.weighted(10, 4, 3, 2, 3, 3, 2, 2, 1) {
+	switch g.weighted(10, 4, 3, 12, 1) {
 	case 0:
 		a, b := arg(), arg()
 		op := g.one("+", "-", "*")
@@ -183,10 +183,26 @@ func (g *gen) intExpr(c ctx, depth int) expr {
 		g.use("abs, sign, minus")
 		return expr{sql: g.one("abs(", "(- ", "(+ ") + a.sql + ")", t: a.t}
 	case 3:
+		return g.convertedInt(c, depth)
+	default:
+		a := arg()
+		if a.t.max > 1e6 {
+			return a
+		}
+		g.use("bit operation")
+		return expr{sql: fmt.Sprintf("(%s %s %d)", a.sql, g.one("&", "|", "#"), g.r.IntN(64)), t: intType(unify(a.t, intType(Int4, 0)).kind, a.t.max+64)}
+	}
+}
+
+// convertedInt is an integer made of a value of another family.
+func (g *gen) convertedInt(c ctx, depth int) expr {
+	arg := func() expr { return g.expr(c, famInt, depth-1) }
+	switch g.weighted(2, 3, 3, 2, 2) {
+	case 0:
 		e := g.expr(c, famStr, depth-1)
 		g.use("string length or position")
 		return expr{sql: fmt.Sprintf(g.one("length(%s)", "char_length(%s)", "octet_length(%s)", "strpos(%s, 'a')", "position('b' in %s)"), e.sql), t: intType(Int4, 10000)}
-	case 4:
+	case 1:
 		fam := []family{famDate, famTS}[g.r.IntN(2)]
 		e := g.expr(c, fam, depth-1)
 		if e.t.wild {
@@ -195,31 +211,24 @@ func (g *gen) intExpr(c ctx, depth int) expr {
 		g.use("extract")
 		part := g.one("year", "month", "day", "dow", "doy", "quarter", "week", "isoyear", "isodow", "year", "month")
 		return expr{sql: fmt.Sprintf("extract(%s from %s)::int", part, e.sql), t: intType(Int4, 10000)}
-	case 5:
+	case 2:
 		a, b := g.expr(c, famDate, depth-1), g.expr(c, famDate, depth-1)
 		if a.t.wild || b.t.wild {
 			return arg()
 		}
 		g.use("date - date")
 		return expr{sql: fmt.Sprintf("(%s - %s)", a.sql, b.sql), t: intType(Int4, 1e6)}
-	case 6:
+	case 3:
 		a := g.expr(c, famNum, depth-1)
 		if a.t.max > 2e9 || a.t.special {
 			return arg()
 		}
 		g.use("numeric to integer")
 		return expr{sql: fmt.Sprintf("%s::int4", a.sql), t: intType(Int4, a.t.max+1)}
-	case 7:
+	default:
 		e := g.expr(c, famBool, depth-1)
 		g.use("boolean to integer")
 		return expr{sql: fmt.Sprintf("%s::int4", e.sql), t: intType(Int4, 1)}
-	default:
-		a := arg()
-		if a.t.max > 1e6 {
-			return a
-		}
-		g.use("bit operation")
-		return expr{sql: fmt.Sprintf("(%s %s %d)", a.sql, g.one("&", "|", "#"), g.r.IntN(64)), t: intType(unify(a.t, intType(Int4, 0)).kind, a.t.max+64)}
 	}
 }
 

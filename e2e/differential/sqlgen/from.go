@@ -152,7 +152,7 @@ func (g *gen) source(limit float64, derived bool) (*relation, string) {
 }
 
 func (g *gen) derived() (*relation, string) {
-	q := g.subquery(nil)
+	q := g.subquery()
 	rel := q.relation(g.alias("s"))
 	return rel, fmt.Sprintf("(%s) AS %s", q.sql, rel.alias)
 }

@@ -70,7 +70,7 @@ var (
 func (g *gen) outputFamily(c ctx) family { return g.familyOf(c, outputFamilies) }
 
 // where writes the WHERE clause: the clause's own conditions and some random ones.
-func (g *gen) where(f fromClause, outer bool) string {
+func (g *gen) where(f fromClause) string {
 	conditions := slices.Clone(f.where)
 	if g.chance(0.6) {
 		conditions = append(conditions, g.predicate(ctx{sc: f.sc}, 1+g.weighted(5, 3, 1)))
@@ -84,12 +84,12 @@ func (g *gen) where(f fromClause, outer bool) string {
 	return " WHERE (" + strings.Join(conditions, ") AND (") + ")"
 }
 
-// plain is a select without grouping. want gives the columns' families, or nil.
-func (g *gen) plainSelect(want []family, inner bool, outer *scope) built {
-	f := g.from(g.weighted(9, 8, 4, 1), outer, maxRows)
+// plainSelect is a select without grouping. want gives the columns' families, or nil.
+func (g *gen) plainSelect(want []family, inner bool) built {
+	f := g.from(g.weighted(9, 8, 4, 1), nil, maxRows)
 	c := ctx{sc: f.sc}
 	b := built{rows: f.rows / 2}
-	where := g.where(f, false)
+	where := g.where(f)
 	if want == nil && !inner && g.chance(0.05) {
 		g.use("select *")
 		for _, r := range f.sc.rels {
@@ -157,22 +157,10 @@ func (g *gen) exact(e expr) expr {
 }
 
 // groupedSelect aggregates, by no key or by some.
-func (g *gen) groupedSelect(want []family, inner bool, outer *scope) built {
-	f := g.from(g.weighted(8, 8, 5, 1), outer, maxRows)
-	where := g.where(f, false)
-	var keys []expr
-	if n := g.weighted(3, 6, 4, 1); n > 0 {
-		g.use("group by")
-		for range n {
-			in := ctx{sc: f.sc, plain: true}
-			k := g.expr(in, g.familyOf(in, keyFamilies), g.weighted(7, 3))
-			if k.t.canonical() && !isConstant(k.sql) && !strings.HasPrefix(k.sql, "DATE ") {
-				keys = append(keys, k)
-			}
-		}
-	} else {
-		g.use("aggregate without group by")
-	}
+func (g *gen) groupedSelect(want []family, inner bool) built {
+	f := g.from(g.weighted(8, 8, 5, 1), nil, maxRows)
+	where := g.where(f)
+	keys := g.groupKeys(f)
 	c := ctx{sc: f.sc, grouped: true, keys: keys}
 	b := built{rows: 1, key: []int{}}
 	if len(keys) > 0 {
@@ -207,7 +195,7 @@ func (g *gen) groupedSelect(want []family, inner bool, outer *scope) built {
 		b.repeat = append(b.repeat, it.e.sql)
 	}
 	b.sql = fmt.Sprintf("SELECT %s FROM %s%s", list, f.sql, where)
-	group, unique := g.groupBy(keys, items, want != nil)
+	group, unique := g.groupBy(keys, items)
 	b.sql += group
 	if !shown || !unique {
 		b.key = nil
@@ -219,8 +207,26 @@ func (g *gen) groupedSelect(want []family, inner bool, outer *scope) built {
 	return b
 }
 
+// groupKeys picks the expressions to group by; none for an aggregate over everything.
+func (g *gen) groupKeys(f fromClause) []expr {
+	var keys []expr
+	if n := g.weighted(3, 6, 4, 1); n > 0 {
+		g.use("group by")
+		for range n {
+			in := ctx{sc: f.sc, plain: true}
+			k := g.expr(in, g.familyOf(in, keyFamilies), g.weighted(7, 3))
+			if k.t.canonical() && !isConstant(k.sql) && !strings.HasPrefix(k.sql, "DATE ") {
+				keys = append(keys, k)
+			}
+		}
+	} else {
+		g.use("aggregate without group by")
+	}
+	return keys
+}
+
 // groupBy writes the keys by expression, position or alias.
-func (g *gen) groupBy(keys []expr, items []item, set bool) (string, bool) {
+func (g *gen) groupBy(keys []expr, items []item) (string, bool) {
 	if len(keys) == 0 {
 		return "", true
 	}

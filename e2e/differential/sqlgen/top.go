@@ -14,11 +14,11 @@ func (g *gen) top() Query {
 	var b built
 	switch g.weighted(48, 38, 14) {
 	case 0:
-		b = g.plainSelect(nil, false, nil)
+		b = g.plainSelect(nil, false)
 	case 1:
-		b = g.groupedSelect(nil, false, nil)
+		b = g.groupedSelect(nil, false)
 	default:
-		b = g.setOperation(false)
+		b = g.setOperation()
 	}
 	q := Query{SQL: with + b.sql}
 	if g.chance(0.7) {
@@ -50,7 +50,7 @@ func (g *gen) with() string {
 			parts = append(parts, fmt.Sprintf("%s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM %s WHERE n < 10)", name, name))
 			continue
 		}
-		b := g.subquery(nil)
+		b := g.subquery()
 		made = append(made, b.relation(name))
 		parts = append(parts, fmt.Sprintf("%s AS %s(%s)", name, g.one("", "", "MATERIALIZED "), b.sql))
 		g.ctes = made[:len(made):len(made)]
@@ -65,15 +65,15 @@ func (g *gen) with() string {
 }
 
 // subquery is a query for FROM or WITH: unique column names, perhaps cut off by LIMIT.
-func (g *gen) subquery(outer *scope) built {
+func (g *gen) subquery() built {
 	var b built
 	switch g.weighted(5, 5, 2) {
 	case 0:
-		b = g.plainSelect(nil, true, outer)
+		b = g.plainSelect(nil, true)
 	case 1:
-		b = g.groupedSelect(nil, true, outer)
+		b = g.groupedSelect(nil, true)
 	default:
-		b = g.setOperation(true)
+		b = g.setOperation()
 	}
 	if g.chance(0.12) {
 		if clause, _, total := g.orderBy(b, true); total {
@@ -86,16 +86,16 @@ func (g *gen) subquery(outer *scope) built {
 }
 
 // setOperation combines selects of the same column types.
-func (g *gen) setOperation(inner bool) built {
+func (g *gen) setOperation() built {
 	want := make([]family, 1+g.r.IntN(3))
 	for i := range want {
 		want[i] = []family{famInt, famInt, famNum, famStr, famStr, famDate, famBool, famTS}[g.r.IntN(8)]
 	}
 	branch := func() built {
 		if g.chance(0.6) {
-			return g.plainSelect(want, true, nil)
+			return g.plainSelect(want, true)
 		}
-		return g.groupedSelect(want, true, nil)
+		return g.groupedSelect(want, true)
 	}
 	b := branch()
 	b.repeat = nil
