@@ -55,6 +55,7 @@ func (q *query) anySubquery(op string, test *pg.Node, stmt *pg.SelectStmt) expr 
 	if !ok || len(r.columns) != 1 {
 		fail("correlated subquery with this operator")
 	}
+	requireRepeatable(stmt)
 	y := r.columns[0].e
 	if _, y = q.comparable(x, y); y.isNull() || y.oid == oidBool || y.oid == oidUUID {
 		fail("subquery with this operator over values of this type")
@@ -252,6 +253,7 @@ func (q *query) uncorrelated(stmt *pg.SelectStmt) (e expr, ok bool) {
 	e.refs, e.table, e.source, e.null = 0, 0, 0, true
 	e.sql = "(SELECT " + r.columns[0].e.sql + " FROM (" + r.sql + "))"
 	if e.oid == oidNumeric && e.dec.display == displayDynamic {
+		requireRepeatable(stmt)
 		e.dec.displaySQL = "(SELECT " + r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))"
 	}
 	return e, true
@@ -294,7 +296,15 @@ func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bo
 	if len(left) > 1 {
 		fail("IN over rows that may hold NULLs")
 	}
+	requireRepeatable(stmt)
 	return q.threeValuedIn(left[0], matched, r, in[0], negated)
+}
+
+// requireRepeatable is for subqueries whose text is used several times.
+func requireRepeatable(stmt *pg.SelectStmt) {
+	if picks(stmt) {
+		fail("subquery that picks rows, needed several times")
+	}
 }
 
 // threeValuedIn: IN is unknown if there is no match but x or an element is NULL, unless there are no elements.
