@@ -51,7 +51,6 @@ func (c Config) connectorSettings() (map[string]string, error) {
 	con := c.Connector.withDefaults()
 	setDefault(&con.Host, pg.ConnConfig.Host)
 	setDefault(&con.Port, pg.ConnConfig.Port)
-	bounds := strings.ReplaceAll(c.boundsTopic(), ".", `\.`)
 	s := map[string]string{
 		"connector.class":   "io.debezium.connector.postgresql.PostgresConnector",
 		"tasks.max":         "1",
@@ -98,20 +97,27 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		"producer.override.linger.ms":         "5",
 		"producer.override.batch.size":        "262144",
 		"producer.override.compression.type":  "lz4",
-		// One partition gives ENDs their order. Topics of tables that come later are created by Connect.
-		"topic.creation.default.replication.factor": strconv.Itoa(con.Replication),
-		"topic.creation.default.partitions":         strconv.Itoa(con.Partitions),
-		"topic.creation.default.cleanup.policy":     "delete",
-		"topic.creation.default.retention.ms":       strconv.FormatInt(con.Retention.Milliseconds(), 10),
-		"topic.creation.groups":                     "bounds",
-		"topic.creation.bounds.include":             bounds,
-		"topic.creation.bounds.partitions":          "1",
-		"topic.creation.bounds.replication.factor":  strconv.Itoa(con.Replication),
-		"topic.creation.bounds.cleanup.policy":      "delete",
-		"topic.creation.bounds.retention.ms":        strconv.FormatInt(con.Retention.Milliseconds(), 10),
 	}
+	maps.Copy(s, con.topicSettings(c.boundsTopic()))
 	maps.Copy(s, con.Settings)
 	return s, nil
+}
+
+// topicSettings returns how Connect creates topics that are not there.
+func (c Connector) topicSettings(boundsTopic string) map[string]string {
+	return map[string]string{
+		// One partition gives ENDs their order. Topics of tables that come later are created by Connect.
+		"topic.creation.default.replication.factor": strconv.Itoa(c.Replication),
+		"topic.creation.default.partitions":         strconv.Itoa(c.Partitions),
+		"topic.creation.default.cleanup.policy":     "delete",
+		"topic.creation.default.retention.ms":       strconv.FormatInt(c.Retention.Milliseconds(), 10),
+		"topic.creation.groups":                     "bounds",
+		"topic.creation.bounds.include":             strings.ReplaceAll(boundsTopic, ".", `\.`),
+		"topic.creation.bounds.partitions":          "1",
+		"topic.creation.bounds.replication.factor":  strconv.Itoa(c.Replication),
+		"topic.creation.bounds.cleanup.policy":      "delete",
+		"topic.creation.bounds.retention.ms":        strconv.FormatInt(c.Retention.Milliseconds(), 10),
+	}
 }
 
 // sslMode returns the sslmode of a connection string, which the connector takes by the same names.
