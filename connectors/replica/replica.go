@@ -36,8 +36,8 @@ type Replica struct {
 	names   names
 	waiters atomic.Int32
 	arrived atomic.Pointer[cdc.Watermark] // of the current session
-	// definitions counts the changes of the set of ready tables and of their definitions.
-	definitions atomic.Uint64
+	// catalog counts the changes of the set of ready tables and of their definitions.
+	catalog atomic.Uint64
 
 	mu       sync.Mutex
 	next     *session // recovered, not running yet
@@ -47,7 +47,6 @@ type Replica struct {
 	reason   string        // why there is no current snapshot
 	floor    cdc.Position  // no snapshot is older
 	epoch    uint32
-	catalog  uint64 // counts the changes of ready tables
 	engineUp bool
 	sourceOK bool
 	lastErr  lastErrors
@@ -198,9 +197,8 @@ func (r *Replica) setCurrent(s *Snapshot) bool {
 		return false
 	}
 	if r.current == nil || !sameTables(r.current, s) {
-		r.catalog++
+		r.catalog.Add(1)
 	}
-	r.noteDefinitions(r.current, s)
 	if r.current != nil {
 		r.current.Release()
 	}
@@ -215,11 +213,10 @@ func (r *Replica) withdraw(reason string) {
 	defer r.mu.Unlock()
 	r.reason = reason
 	r.arrived.Store(nil)
-	r.noteDefinitions(r.current, nil)
 	if r.current != nil {
 		r.current.Release()
 		r.current = nil
-		r.catalog++
+		r.catalog.Add(1)
 	}
 	r.announce()
 }

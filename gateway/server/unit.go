@@ -133,7 +133,7 @@ func (u *unit) Generation() uint64 {
 	if err != nil {
 		return 0
 	}
-	return i.number<<40 | i.replica.Definitions()
+	return i.number<<40 | i.replica.Generation()
 }
 
 // BytewiseCollation implements [analytics.Replica].
@@ -148,7 +148,7 @@ func (u *unit) Rows(id cdc.TableID) int64 {
 	if err != nil {
 		return 0
 	}
-	return i.replica.RowsEstimate(id)
+	return i.replica.Rows(id)
 }
 
 // Acquire implements [analytics.Replica].
