@@ -1,6 +1,7 @@
 package stand
 
 import (
+	"context"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -10,7 +11,7 @@ import (
 )
 
 var kafkaJars = sync.OnceValues(func() (string, error) {
-	return withCache((*toolchain.Cache).Kafka)
+	return withCache(func(ctx context.Context, c *toolchain.Cache) (string, error) { return c.Kafka(ctx) })
 })
 
 // Kafka starts a Kafka broker for the test. Options change its configuration.
