@@ -50,16 +50,16 @@ func TestColumnarRoute_equalsPostgreSQL(t *testing.T) {
 		cfg.Dir = t.ArtifactDir()
 	}
 	t.Logf("worlds from seed %d", cfg.Seed)
-	requireEqual(t, cfg)
+	requireEqual(t, cfg, minColumnar)
 	if *randomSeeds > 0 {
 		cfg.Seed = rand.Uint64() >> 16
 		cfg.Queries = *randomSeeds * *perWorld
 		t.Logf("worlds from the random seed %d", cfg.Seed)
-		requireEqual(t, cfg)
+		requireEqual(t, cfg, 0) // a few worlds say nothing about the share
 	}
 }
 
-func requireEqual(t *testing.T, cfg Config) {
+func requireEqual(t *testing.T, cfg Config, minShare float64) {
 	t.Helper()
 	started := time.Now()
 	report, err := Run(t.Context(), cfg)
@@ -73,7 +73,7 @@ func requireEqual(t *testing.T, cfg Config) {
 	if n := total(report.Defects); n > 0 {
 		t.Errorf("the engine failed on %d translated queries; reproducers are in %s", n, cfg.Dir)
 	}
-	if report.Share() < minColumnar {
-		t.Errorf("%.1f %% of the queries went columnar, want at least %d %%", report.Share(), minColumnar)
+	if report.Share() < minShare {
+		t.Errorf("%.1f %% of the queries went columnar, want at least %.0f %%", report.Share(), minShare)
 	}
 }

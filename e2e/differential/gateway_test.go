@@ -64,5 +64,5 @@ func TestGateway_equalsPostgreSQLWhileRowsChange(t *testing.T) {
 	if cfg.Dir == "" {
 		cfg.Dir = t.ArtifactDir()
 	}
-	requireEqual(t, cfg)
+	requireEqual(t, cfg, minColumnar-10) // fewer worlds than in the direct comparison: the share varies more
 }

@@ -26,7 +26,7 @@ func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
 		g.use("bool_and, bool_or")
 		e, ok = expr{sql: fmt.Sprintf("%s(%s)", g.one("bool_and", "bool_or", "every"), g.predicate(inner, 1)), t: typ{kind: Bool}}, true
 	case famStr:
-		if g.chance(0.08) {
+		if g.chance(0.05) {
 			g.use("string_agg")
 			a := g.expr(inner, famStr, 1)
 			e, ok = expr{sql: fmt.Sprintf("string_agg(%s::text, ',' ORDER BY %s::text)", a.sql, a.sql), t: typ{kind: Text}}, !isConstant(a.sql)
