@@ -152,6 +152,9 @@ func TestAssembler_handsOverEveryTransactionOnceWholeAndInOrder(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("transactions (-want +got):\n%s", diff)
 		}
+		if len(a.pending) != 0 || a.bytes != 0 || len(a.queued) != 0 {
+			t.Fatalf("%d transactions with %d bytes are left over", len(a.pending), a.bytes)
+		}
 	})
 }
 

@@ -64,6 +64,11 @@ func (h *history) bounds(ctx context.Context) error {
 	}
 	starts, err := h.s.admin.ListStartOffsets(ctx, topic)
 	if err != nil {
+		// It may have been deleted a moment ago.
+		if gone, goneErr := h.s.gone(ctx, topic); goneErr == nil && gone {
+			h.start, h.end = 0, 0
+			return nil
+		}
 		return fmt.Errorf("read topic %s: %w", topic, err)
 	}
 	ends, err := h.s.admin.ListEndOffsets(ctx, topic)

@@ -54,6 +54,18 @@ func TestSource_resumesThroughKillsOfTheBroker(t *testing.T) {
 	})
 }
 
+func TestSource_resumesThroughKillsOfTheDatabase(t *testing.T) {
+	b := newTestbed(t, sourcetest.Schema)
+	sourcetest.Resumes(t, b.database(), 1, func(func()) {
+		if err := b.stack.postgres.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.stack.postgres.Start(within(t, 5*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // allTypes has every type that is replicated, with values at the edges.
 const allTypes = `
 CREATE TYPE mood AS ENUM ('sad', 'happy');

@@ -246,9 +246,25 @@ func (b *testbed) expire(topic string) {
 	}
 }
 
+// deleteTopic deletes a topic and waits until the broker has forgotten it.
 func (b *testbed) deleteTopic(topic string) {
 	b.t.Helper()
-	if _, err := b.admin().DeleteTopics(within(b.t, time.Minute), topic); err != nil {
+	admin, ctx := b.admin(), within(b.t, time.Minute)
+	if _, err := admin.DeleteTopics(ctx, topic); err != nil {
 		b.t.Fatal(err)
+	}
+	for {
+		left, err := admin.ListTopics(ctx)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if !left.Has(topic) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			b.t.Fatalf("topic %s is still there", topic)
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }
