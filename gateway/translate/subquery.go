@@ -321,7 +321,7 @@ func (q *query) threeValuedIn(x, matched expr, r *rows, key string, negated bool
 // pair brings two values to one engine type, to be compared in a set.
 func (q *query) pair(l, r expr) (expr, expr) {
 	l, r = q.comparable(l, r)
-	if l.opaque && !(l.enum && r.enum && l.oid == r.oid) || isFloat(l.oid) || isFloat(r.oid) || l.isNull() || r.isNull() {
+	if (l.opaque || r.opaque) && !(l.enum && r.enum && l.oid == r.oid) || isFloat(l.oid) || isFloat(r.oid) || l.isNull() || r.isNull() {
 		fail("IN over values of this type")
 	}
 	switch {
