@@ -56,8 +56,12 @@ func serve(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	scripts, err := os.MkdirTemp("", "freshet-engine-")
-	if err != nil {
+	// In the data folder, where the next start finds and replaces what a killed engine left.
+	scripts := filepath.Join(o.data, "freshet-scripts")
+	if err := os.RemoveAll(scripts); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(scripts, 0o700); err != nil {
 		return err
 	}
 	defer os.RemoveAll(scripts)
