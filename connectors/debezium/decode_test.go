@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -158,6 +159,34 @@ func TestNumeric_keepsEveryDigit(t *testing.T) {
 			t.Fatalf("not in PostgreSQL's shortest form: % x", b)
 		}
 	})
+}
+
+func TestInstant_isExactOverAllYears(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := time.UnixMicro(rapid.Int64Range(-210_866_803_200_000_000, 9_224_318_015_999_999).Draw(t, "micros")).UTC()
+		text := at.Format("-01-02T15:04:05.000000Z")
+		switch year := at.Year(); {
+		case year < 0:
+			text = fmt.Sprintf("-%04d%s", -year, text)
+		case year > 9999:
+			text = fmt.Sprintf("+%d%s", year, text)
+		default:
+			text = fmt.Sprintf("%04d%s", year, text)
+		}
+		b, err := appendInstant(nil, []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got, want := int64(binary.BigEndian.Uint64(b)), at.UnixMicro()-pgEpochMicros; got != want {
+			t.Fatalf("%s: got %d, want %d", text, got, want)
+		}
+	})
+	for _, text := range []string{"", "2026", "2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01 00:00:00Z",
+		"2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00:00+01:00"} {
+		if _, err := appendInstant(nil, []byte(text)); err == nil {
+			t.Errorf("%q was accepted", text)
+		}
+	}
 }
 
 func FuzzMessage(f *testing.F) {

@@ -112,7 +112,7 @@ func (v *valueDecoder) append(d *jx.Decoder, col *cdc.Column, b []byte) ([]byte,
 		}
 		return appendNumeric(b, v.scratch, col.Modifier)
 	case typeTimestampTZ:
-		return appendInstant(b, string(v.scratch))
+		return appendInstant(b, v.scratch)
 	case typeUUID:
 		return appendUUID(b, v.scratch)
 	case typeBytea:
@@ -221,41 +221,61 @@ func appendUUID(b, text []byte) ([]byte, error) {
 
 // appendInstant reads a timestamp with time zone: "2026-02-02T23:05:06.789012Z" with astronomical
 // years of at least four digits ("-0043", "+12000"), or an infinity.
-func appendInstant(b []byte, text string) ([]byte, error) {
-	var micros int64
-	switch text {
+func appendInstant(b, text []byte) ([]byte, error) {
+	switch string(text) {
 	case "infinity":
-		micros = math.MaxInt64
+		return binary.BigEndian.AppendUint64(b, math.MaxInt64), nil
 	case "-infinity":
-		micros = math.MinInt64
-	default:
-		year, rest, err := cutYear(text)
-		if err != nil {
-			return b, err
-		}
-		// Go knows years of four digits only: the calendar repeats every 400 years, and 2000 is a leap year as they begin with.
-		cycles := (year - 2000) / 400
-		if (year-2000)%400 < 0 {
-			cycles--
-		}
-		t, err := time.Parse("2006-01-02T15:04:05.999999Z07:00", fmt.Sprintf("%04d%s", year-400*cycles, rest))
-		if err != nil {
-			return b, errMisfit
-		}
-		const cycleMicros = 146_097 * 86_400_000_000
-		micros = t.UnixMicro() + cycles*cycleMicros - pgEpochMicros
+		return binary.BigEndian.AppendUint64(b, 1<<63), nil
 	}
-	return binary.BigEndian.AppendUint64(b, uint64(micros)), nil
-}
-
-func cutYear(text string) (year int64, rest string, err error) {
 	end := 0
 	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && (text[0] == '-' || text[0] == '+')) {
 		end++
 	}
-	year, err = strconv.ParseInt(text[:end], 10, 64)
+	year, err := strconv.Atoi(string(text[:end]))
 	if err != nil || year < -4800 || year > 294_276 {
-		return 0, "", errMisfit
+		return b, errMisfit
 	}
-	return year, text[end:], nil
+	rest := text[end:]
+	const form = "-00-00T00:00:00"
+	if len(rest) <= len(form) || rest[len(rest)-1] != 'Z' {
+		return b, errMisfit
+	}
+	for i, c := range []byte(form) {
+		if c == '0' && (rest[i] < '0' || rest[i] > '9') || c != '0' && rest[i] != c {
+			return b, errMisfit
+		}
+	}
+	two := func(at int) int { return int(rest[at]-'0')*10 + int(rest[at+1]-'0') }
+	micros, err := parseFraction(rest[len(form) : len(rest)-1])
+	if err != nil {
+		return b, err
+	}
+	month, day, hour, minute, second := two(1), two(4), two(7), two(10), two(13)
+	if month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 59 {
+		return b, errMisfit
+	}
+	t := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
+	if t.Day() != day {
+		return b, errMisfit
+	}
+	return binary.BigEndian.AppendUint64(b, uint64(t.Unix()*1_000_000+micros-pgEpochMicros)), nil
+}
+
+// parseFraction reads what follows the seconds: nothing, or a point and up to six digits, as µs.
+func parseFraction(text []byte) (int64, error) {
+	if len(text) == 0 {
+		return 0, nil
+	}
+	if text[0] != '.' || len(text) < 2 || len(text) > 7 || !digits(text[1:]) {
+		return 0, errMisfit
+	}
+	var micros int64
+	for i := range 6 {
+		micros *= 10
+		if i+1 < len(text) {
+			micros += int64(text[i+1] - '0')
+		}
+	}
+	return micros, nil
 }
