@@ -48,6 +48,22 @@ type Column struct {
 	Display int
 	// Pad is the width of a Char in characters.
 	Pad int
+	// Quotient makes a Numeric the quotient of two engine columns; Scale, Wide and Display are void then.
+	Quotient *Quotient
+}
+
+// Quotient describes a division that is finished here.
+type Quotient struct{ Dividend, Divisor Operand }
+
+// Operand is a Decimal(76, Scale) of the engine, followed by its display scale (Int32) if Display is Dynamic.
+type Operand struct{ Scale, Display int }
+
+func (o Operand) engineTypes() []string {
+	types := []string{fmt.Sprintf("Decimal(76, %d)", o.Scale)}
+	if o.Display == Dynamic {
+		types = append(types, "Int32")
+	}
+	return types
 }
 
 // EngineTypes returns the engine's types, without Nullable, of the engine columns that make up the column.
@@ -68,6 +84,9 @@ func (c Column) EngineTypes() []string {
 	case UUID:
 		return []string{"FixedString(16)"}
 	case Numeric:
+		if q := c.Quotient; q != nil {
+			return append(q.Dividend.engineTypes(), q.Divisor.engineTypes()...)
+		}
 		precision := 18
 		if c.Wide {
 			precision = 76

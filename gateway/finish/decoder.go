@@ -122,6 +122,10 @@ func (d *Decoder) add(c Column, binary bool) error {
 	case UUID:
 		d.addUUID(pick(binary, raw, textUUID))
 	case Numeric:
+		if c.Quotient != nil {
+			d.addQuotient(*c.Quotient, binary)
+			break
+		}
 		d.addNumeric(c, binary)
 	default:
 		return fmt.Errorf("decode column %q: unknown kind %d", c.Name, c.Kind)

@@ -8,6 +8,9 @@ import (
 	"github.com/ClickHouse/ch-go/proto"
 )
 
+// errDivisionByZero is a guard that is raised here.
+var errDivisionByZero = errors.New("division by zero")
+
 // GuardMessage starts the message of every exception that a translated statement raises on purpose.
 const GuardMessage = "freshet guard: "
 
@@ -20,6 +23,9 @@ var guardCodes = []proto.Error{
 // IsGuard reports whether the engine refused to compute a value on which it might differ from
 // PostgreSQL. The statement is then to be run by PostgreSQL, which gives the answer or the genuine error.
 func IsGuard(err error) bool {
+	if errors.Is(err, errDivisionByZero) {
+		return true
+	}
 	e, ok := errors.AsType[*ch.Exception](err)
 	if !ok {
 		return false

@@ -17,7 +17,7 @@ func (d *Decoder) addNumeric(c Column, binary bool) {
 		d.target(col)
 		digits = func(i int) (string, bool) {
 			v := col.Row(i)
-			return wideDigits(v.Value), v.Set
+			return wideInt(v.Value).String(), v.Set
 		}
 	} else {
 		col := proto.NewColNullable[proto.Decimal64](new(proto.ColDecimal64))
@@ -46,7 +46,7 @@ func (d *Decoder) addNumeric(c Column, binary bool) {
 	})
 }
 
-func wideDigits(v proto.Decimal256) string {
+func wideInt(v proto.Decimal256) *big.Int {
 	words := []uint64{v.High.High, v.High.Low, v.Low.High, v.Low.Low}
 	var b [32]byte
 	for i, w := range words {
@@ -56,7 +56,7 @@ func wideDigits(v proto.Decimal256) string {
 	if b[0]&0x80 != 0 {
 		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), 256))
 	}
-	return n.String()
+	return n
 }
 
 // numeric is a value with as many digits after the point as it displays.

@@ -35,6 +35,22 @@ type expr struct {
 	attr  int16
 	// source (counted from 1) and index find it in the translator's sources.
 	source, index int
+	// ratio says of which operands the value is the quotient.
+	ratio *ratio
+}
+
+// ratio is a division whose quotient package finish may compute instead of the engine.
+type ratio struct {
+	sql               string // of the quotient: an expression that was made something else has another
+	dividend, divisor expr
+}
+
+// quotient returns the operands if the value is a quotient, as it was computed.
+func (e expr) quotient() *ratio {
+	if e.ratio == nil || e.ratio.sql != e.sql {
+		return nil
+	}
+	return e.ratio
 }
 
 // fail ends the translation; Translate recovers it.

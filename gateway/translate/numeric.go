@@ -155,7 +155,9 @@ func (q *query) divide(l, r expr) expr {
 	both := bind(body, "l", l.orElse(0), "r", r.orElse(1), "j", boundDisplay(l), "k", boundDisplay(r))
 	d := decimal{integer: min(l.dec.integer+r.dec.scale+1, maxPrecision-scale), scale: scale, display: displayDynamic}
 	d.displaySQL = renulled("tupleElement("+both+", 2)", l, r)
-	return numericWith(renulled("CAST(tupleElement("+both+", 1), '"+d.String()+"')", l, r), d, l, r)
+	e := numericWith(renulled("CAST(tupleElement("+both+", 1), '"+d.String()+"')", l, r), d, l, r)
+	e.ratio = &ratio{sql: e.sql, dividend: l, divisor: r}
+	return e
 }
 
 func boundDisplay(e expr) string {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -53,12 +54,19 @@ func finishColumn(e expr, f Field) finish.Column {
 			fail("numeric whose display scale is not known")
 		}
 		c.Scale, c.Wide, c.Display = e.dec.scale, isWide(e), e.dec.display
+		if r := e.quotient(); r != nil {
+			c.Quotient = &finish.Quotient{Dividend: operand(r.dividend), Divisor: operand(r.divisor)}
+		}
 	case e.oid == oidBpchar && e.pad < 0:
 		fail("char of unknown width")
 	case c.Kind == 0:
 		fail("result of this type")
 	}
 	return c
+}
+
+func operand(e expr) finish.Operand {
+	return finish.Operand{Scale: e.dec.scale, Display: e.dec.display}
 }
 
 func isWide(e expr) bool { return e.dec.precision() > 18 }
@@ -71,12 +79,31 @@ func (t *translator) topItem(e expr, i int) string {
 		fail("result of another number of columns than PostgreSQL describes")
 	}
 	c := finishColumn(e, t.env.Fields[i])
-	types := c.EngineTypes()
-	item := "CAST(" + e.sql + ", 'Nullable(" + types[0] + ")') AS " + t.topName(i)
-	if len(types) > 1 {
-		item += ", CAST(" + e.dec.displaySQL + ", 'Nullable(" + types[1] + ")') AS " + t.topName(i) + "s"
+	types, name := c.EngineTypes(), t.topName(i)
+	var parts []string
+	for _, v := range engineValues(e) {
+		parts = append(parts, "CAST("+v+", 'Nullable("+types[len(parts)]+")') AS "+name+suffixes[len(parts)])
 	}
-	return item
+	return strings.Join(parts, ", ")
+}
+
+// suffixes name the engine columns of one output column.
+var suffixes = []string{"", "s", "t", "u"}
+
+// engineValues are what finish computes a column from, in the order of [finish.Column.EngineTypes].
+func engineValues(e expr) []string {
+	operands := []expr{e}
+	if r := e.quotient(); r != nil {
+		operands = []expr{r.dividend, r.divisor}
+	}
+	var values []string
+	for _, o := range operands {
+		values = append(values, o.sql)
+		if o.oid == oidNumeric && !o.opaque && o.dec.display == displayDynamic {
+			values = append(values, o.dec.displaySQL)
+		}
+	}
+	return values
 }
 
 // param makes a constant of a bound parameter.

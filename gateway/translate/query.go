@@ -198,11 +198,16 @@ func (w *writer) write() *rows {
 	items := make([]string, len(w.targets))
 	for i, t := range w.targets {
 		name := "c" + strconv.Itoa(i+1)
-		out.columns = append(out.columns, outColumn{t.name, describe(t.e, name)})
+		column := describe(t.e, name)
 		if w.q.top {
+			if r := t.e.quotient(); r != nil { // finish divides what topItem writes
+				column.ratio = &ratio{sql: name, dividend: r.dividend, divisor: r.divisor}
+			}
+			out.columns = append(out.columns, outColumn{t.name, column})
 			items[i] = w.q.t.topItem(t.e, i)
 			continue
 		}
+		out.columns = append(out.columns, outColumn{t.name, column})
 		items[i] = selectItem(t.e, name)
 	}
 	if len(items) == 0 {
