@@ -35,6 +35,8 @@ type expr struct {
 	attr  int16
 	// source (counted from 1) and index find it in the translator's sources.
 	source, index int
+	// costly values are better computed before a join than after it.
+	costly bool
 	// ratio says of which operands the value is the quotient.
 	ratio *ratio
 }
@@ -63,6 +65,7 @@ func with(oid uint32, sql string, operands ...expr) expr {
 	for _, o := range operands {
 		e.refs |= o.refs
 		e.null = e.null || o.null
+		e.costly = e.costly || o.costly
 	}
 	if isString(oid) {
 		e.collation = collationOf(operands...)
@@ -128,13 +131,13 @@ func (e expr) typed() string {
 
 // plain drops what is only true of the very column.
 func (e expr) plain() expr {
-	e.table, e.attr, e.source = 0, 0, 0
+	e.table, e.attr, e.source, e.costly = 0, 0, 0, false
 	return e
 }
 
 // as returns the expression's description for a column of a subquery.
 func (e expr) as(sql string, ref uint64) expr {
-	e.sql, e.refs, e.lit, e.source = sql, ref, nil, 0
+	e.sql, e.refs, e.lit, e.source, e.costly = sql, ref, nil, 0, false
 	return e
 }
 

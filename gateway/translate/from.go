@@ -16,6 +16,8 @@ type tree struct {
 	// source (from 1) and key are set for a table.
 	source int
 	key    []int
+	// computed are values that a table's subquery computes beside its columns.
+	computed []string
 	// inner join
 	parts []*tree
 	conds []expr
@@ -108,7 +110,8 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 		it.key = append(it.key, it.columns[k])
 	}
 	rename(it, v.Alias)
-	leaf := &tree{id: id, text: func() string { return placeholder(number) }, source: number + 1, key: table.Key}
+	leaf := &tree{id: id, source: number + 1, key: table.Key}
+	leaf.text = func() string { return leaf.tableText() }
 	if q.t.env.Rows != nil {
 		leaf.rows = q.t.env.Rows(table.ID)
 	}

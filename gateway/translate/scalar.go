@@ -242,7 +242,11 @@ func (q *query) caseExpr(c *pg.CaseExpr) expr {
 	for _, n := range c.Args {
 		w := n.GetCaseWhen()
 		if c.Arg == nil {
-			conds = append(conds, q.cond(w.Expr))
+			cond := q.cond(w.Expr)
+			if cond.costly {
+				cond = q.atLeaf(cond)
+			}
+			conds = append(conds, cond)
 		} else {
 			conds = append(conds, q.compare("=", q.value(c.Arg), q.value(w.Expr)))
 		}

@@ -76,7 +76,9 @@ func (q *query) like(x expr, patternNode *pg.Node, negated, fold bool) expr {
 	if negated {
 		op = " NOT" + op
 	}
-	return with(oidBool, subject+op+quote(pattern), x)
+	e := with(oidBool, subject+op+quote(pattern), x)
+	e.costly = true
+	return e
 }
 
 // likeColumn matches a pattern that differs by row. Its escapes mean the same in both engines only if there are none.

@@ -1,0 +1,68 @@
+package translate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// computedName starts the names of values that a table's subquery computes.
+const computedName = marker + "computed"
+
+// atLeaf has a value that reads one table computed where that table is read, rather than for each row of the join: a
+// table that hangs off a larger one has fewer rows than the join. It only does so for tables that are joined
+// by inner joins: a NULL-extended row would have the value of its NULLs otherwise.
+func (q *query) atLeaf(e expr) expr {
+	if e.lit != nil || e.source != 0 || e.opaque || e.oid == oidNumeric && e.dec.display < 0 {
+		return e
+	}
+	leaf := q.smallLeaf(e.refs)
+	if leaf == nil {
+		return e
+	}
+	i := slices.Index(leaf.computed, e.sql)
+	if i < 0 {
+		i = len(leaf.computed)
+		leaf.computed = append(leaf.computed, e.sql)
+	}
+	e = e.plain()
+	e.sql, e.ratio = leafName(leaf.id)+"."+computedColumn(leaf.id, i), nil
+	return e
+}
+
+func computedColumn(leaf, i int) string {
+	return computedName + strconv.Itoa(leaf) + "_" + strconv.Itoa(i)
+}
+
+// smallLeaf returns the table that is all that refs names, if the query joins it to a larger one.
+func (q *query) smallLeaf(refs uint64) *tree {
+	if q.from == nil || q.from.kind != "" || len(q.from.parts) < 2 {
+		return nil
+	}
+	var leaf *tree
+	largest := int64(0)
+	for _, p := range q.from.parts {
+		if p.isLeaf() && p.source != 0 && refs == 1<<p.id {
+			leaf = p
+		}
+		largest = max(largest, p.rows)
+	}
+	if leaf == nil || leaf.rows >= largest {
+		return nil
+	}
+	return leaf
+}
+
+// tableText is a table with what is computed of its rows.
+func (n *tree) tableText() string {
+	if len(n.computed) == 0 {
+		return placeholder(n.source - 1)
+	}
+	var b strings.Builder
+	b.WriteString("(SELECT *")
+	for i, sql := range n.computed {
+		b.WriteString(", " + sql + " AS " + computedColumn(n.id, i))
+	}
+	b.WriteString(" FROM " + placeholder(n.source-1) + " AS " + leafName(n.id) + ")")
+	return b.String()
+}
