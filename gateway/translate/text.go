@@ -262,7 +262,9 @@ func concat(q *query, _ string, args []expr) expr {
 
 func ascii(q *query, _ string, args []expr) expr {
 	x := q.asText(args[0])
-	return smallInteger("toInt32(ascii("+asciiOnly(x.sql)+"))", 0, 127, x)
+	// Only the first character counts; the engine returns its first byte.
+	code := "ascii(" + x.sql + ")"
+	return smallInteger("toInt32("+guarded(code, code+" > 127", "text beyond ASCII")+")", 0, 127, x)
 }
 
 func startsWith(q *query, _ string, args []expr) expr {
