@@ -28,7 +28,7 @@ func (m *Model) Start(t testing.TB, src cdc.Source) (stop func()) {
 	go func() { ended <- m.Follow(ctx, src) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		<-ended
+		_ = <-ended // canceled, or the terminal error that Await returns
 	})
 	t.Cleanup(stop)
 	return stop
