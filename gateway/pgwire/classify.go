@@ -242,9 +242,8 @@ func several(sql string) bool {
 // parseSet takes SET [SESSION | LOCAL] freshet.name { = | TO } value apart. The name is empty where the
 // statement is another one, or sets the default: PostgreSQL handles those alone.
 func parseSet(sql string) (name, value string) {
-	rest := strings.TrimRight(strings.TrimSpace(sql), "; \t\r\n")
-	word, rest := cutWord(rest) // set
-	word, rest = cutWord(rest)
+	_, rest := cutWord(strings.TrimRight(sql, "; \t\r\n\f\v")) // set
+	word, rest := cutWord(rest)
 	if word == "session" || word == "local" {
 		word, rest = cutWord(rest)
 	}

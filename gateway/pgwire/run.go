@@ -249,7 +249,7 @@ func (s *session) watchClient(stop context.CancelCauseFunc) *watch {
 func (w *watch) end() error {
 	s := w.s
 	if err := s.client.SetReadDeadline(time.Unix(1, 0)); err != nil {
-		<-w.done
+		_ = <-w.done // whatever it saw, the connection is of no use any more
 		return errClientGone
 	}
 	if err := <-w.done; err != nil {
