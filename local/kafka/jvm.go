@@ -138,7 +138,7 @@ func (p program) waitReady(ctx context.Context, proc *process.Process, ready fun
 		}
 		select {
 		case <-proc.Done():
-			return fmt.Errorf("it ended (%v)", proc.Err())
+			return errors.New("it ended: " + proc.Exit())
 		case <-ctx.Done():
 			return fmt.Errorf("wait until it is ready: %w", ctx.Err())
 		case <-poll.C:
