@@ -143,8 +143,8 @@ func transferMoney(ctx context.Context, t *testing.T, db *pgx.Conn, stop chan st
 		default:
 		}
 		// In the order of the keys, so that no two clients wait for each other.
-		a, b := 1+rand.IntN(bankAccounts-1), 0
-		b = a + 1 + rand.IntN(bankAccounts-a)
+		a := 1 + rand.IntN(bankAccounts-1)
+		b := a + 1 + rand.IntN(bankAccounts-a)
 		sql := fmt.Sprintf(`BEGIN; UPDATE bank SET balance = balance - 1.25 WHERE id = %d; UPDATE bank SET balance = balance + 1.25 WHERE id = %d;
 			INSERT INTO transfers (source, target, amount) VALUES (%d, %d, 1.25); COMMIT`, a, b, a, b)
 		if _, err := db.Exec(ctx, sql); err != nil {

@@ -175,14 +175,15 @@ func (t *table) update(old, row cdc.Row) error {
 		return err
 	}
 	h := t.hash(n)
-	was, previous := h, rowindex.None
+	was := h
 	if old != nil {
 		var err error
 		if was, err = t.hashOld(old); err != nil {
 			return err
 		}
 	}
-	if previous = t.index.Get(was); previous == rowindex.None {
+	previous := t.index.Get(was)
+	if previous == rowindex.None {
 		return errMissingKey
 	}
 	if at, staged := t.at[previous]; staged {

@@ -265,7 +265,7 @@ func (g *gen) numExpr(c ctx, depth int) expr {
 	switch g.weighted(12, 4, 5, 3, 3, 1, 2) {
 	case 0:
 		a := arg()
-		b := a
+		var b expr
 		if g.chance(0.3) {
 			b = g.expr(c, famInt, depth-1)
 			b.t = typ{kind: Numeric, max: b.t.max}

@@ -72,7 +72,7 @@ func (g *gen) like(c ctx, depth int) string {
 }
 
 func (g *gen) pattern(e expr) string {
-	sample := "ab"
+	var sample string
 	if e.col != nil && len(e.col.pool) > 0 {
 		sample = e.col.pool[g.r.IntN(len(e.col.pool))]
 	} else {

@@ -143,10 +143,8 @@ func (g *gen) orderBy(b built, all bool) (string, []int, bool) {
 	total := false
 	if all {
 		switch {
-		case b.key != nil && len(b.key) > 0:
-			order = append(order, b.key...)
-			total = true
 		case b.key != nil:
+			order = append(order, b.key...)
 			total = true
 		case b.comparable():
 			for i := range b.cols {
