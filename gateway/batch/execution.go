@@ -16,7 +16,6 @@ type Execution struct {
 	// started is when the engine got the statement; staleness is the snapshot's age at that moment.
 	started   time.Time
 	staleness time.Duration
-	shared    int
 }
 
 // execute starts one execution for a group of identical queries and answers them. Its goroutine is owned by d.running.
