@@ -29,8 +29,6 @@ const (
 // package's connector configuration. It is long enough that no application's value equals it.
 const placeholder = "freshet:unchanged:0d0f3a52-6c0b-4b7e-9a55-1f8a51c4e7d3"
 
-var placeholderBase64 = base64.StdEncoding.EncodeToString([]byte(placeholder))
-
 // How Debezium writes infinite dates: beyond the dates that PostgreSQL has.
 const (
 	dateInfinity         = 2146033979
