@@ -22,55 +22,55 @@ func (h Hasher) Hash(sql string) uint64 {
 	m.SetSeed(h.seed)
 	from := 0 // start of the text that is not yet hashed
 	for i := 0; i < len(sql); {
-		kind, end := token(sql, i)
-		if kind != '?' {
+		literal, end := token(sql, i)
+		if !literal {
 			i = end
 			continue
 		}
 		_, _ = m.WriteString(sql[from:i])
-		_ = m.WriteByte('?')
+		_ = m.WriteByte(0) // which no statement contains, unlike ?, a letter of operators
 		i, from = end, end
 	}
 	_, _ = m.WriteString(sql[from:])
 	return m.Sum64()
 }
 
-// token returns '?' and the end of the literal that begins at i, or another kind and the end of what begins there.
+// token returns the end of the token that begins at i, and whether it is a literal.
 // An unterminated token ends with the text and is not a literal.
-func token(sql string, i int) (kind byte, end int) {
+func token(sql string, i int) (literal bool, end int) {
 	c := sql[i]
 	switch {
 	case c == '\'':
-		return literal(sql, quoted(sql, i, false))
+		return terminated(sql, quoted(sql, i, false))
 	case (c == 'e' || c == 'E') && next(sql, i) == '\'':
-		return literal(sql, quoted(sql, i+1, true))
+		return terminated(sql, quoted(sql, i+1, true))
 	case isIdentStart(c):
-		return 'w', wordEnd(sql, i)
+		return false, wordEnd(sql, i)
 	case isDigit(c), c == '.' && isDigit(next(sql, i)):
-		return '?', numberEnd(sql, i)
+		return true, numberEnd(sql, i)
 	case c == '"':
 		if e := quotedBy(sql, i, '"'); e > 0 {
-			return '"', e
+			return false, e
 		}
-		return 0, len(sql)
+		return false, len(sql)
 	case c == '$':
 		return dollar(sql, i)
 	case c == '-' && next(sql, i) == '-':
 		if n := strings.IndexByte(sql[i:], '\n'); n >= 0 {
-			return '-', i + n
+			return false, i + n
 		}
-		return '-', len(sql)
+		return false, len(sql)
 	case c == '/' && next(sql, i) == '*':
-		return '*', commentEnd(sql, i)
+		return false, commentEnd(sql, i)
 	}
-	return c, i + 1
+	return false, i + 1
 }
 
-func literal(sql string, end int) (byte, int) {
+func terminated(sql string, end int) (literal bool, at int) {
 	if end < 0 {
-		return 0, len(sql)
+		return false, len(sql)
 	}
-	return '?', end
+	return true, end
 }
 
 // quoted returns the end of the string literal whose quote is at i, or -1. Without an E prefix a backslash is taken as an
@@ -102,26 +102,26 @@ func quotedBy(sql string, i int, q byte) int {
 }
 
 // dollar handles $1 parameters, which belong to the shape, and $tag$…$tag$ literals.
-func dollar(sql string, i int) (byte, int) {
+func dollar(sql string, i int) (literal bool, end int) {
 	if isDigit(next(sql, i)) {
 		j := i + 1
 		for j < len(sql) && isDigit(sql[j]) {
 			j++
 		}
-		return '$', j
+		return false, j
 	}
 	j := i + 1
 	for j < len(sql) && sql[j] != '$' && isIdentPart(sql[j]) {
 		j++
 	}
 	if j >= len(sql) || sql[j] != '$' {
-		return '$', i + 1
+		return false, i + 1
 	}
 	tag := sql[i : j+1]
 	if n := strings.Index(sql[j+1:], tag); n >= 0 {
-		return '?', j + 1 + n + len(tag)
+		return true, j + 1 + n + len(tag)
 	}
-	return 0, len(sql)
+	return false, len(sql)
 }
 
 func commentEnd(sql string, i int) int {
