@@ -55,38 +55,27 @@ func (s *Source) openHistory(ctx context.Context) (*history, error) {
 
 func (h *history) close() { h.client.Close() }
 
-// bounds asks for the first and the next offset.
+// bounds asks for the first and the next offset; both are 0 for a topic that does not exist.
 func (h *history) bounds(ctx context.Context) error {
+	h.start, h.end = 0, 0
 	topic := h.s.cfg.boundsTopic()
 	if gone, err := h.s.gone(ctx, topic); err != nil || gone {
-		h.start, h.end = 0, 0
 		return err
 	}
 	starts, err := h.s.admin.ListStartOffsets(ctx, topic)
-	if err != nil {
+	ends, endErr := h.s.admin.ListEndOffsets(ctx, topic)
+	start, okStart := starts.Lookup(topic, 0)
+	end, okEnd := ends.Lookup(topic, 0)
+	if err := errors.Join(err, endErr, start.Err, end.Err); err != nil || !okStart || !okEnd {
 		// It may have been deleted a moment ago.
 		if gone, goneErr := h.s.gone(ctx, topic); goneErr == nil && gone {
-			h.start, h.end = 0, 0
 			return nil
 		}
-		return fmt.Errorf("read topic %s: %w", topic, err)
-	}
-	ends, err := h.s.admin.ListEndOffsets(ctx, topic)
-	if err != nil {
 		return fmt.Errorf("read topic %s: %w", topic, err)
 	}
 	if n := len(starts[topic]); n > 1 {
 		return &cdc.TerminalError{Code: cdc.CodeConfiguration, Detail: fmt.Sprintf("topic %s has %d partitions, so that ends of transactions have no order", topic, n),
 			Remedy: "remove the connector and the topic, create the topic with one partition, and reset the replica"}
-	}
-	start, okStart := starts.Lookup(topic, 0)
-	end, okEnd := ends.Lookup(topic, 0)
-	if !okStart || !okEnd {
-		h.start, h.end = 0, 0
-		return nil
-	}
-	if err := errors.Join(start.Err, end.Err); err != nil {
-		return fmt.Errorf("read topic %s: %w", topic, err)
 	}
 	h.start, h.end = start.Offset, end.Offset
 	return nil

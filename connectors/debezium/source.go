@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -33,6 +34,7 @@ type Source struct {
 	// fingerprint is the catalog's that the definitions are in line with.
 	following   sync.Mutex
 	fingerprint string
+	copies      sync.Map // of cdc.Position by cdc.TableID
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64
 	wake   chan struct{}
@@ -73,7 +75,12 @@ func (s *Source) Close() {
 }
 
 // Tables implements [cdc.Source]. It prepares publication and slot, and topics and connector where it is to.
+//
+// It creates no slot where the topics have a history already: the new slot would leave a gap in it that nobody could see.
 func (s *Source) Tables(ctx context.Context) ([]cdc.Discovered, error) {
+	if err := s.checkHistory(ctx); err != nil {
+		return nil, err
+	}
 	found, err := s.pg.Tables(ctx)
 	if err != nil {
 		return nil, err
@@ -87,6 +94,23 @@ func (s *Source) Tables(ctx context.Context) ([]cdc.Discovered, error) {
 		}
 	}
 	return found, nil
+}
+
+// checkHistory makes sure that a slot which does not exist has no topics yet.
+func (s *Source) checkHistory(ctx context.Context) error {
+	slot, err := s.pg.SlotStatus(ctx)
+	if err != nil || slot.Exists {
+		return err
+	}
+	h, err := s.openHistory(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	if h.end == 0 {
+		return nil
+	}
+	return s.slotLost()
 }
 
 // judge stops tables that PostgreSQL can stream and Debezium cannot.
@@ -165,7 +189,28 @@ func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySi
 	if err := s.awaitHistory(ctx); err != nil {
 		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
 	}
-	return s.pg.Copy(ctx, tables, sink)
+	return s.pg.Copy(ctx, tables, copySink{sink, s})
+}
+
+// copySink notes at which positions copies begin.
+type copySink struct {
+	cdc.CopySink
+	s *Source
+}
+
+// Begin implements [cdc.CopySink].
+func (c copySink) Begin(ctx context.Context, at cdc.Position, tables []*cdc.Table) error {
+	for _, t := range tables {
+		c.s.copies.Store(t.ID, at)
+	}
+	return c.CopySink.Begin(ctx, at, tables)
+}
+
+// copied returns the position of the last copy of a table that this source began; zero for none.
+func (s *Source) copied(id cdc.TableID) cdc.Position {
+	at, _ := s.copies.Load(id)
+	p, _ := at.(cdc.Position)
+	return p
 }
 
 // Current implements [cdc.Source]. Callers that come while another's question is under way share one.
@@ -194,16 +239,32 @@ func (s *Source) Remove(ctx context.Context) error {
 			return err
 		}
 	}
-	topics, err := s.topics(ctx)
-	if err != nil {
+	if err := s.removeTopics(ctx); err != nil {
 		return err
 	}
-	if names := topics.Names(); len(names) > 0 {
-		if _, err := s.admin.DeleteTopics(ctx, names...); err != nil {
-			return fmt.Errorf("delete topics: %w", err)
+	return s.pg.DropSlotAndPublication(ctx)
+}
+
+// removeTopics deletes the connector's topics and waits until the broker has forgotten them.
+func (s *Source) removeTopics(ctx context.Context) error {
+	topics, err := s.topics(ctx)
+	if err != nil || len(topics) == 0 {
+		return err
+	}
+	if _, err := s.admin.DeleteTopics(ctx, topics.Names()...); err != nil {
+		return fmt.Errorf("delete topics: %w", err)
+	}
+	for len(topics) > 0 {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("delete topics: %w", context.Cause(ctx))
+		case <-time.After(100 * time.Millisecond):
+		}
+		if topics, err = s.topics(ctx); err != nil {
+			return err
 		}
 	}
-	return s.pg.DropSlotAndPublication(ctx)
+	return nil
 }
 
 // follow brings definitions and publication in line with the catalog.

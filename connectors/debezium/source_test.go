@@ -2,6 +2,7 @@ package debezium_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
 	"github.com/freshet-io/freshet/connectors/debezium"
+	"github.com/freshet-io/freshet/connectors/postgres"
 )
 
 func TestSource_copyMeetsTheStreamUnderWrites(t *testing.T) {
@@ -143,6 +145,31 @@ func TestStream_followsTablesAndDefinitions(t *testing.T) {
 	}
 }
 
+func TestStream_takesOneCopyForAChangeUnderLoad(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, a text); INSERT INTO t SELECT g, 'x' FROM generate_series(1, 50) g")
+	m := sourcetest.NewModel()
+	m.Start(t, b.newSource())
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	// More transactions of the old shape are on their way than a table may have misfits.
+	var before []string
+	for i := range 50 {
+		before = append(before, fmt.Sprintf("UPDATE t SET a = 'y' WHERE id = %d", i))
+	}
+	b.exec(append(before, "ALTER TABLE t ADD COLUMN c int NOT NULL DEFAULT 5", "UPDATE t SET c = 6 WHERE id < 10")...)
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	def, why := m.Table("public", "t")
+	if why != nil || len(def.Columns) != 3 {
+		t.Errorf("the table has %d columns and stopped with %v", len(def.Columns), why)
+	}
+	if n := m.Copies(); n > 3 {
+		t.Errorf("%d copies were taken, want the first and one or two more", n)
+	}
+}
+
 func TestStream_keepsWatermarksFreshWhileIdle(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE foreign_to_us (a int)")
 	m := sourcetest.NewModel()
@@ -198,7 +225,41 @@ func TestStream_reportsLostHistory(t *testing.T) {
 	wantTerminal(t, src.Stream(ctx, at, m), cdc.CodeHistoryLost)
 
 	b.deleteTopic(b.name + ".transaction")
-	wantTerminal(t, src.Stream(ctx, at, m), cdc.CodeHistoryLost)
+	err := src.Stream(ctx, at, m)
+	for terminal := new(cdc.TerminalError); ctx.Err() == nil && !errors.As(err, &terminal); {
+		err = src.Stream(ctx, at, m) // the broker forgets a topic little by little
+	}
+	wantTerminal(t, err, cdc.CodeHistoryLost)
+}
+
+func TestTables_createsNoSlotForTopicsThatHaveAHistory(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	m := sourcetest.NewModel()
+	stop := m.Start(t, b.newSource())
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	b.removeConnector()
+	direct, err := postgres.New(postgres.Config{URL: b.url, Slot: b.name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer direct.Close()
+	ctx := within(t, time.Minute)
+	if err := direct.DropSlotAndPublication(ctx); err != nil {
+		t.Fatal(err)
+	}
+	src := b.newSource()
+	wantTerminal(t, src.Stream(ctx, m.Position(), m), cdc.CodeSlotLost)
+	_, err = src.Tables(ctx)
+	wantTerminal(t, err, cdc.CodeSlotLost)
+	if err := src.Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.Tables(ctx); err != nil {
+		t.Errorf("after Remove: %v", err)
+	}
 }
 
 // countingHandler counts what a stream hands over, without keeping it.

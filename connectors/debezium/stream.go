@@ -22,8 +22,9 @@ type stream struct {
 
 	generation uint64
 	tables     map[string]postgres.Definition // by topic
-	misfits    map[cdc.TableID]int
-	handed     bool // the handler has had changes of the current transaction
+	misfits    map[cdc.TableID]misfits
+	current    cdc.Position // of the transaction at hand
+	handed     bool         // the handler has had changes of it
 	waiting    time.Time
 
 	// streamed is the position up to which everything was handed over.
@@ -70,7 +71,7 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	}
 	defer rd.close()
 	s.log.Info("streaming", "prefix", s.cfg.Prefix, "from", from)
-	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), misfits: map[cdc.TableID]int{}, generation: ^uint64(0)}
+	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), misfits: map[cdc.TableID]misfits{}, generation: ^uint64(0)}
 	st.streamed.Store(from.Major)
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return st.read(gctx) })
@@ -104,13 +105,17 @@ func (s *Source) checkSlot(ctx context.Context) error {
 		return err
 	}
 	if !slot.Exists || slot.Lost {
-		return &cdc.TerminalError{
-			Code:   cdc.CodeSlotLost,
-			Detail: fmt.Sprintf("replication slot %q, which the connector reads, does not exist any more or was invalidated", s.cfg.Postgres.Slot),
-			Remedy: "remove the connector and its topics, and " + remedyRecopy,
-		}
+		return s.slotLost()
 	}
 	return nil
+}
+
+func (s *Source) slotLost() error {
+	return &cdc.TerminalError{
+		Code:   cdc.CodeSlotLost,
+		Detail: fmt.Sprintf("replication slot %q, which the connector reads, does not exist any more or was invalidated", s.cfg.Postgres.Slot),
+		Remedy: "remove the connector and its topics, and " + remedyRecopy,
+	}
 }
 
 // read polls and hands over until ctx ends.
@@ -180,7 +185,7 @@ func (st *stream) wait(ctx context.Context, head endEvent, missing map[string]ui
 
 // transaction hands over one transaction.
 func (st *stream) transaction(ctx context.Context, head endEvent, t *transaction) error {
-	st.handed = false
+	st.handed, st.current = false, head.position
 	err := t.each(func(topic string, row storedRow) error { return st.change(ctx, topic, row) })
 	if err == nil {
 		err = st.flush(ctx)
@@ -272,8 +277,15 @@ func (st *stream) refresh() error {
 	return nil
 }
 
-// mostMisfits is how often in a row a table is copied anew because of rows that do not fit.
+// mostMisfits is how many copies in a row are taken anew because of rows that do not fit.
 const mostMisfits = 3
+
+// misfits counts copies of a table whose next changes did not fit.
+type misfits struct {
+	copies int
+	// copied is where the last copy was that had begun when a change did not fit.
+	copied cdc.Position
+}
 
 // misfit deals with a row that does not fit its table's definition: either the catalog knows a newer one,
 // or the row precedes the one that is known. In both cases a copy is to be taken that is later than the row.
@@ -297,15 +309,22 @@ func (st *stream) misfit(ctx context.Context, topic string, row storedRow) error
 		return nil
 	}
 	id, table := def.Given.ID, tableName(def.Given)
-	if st.misfits[id]++; st.misfits[id] > mostMisfits {
+	copied, m := st.s.copied(id), st.misfits[id]
+	switch {
+	case !copied.Before(st.current):
+		return nil // the copy has it
+	case m.copies > 0 && m.copied == copied:
+		return nil // announced already: the copy to come will have it
+	case m.copies == mostMisfits:
 		st.s.catalog.StopTable(id, &cdc.TableError{
 			Code: cdc.CodeUnrepresentable, Table: table, Detail: fmt.Sprintf("its changes do not fit its definition again and again: %v", why),
 			Remedy: "exclude the table, or use the direct stream; its queries go to the source database",
 		})
-	} else {
+	default:
 		st.s.log.Info("a change does not fit the table's definition: the table is copied anew", "table", table, "why", why)
 		st.s.catalog.CopyAnew(id)
 	}
+	st.misfits[id] = misfits{m.copies + 1, copied}
 	void := &cdc.Table{ID: id, Schema: def.Given.Schema, Name: def.Given.Name}
 	st.decoder.changes = append(st.decoder.changes, cdc.Change{Table: void, Op: cdc.Truncate})
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -116,13 +117,13 @@ func (s *stack) kill() {
 
 // testbed is a database of its own, with a source on it.
 type testbed struct {
-	t     *testing.T
+	t     testing.TB
 	stack *stack
 	name  string
 	url   string
 }
 
-func newTestbed(t *testing.T, schema string) *testbed {
+func newTestbed(t testing.TB, schema string) *testbed {
 	t.Helper()
 	s, err := servers()
 	if err != nil {
@@ -193,7 +194,7 @@ func (b *testbed) exec(sql ...string) {
 	}
 }
 
-func wantTerminal(t *testing.T, err error, code cdc.Code) {
+func wantTerminal(t testing.TB, err error, code cdc.Code) {
 	t.Helper()
 	var terminal *cdc.TerminalError
 	if !errors.As(err, &terminal) || terminal.Code != code || terminal.Remedy == "" {
@@ -266,5 +267,22 @@ func (b *testbed) deleteTopic(topic string) {
 			b.t.Fatalf("topic %s is still there", topic)
 		case <-time.After(50 * time.Millisecond):
 		}
+	}
+}
+
+// removeConnector deletes the connector as an operator would.
+func (b *testbed) removeConnector() {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(within(b.t, time.Minute), http.MethodDelete, b.stack.connect.URL()+"/connectors/"+b.name, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent {
+		b.t.Fatalf("delete the connector: status %s", resp.Status)
 	}
 }
