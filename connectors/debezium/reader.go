@@ -42,7 +42,8 @@ type partition struct {
 }
 
 const (
-	fetchBytes = 8 << 20
+	// fetchBytes bounds what one fetch brings, compressed: rows are ten times as large unpacked.
+	fetchBytes = 2 << 20
 	// farAhead is how many ENDs are read ahead of their rows.
 	farAhead = 20_000
 )
@@ -59,7 +60,7 @@ func (s *Source) openReader(ctx context.Context, from cdc.Position) (*reader, er
 		since, begin = m.at.Add(-margin), m.offset
 	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(s.cfg.Brokers...), kgo.ClientID("freshet"), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/8), kgo.FetchMinBytes(1), kgo.FetchMaxWait(time.Second))
+		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4), kgo.FetchMinBytes(1), kgo.FetchMaxWait(time.Second))
 	if err != nil {
 		return nil, fmt.Errorf("read topics: %w", err)
 	}

@@ -37,11 +37,14 @@ type stack struct {
 	serial   atomic.Int64
 }
 
-var servers = sync.OnceValues(startStack)
+var (
+	servers = sync.OnceValues(startStack)
+	started atomic.Pointer[stack] // by the first test that needs it
+)
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if s, _ := servers(); s != nil {
+	if s := started.Load(); s != nil {
 		s.kill()
 	}
 	os.Exit(code)
@@ -73,6 +76,7 @@ func startStack() (*stack, error) {
 		s.kill()
 		return nil, err
 	}
+	started.Store(s)
 	return s, nil
 }
 
