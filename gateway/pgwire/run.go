@@ -248,12 +248,9 @@ func (s *session) watchClient(stop context.CancelCauseFunc) *watch {
 // end stops watching and puts what was read behind what the session has.
 func (w *watch) end() error {
 	s := w.s
-	if err := s.client.SetReadDeadline(time.Unix(1, 0)); err != nil {
-		_ = <-w.done // whatever it saw, the connection is of no use any more
+	closed := s.client.SetReadDeadline(time.Unix(1, 0))
+	if gone := <-w.done; gone != nil || closed != nil {
 		return errClientGone
-	}
-	if err := <-w.done; err != nil {
-		return err
 	}
 	m := &s.fromClient
 	if grown := m.w + len(w.extra); grown > len(m.buf) {

@@ -24,11 +24,14 @@ const patience = 2 * time.Minute
 // Start follows a source in the background until stop is called, at the latest when the test ends.
 func (m *Model) Start(t testing.TB, src cdc.Source) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Follow(ctx, src) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = m.Follow(ctx, src) // canceled, or the terminal error that Await returns
+	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		_ = <-ended // canceled, or the terminal error that Await returns
+		<-ended
 	})
 	t.Cleanup(stop)
 	return stop
