@@ -81,7 +81,29 @@ func TestLocal_servesOneEndpointUntilDown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The replica notices the new table by itself; then its answers are columnar.
+	awaitColumnar(t, conn)
+	if text, _, err := freshet(t, "local", "status", "--dir", dir); err != nil || !strings.Contains(text, "public.t") || !strings.Contains(text, "postgresql") {
+		t.Errorf("status: %v\n%s", err, text)
+	}
+	if out, _, err := freshet(t, "local", "reset", "--dir", dir); err == nil {
+		t.Errorf("reset without a person and without --yes: %s", out)
+	}
+	if out, errOut, err := freshet(t, "local", "reset", "--yes", "--dir", dir); err != nil {
+		t.Fatalf("reset: %v\n%s%s", err, out, errOut)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s after reset: %v", dir, err)
+	}
+	for _, c := range r.Components {
+		if c.Process.Alive() {
+			t.Errorf("%s is left", c.Name)
+		}
+	}
+}
+
+// awaitColumnar asks until the answer is columnar, which it becomes when the replica has noticed the new table by itself.
+func awaitColumnar(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
 	limit := time.After(time.Minute)
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
@@ -100,23 +122,6 @@ func TestLocal_servesOneEndpointUntilDown(t *testing.T) {
 		case <-limit:
 			t.Fatalf("still on route %q", route)
 		case <-again.C:
-		}
-	}
-	if text, _, err := freshet(t, "local", "status", "--dir", dir); err != nil || !strings.Contains(text, "public.t") || !strings.Contains(text, "postgresql") {
-		t.Errorf("status: %v\n%s", err, text)
-	}
-	if out, _, err := freshet(t, "local", "reset", "--dir", dir); err == nil {
-		t.Errorf("reset without a person and without --yes: %s", out)
-	}
-	if out, errOut, err := freshet(t, "local", "reset", "--yes", "--dir", dir); err != nil {
-		t.Fatalf("reset: %v\n%s%s", err, out, errOut)
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("%s after reset: %v", dir, err)
-	}
-	for _, c := range r.Components {
-		if c.Process.Alive() {
-			t.Errorf("%s is left", c.Name)
 		}
 	}
 }

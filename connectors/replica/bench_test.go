@@ -229,19 +229,7 @@ func BenchmarkReplica_scan(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	var names []string
-	for _, c := range src.table.Columns {
-		names = append(names, c.Name)
-	}
-	all, _ := s.Relation(9, names)
-	for _, sql := range []string{
-		"CREATE DATABASE plain", "CREATE TABLE plain.lines ENGINE = MergeTree ORDER BY (ol_w_id, ol_d_id, ol_o_id, ol_number) AS SELECT * FROM " + all,
-		"OPTIMIZE TABLE plain.lines FINAL",
-	} {
-		if err := conn.Exec(b.Context(), sql); err != nil {
-			b.Fatal(err)
-		}
-	}
+	copyToPlain(b, conn, s, src.table)
 	for _, q := range []struct {
 		name, sql string
 		columns   []string
@@ -268,6 +256,24 @@ func BenchmarkReplica_scan(b *testing.B) {
 			slices.Sort(live)
 			b.ReportMetric(float64(live[len(live)/2])/float64(plain[len(plain)/2]), "times-plain")
 		})
+	}
+}
+
+// copyToPlain copies what the snapshot has of the table into a merged table.
+func copyToPlain(b *testing.B, conn *engine.Conn, s *replica.Snapshot, table *cdc.Table) {
+	b.Helper()
+	var names []string
+	for _, c := range table.Columns {
+		names = append(names, c.Name)
+	}
+	all, _ := s.Relation(9, names)
+	for _, sql := range []string{
+		"CREATE DATABASE plain", "CREATE TABLE plain.lines ENGINE = MergeTree ORDER BY (ol_w_id, ol_d_id, ol_o_id, ol_number) AS SELECT * FROM " + all,
+		"OPTIMIZE TABLE plain.lines FINAL",
+	} {
+		if err := conn.Exec(b.Context(), sql); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -63,31 +63,7 @@ func TestReplica_equalsPostgreSQL(t *testing.T) {
 	}
 	t.Cleanup(func() { src.Close() })
 	g, ctx := startGateway(t, src, func(c *replica.Config) { c.CompactInterval = 300 * time.Millisecond })
-	await := func(tables ...string) {
-		t.Helper()
-		for {
-			p, err := src.Current(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := g.acquire(ctx, replica.Request{Min: p})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Release()
-			ready := 0
-			for _, name := range tables {
-				if _, ok := g.r.Table("public", name); ok {
-					ready++
-				}
-			}
-			if ready == len(tables) {
-				return
-			}
-			time.Sleep(5 * time.Millisecond) // there is no event for a table that becomes ready
-		}
-	}
-	await("bank", "transfers", "kinds")
+	awaitTables(ctx, t, g, src, "bank", "transfers", "kinds")
 
 	clients, stop := sync.WaitGroup{}, make(chan struct{})
 	for range 3 {
@@ -102,12 +78,12 @@ func TestReplica_equalsPostgreSQL(t *testing.T) {
 
 	exec(ctx, t, db, `UPDATE kinds SET i2 = 7 WHERE id = 1; UPDATE kinds SET id = 10, t = 'moved' WHERE id = 1`)
 	exec(ctx, t, db, `DELETE FROM kinds WHERE id = 2; INSERT INTO kinds (id, c) VALUES (2, 'x'); TRUNCATE transfers`)
-	await("bank", "transfers", "kinds")
+	awaitTables(ctx, t, g, src, "bank", "transfers", "kinds")
 	compareKinds(ctx, t, db, g)
 	exec(ctx, t, db, `ALTER TABLE bank ADD COLUMN note text DEFAULT 'none'; CREATE TABLE late (id int PRIMARY KEY); INSERT INTO late VALUES (1)`)
 	exec(ctx, t, db, `UPDATE bank SET note = 'first' WHERE id = 1`)
 	for {
-		await("bank", "late")
+		awaitTables(ctx, t, g, src, "bank", "late")
 		if b, ok := g.r.Table("public", "bank"); ok && len(b.Columns) == 3 {
 			break
 		}
@@ -115,6 +91,32 @@ func TestReplica_equalsPostgreSQL(t *testing.T) {
 	}
 	if got := scalar(ctx, t, g, "bank", []string{"note"}, "SELECT concat(toString(countIf(note = 'none')), ',', toString(countIf(note = 'first'))) AS n FROM %s"); got != "199,1" {
 		t.Errorf("notes after ADD COLUMN: %s, want 199,1", got)
+	}
+}
+
+// awaitTables waits until the replica has all that is committed now, and serves the tables.
+func awaitTables(ctx context.Context, t *testing.T, g *gateway, src *postgres.Source, tables ...string) {
+	t.Helper()
+	for {
+		p, err := src.Current(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := g.acquire(ctx, replica.Request{Min: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Release()
+		ready := 0
+		for _, name := range tables {
+			if _, ok := g.r.Table("public", name); ok {
+				ready++
+			}
+		}
+		if ready == len(tables) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond) // there is no event for a table that becomes ready
 	}
 }
 

@@ -115,12 +115,13 @@ func readMessage(r io.Reader) (byte, []byte, error) {
 	return head[0], body, err
 }
 
-const columnar = "/* columnar */ "
+const (
+	columnar = "/* columnar */ "
+	series   = columnar + "SELECT g, 'row ' || g AS label, CASE WHEN g % 3 = 0 THEN NULL ELSE g / 2.0 END FROM generate_series(1, 7) g"
+)
 
 func scripts() map[string][]step {
-	text, binary := []int16{0}, []int16{1}
-	series := columnar + "SELECT g, 'row ' || g AS label, CASE WHEN g % 3 = 0 THEN NULL ELSE g / 2.0 END FROM generate_series(1, 7) g"
-	withParams := columnar + "SELECT $1::int + g, $2::text, NULL::date FROM generate_series(1, 3) g"
+	text := []int16{0}
 	big := columnar + "SELECT g, repeat('x', 1000) FROM generate_series(1, 500) g"
 	return map[string][]step{
 		"simple": askMany("SELECT 1", series, "SELECT 1; SELECT 2", "", ";", "SELECT 1/0", series, "VALUES (1), (2)", "COMMIT", "nonsense",
@@ -133,67 +134,7 @@ func scripts() map[string][]step {
 		"notices": askMany("DO $$ BEGIN RAISE NOTICE 'hello %', 1; END $$", "DROP TABLE IF EXISTS nosuch", series),
 		"temporary tables": askMany("CREATE TEMP TABLE pg_temp_t (a int)", "INSERT INTO pg_temp_t VALUES (1), (2)", columnar+"SELECT a + 0 AS a FROM pg_temp_t", "DROP TABLE pg_temp_t",
 			columnar+"SELECT 1"),
-		"extended": {
-			say(1, parse("", series), bind("", "", text), describe('P', ""), execute("", 0), sync1),
-			say(1, parse("", withParams, 23, 25), bind("", "", text, []byte("40"), []byte("é")), describe('P', ""), execute("", 0), sync1),
-			say(1, parse("s", withParams), describe('S', "s"), sync1),
-			say(1, bind("", "s", binary, []byte("41"), nil), execute("", 0), sync1),
-			say(1, bind("p", "s", []int16{1, 0, 1}, []byte("41"), []byte("x")), describe('P', "p"), execute("p", 0), closing('P', "p"), sync1),
-			say(1, bind("", "s", []int16{1, 0}, []byte("41"), []byte("x")), execute("", 0), sync1),
-			say(1, bind("", "s", text, []byte("41")), execute("", 0), sync1),
-			say(1, bind("", "nosuch", text), execute("", 0), parse("s2", series), sync1),
-			say(1, bind("", "s2", text), execute("", 0), sync1),
-			say(1, parse("s", "SELECT 9"), bind("", "s", text), execute("", 0), sync1),
-			say(1, bind("", "s", text, []byte("1"), []byte("x")), execute("", 0), sync1),
-			say(1, closing('S', "s"), sync1),
-			say(1, bind("", "s", text, []byte("1"), []byte("x")), execute("", 0), sync1),
-			say(1, parse("", columnar+"SELECT nosuch"), bind("", "", text), describe('P', ""), execute("", 0), sync1),
-			say(1, parse("", columnar+"SELECT 1/0 FROM pg_class"), bind("", "", text), describe('P', ""), execute("", 0), sync1),
-			say(1, parse("", series), bind("", "", text), describe('P', ""), execute("", 0), sync1),
-		},
-		"row limits": {
-			say(1, parse("l", series), sync1),
-			say(1, bind("", "l", text), execute("", 3), sync1),
-			say(1, bind("", "l", text), execute("", 7), sync1),
-			say(1, bind("", "l", text), execute("", 8), sync1),
-			say(1, bind("", "l", text), execute("", 3), execute("", 3), execute("", 3), sync1),
-			ask("BEGIN READ ONLY"),
-			say(1, bind("c", "l", text), execute("c", 3), sync1),
-			say(1, execute("c", 3), sync1),
-			say(1, execute("c", 3), sync1),
-			say(1, execute("c", 3), sync1),
-			ask("COMMIT"),
-		},
-		"pipelines": {
-			say(1, parse("a", series), parse("i", "TRUNCATE copied"), bind("", "a", text), execute("", 0), bind("", "i", text), execute("", 0), sync1),
-			say(3, bind("", "a", text), execute("", 0), sync1, bind("", "a", text), execute("", 0), sync1, &pgproto3.Query{String: "SELECT 5"}),
-			say(2, parse("", "SELECT 1/0"), bind("", "", text), execute("", 0), bind("", "a", text), execute("", 0), sync1, bind("", "a", text), execute("", 0), sync1),
-			say(2, bind("", "a", text), execute("", 0), bind("", "a", text), execute("", 0), sync1, parse("", "SELECT 2"), bind("", "", text), execute("", 0), sync1),
-			{send: []message{bind("", "a", text), describe('P', ""), flush}, until: 'T'},
-			say(1, execute("", 0), sync1),
-			{send: []message{parse("f", series), describe('S', "f"), flush}, until: 'T'},
-			say(1, bind("", "f", text), execute("", 0), sync1),
-			say(2, sync1, sync1),
-			ask("DEALLOCATE ALL"),
-			say(1, bind("", "a", text), execute("", 0), sync1),
-		},
-		"copy": {
-			ask("TRUNCATE copied"),
-			{send: []message{&pgproto3.Query{String: "COPY copied FROM STDIN"}}, until: 'G'},
-			say(1, &pgproto3.CopyData{Data: []byte("1\tone\n")}, &pgproto3.CopyData{Data: bytes.Repeat([]byte("2\tmany\n"), 40000)}, &pgproto3.CopyDone{}),
-			ask(columnar + "SELECT count(*) FROM copied"),
-			{send: []message{&pgproto3.Query{String: "COPY copied FROM STDIN"}}, until: 'G'},
-			say(1, &pgproto3.CopyData{Data: []byte("not a number\n")}, &pgproto3.CopyDone{}),
-			{send: []message{&pgproto3.Query{String: "COPY copied FROM STDIN"}}, until: 'G'},
-			say(1, &pgproto3.CopyFail{Message: "gave up"}),
-			ask("COPY (SELECT a FROM copied ORDER BY a LIMIT 5) TO STDOUT"),
-			{send: []message{parse("", "COPY copied FROM STDIN"), bind("", "", nil), execute("", 0), sync1}, until: 'G'},
-			say(1, &pgproto3.CopyData{Data: []byte("3\tthree\n")}, &pgproto3.CopyDone{}, sync1),
-			ask(columnar + "SELECT count(*) FROM copied"),
-			{send: []message{parse("", "COPY copied FROM STDIN"), bind("", "", nil), execute("", 0), sync1}, until: 'G'},
-			say(1, &pgproto3.CopyData{Data: []byte("zzz\n")}, &pgproto3.CopyDone{}, sync1),
-			ask(columnar + "SELECT count(*) FROM copied"),
-		},
+		"extended": extendedScript(), "row limits": rowLimitScript(), "pipelines": pipelineScript(), "copy": copyScript(),
 		"big rows": append(askMany(big, "SELECT repeat('y', 3000000)", columnar+"SELECT repeat('y', 3000000)",
 			"SELECT '"+strings.Repeat("z", 1<<21)+"'", columnar+"SELECT '"+strings.Repeat("z", 1<<21)+"'", series),
 			say(1, parse("b", columnar+"SELECT length($1::text)"), bind("", "b", text, bytes.Repeat([]byte("q"), 3<<20)), execute("", 0), sync1),
@@ -208,6 +149,83 @@ func scripts() map[string][]step {
 		"unknown message type": {{send: []message{rawBytes("!\x00\x00\x00\x08abcd")}, until: 'E'}},
 		"query without end":    {{send: []message{rawBytes("Q\x00\x00\x00\x08abcd")}, ready: 1}},
 		"oversized message":    {{send: []message{rawBytes("Q\x7f\xff\xff\xffabcd")}, until: 'E'}},
+	}
+}
+
+func extendedScript() []step {
+	text, binary := []int16{0}, []int16{1}
+	withParams := columnar + "SELECT $1::int + g, $2::text, NULL::date FROM generate_series(1, 3) g"
+	return []step{
+		say(1, parse("", series), bind("", "", text), describe('P', ""), execute("", 0), sync1),
+		say(1, parse("", withParams, 23, 25), bind("", "", text, []byte("40"), []byte("é")), describe('P', ""), execute("", 0), sync1),
+		say(1, parse("s", withParams), describe('S', "s"), sync1),
+		say(1, bind("", "s", binary, []byte("41"), nil), execute("", 0), sync1),
+		say(1, bind("p", "s", []int16{1, 0, 1}, []byte("41"), []byte("x")), describe('P', "p"), execute("p", 0), closing('P', "p"), sync1),
+		say(1, bind("", "s", []int16{1, 0}, []byte("41"), []byte("x")), execute("", 0), sync1),
+		say(1, bind("", "s", text, []byte("41")), execute("", 0), sync1),
+		say(1, bind("", "nosuch", text), execute("", 0), parse("s2", series), sync1),
+		say(1, bind("", "s2", text), execute("", 0), sync1),
+		say(1, parse("s", "SELECT 9"), bind("", "s", text), execute("", 0), sync1),
+		say(1, bind("", "s", text, []byte("1"), []byte("x")), execute("", 0), sync1),
+		say(1, closing('S', "s"), sync1),
+		say(1, bind("", "s", text, []byte("1"), []byte("x")), execute("", 0), sync1),
+		say(1, parse("", columnar+"SELECT nosuch"), bind("", "", text), describe('P', ""), execute("", 0), sync1),
+		say(1, parse("", columnar+"SELECT 1/0 FROM pg_class"), bind("", "", text), describe('P', ""), execute("", 0), sync1),
+		say(1, parse("", series), bind("", "", text), describe('P', ""), execute("", 0), sync1),
+	}
+}
+
+func rowLimitScript() []step {
+	text := []int16{0}
+	return []step{
+		say(1, parse("l", series), sync1),
+		say(1, bind("", "l", text), execute("", 3), sync1),
+		say(1, bind("", "l", text), execute("", 7), sync1),
+		say(1, bind("", "l", text), execute("", 8), sync1),
+		say(1, bind("", "l", text), execute("", 3), execute("", 3), execute("", 3), sync1),
+		ask("BEGIN READ ONLY"),
+		say(1, bind("c", "l", text), execute("c", 3), sync1),
+		say(1, execute("c", 3), sync1),
+		say(1, execute("c", 3), sync1),
+		say(1, execute("c", 3), sync1),
+		ask("COMMIT"),
+	}
+}
+
+func pipelineScript() []step {
+	text := []int16{0}
+	return []step{
+		say(1, parse("a", series), parse("i", "TRUNCATE copied"), bind("", "a", text), execute("", 0), bind("", "i", text), execute("", 0), sync1),
+		say(3, bind("", "a", text), execute("", 0), sync1, bind("", "a", text), execute("", 0), sync1, &pgproto3.Query{String: "SELECT 5"}),
+		say(2, parse("", "SELECT 1/0"), bind("", "", text), execute("", 0), bind("", "a", text), execute("", 0), sync1, bind("", "a", text), execute("", 0), sync1),
+		say(2, bind("", "a", text), execute("", 0), bind("", "a", text), execute("", 0), sync1, parse("", "SELECT 2"), bind("", "", text), execute("", 0), sync1),
+		{send: []message{bind("", "a", text), describe('P', ""), flush}, until: 'T'},
+		say(1, execute("", 0), sync1),
+		{send: []message{parse("f", series), describe('S', "f"), flush}, until: 'T'},
+		say(1, bind("", "f", text), execute("", 0), sync1),
+		say(2, sync1, sync1),
+		ask("DEALLOCATE ALL"),
+		say(1, bind("", "a", text), execute("", 0), sync1),
+	}
+}
+
+func copyScript() []step {
+	return []step{
+		ask("TRUNCATE copied"),
+		{send: []message{&pgproto3.Query{String: "COPY copied FROM STDIN"}}, until: 'G'},
+		say(1, &pgproto3.CopyData{Data: []byte("1\tone\n")}, &pgproto3.CopyData{Data: bytes.Repeat([]byte("2\tmany\n"), 40000)}, &pgproto3.CopyDone{}),
+		ask(columnar + "SELECT count(*) FROM copied"),
+		{send: []message{&pgproto3.Query{String: "COPY copied FROM STDIN"}}, until: 'G'},
+		say(1, &pgproto3.CopyData{Data: []byte("not a number\n")}, &pgproto3.CopyDone{}),
+		{send: []message{&pgproto3.Query{String: "COPY copied FROM STDIN"}}, until: 'G'},
+		say(1, &pgproto3.CopyFail{Message: "gave up"}),
+		ask("COPY (SELECT a FROM copied ORDER BY a LIMIT 5) TO STDOUT"),
+		{send: []message{parse("", "COPY copied FROM STDIN"), bind("", "", nil), execute("", 0), sync1}, until: 'G'},
+		say(1, &pgproto3.CopyData{Data: []byte("3\tthree\n")}, &pgproto3.CopyDone{}, sync1),
+		ask(columnar + "SELECT count(*) FROM copied"),
+		{send: []message{parse("", "COPY copied FROM STDIN"), bind("", "", nil), execute("", 0), sync1}, until: 'G'},
+		say(1, &pgproto3.CopyData{Data: []byte("zzz\n")}, &pgproto3.CopyDone{}, sync1),
+		ask(columnar + "SELECT count(*) FROM copied"),
 	}
 }
 
