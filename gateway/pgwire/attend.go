@@ -207,6 +207,7 @@ func (s *session) settleUnit() (failed bool, status byte, err error) {
 	if s.unit.replies == 0 {
 		return false, status, nil
 	}
+	failed = s.flow.failing() // serverLoop may have relayed the unit's error already
 	if err := s.send(encode(nil, &pgproto3.Sync{})); err != nil {
 		return false, 0, err
 	}

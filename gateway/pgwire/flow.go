@@ -16,6 +16,7 @@ type flow struct {
 	lost        bool // the count cannot be trusted: nothing is offered any more
 	status      byte // of the last ReadyForQuery
 	errors      uint64
+	unitFailed  bool          // an error since the last ReadyForQuery
 	waiting     chan struct{} // closed when the flow becomes quiet, or is lost
 }
 
@@ -41,7 +42,7 @@ func (f *flow) sent(kind byte) {
 func (f *flow) ready(status byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.status, f.copyIn = status, false
+	f.status, f.copyIn, f.unitFailed = status, false, false
 	if f.outstanding == 0 {
 		f.lose()
 		return
@@ -73,7 +74,15 @@ func (f *flow) failed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.errors++
+	f.unitFailed = true
 	f.copyIn = false
+}
+
+// failing reports an ErrorResponse since the last ReadyForQuery: PostgreSQL skips all up to the next Sync.
+func (f *flow) failing() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unitFailed
 }
 
 func (f *flow) lose() {
@@ -118,5 +127,5 @@ func (f *flow) errorCount() uint64 {
 func (f *flow) setStatus(status byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.status = status
+	f.status, f.unitFailed = status, false
 }

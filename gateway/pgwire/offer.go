@@ -134,7 +134,7 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 	if err := s.send(b); err != nil {
 		return nil, undecided, err
 	}
-	var failed bool
+	failed := settle && s.flow.failing() // serverLoop may have relayed the unit's error already
 	if settle {
 		s.unit.replies = 0
 		if _, err := s.untilReady(s.toClient(&failed)); err != nil {
