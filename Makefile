@@ -21,7 +21,7 @@ endif
 
 .PHONY: help
 help: ## Show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: need-go ## Build freshet and freshet-engine into bin/
@@ -40,6 +40,11 @@ test: need-go need-npm ## All tests, with real servers [PKG=./... ARGS=]
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	go test $(RACE) -timeout 20m $(PKG) $(ARGS)
 
+.PHONY: test-kafka
+test-kafka: need-go need-npm ## The tests of Kafka, Connect and Debezium; needs Java 17 and Maven
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Java or Maven is missing: install a JDK 17 and Maven (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless maven)"; exit 1; }
+	go test $(RACE) -tags kafka -timeout 30m ./connectors/debezium/... ./local/kafka/... $(ARGS)
+
 .PHONY: bench
 bench: need-npm build ## All benchmarks; results in out/
 	@mkdir -p out
@@ -54,8 +59,8 @@ GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.
 lint: need-go ## gofmt, go vet and golangci-lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	$(GOLANGCI) run --timeout 10m
+	go vet -tags kafka ./...
+	$(GOLANGCI) run --timeout 10m --build-tags kafka
 
 .PHONY: need-go need-npm
 need-go:

@@ -1,3 +1,5 @@
+//go:build kafka
+
 package debezium_test
 
 import (
