@@ -7,9 +7,11 @@ WAREHOUSES ?= 2
 REPORT     ?=
 CDC        ?= direct
 
-# Package patterns and flags for tests: make test PKG=./gateway/... ARGS='-run TestX -v'.
-PKG  ?= ./...
-ARGS ?=
+# Package patterns and flags for tests: make test PKG=./gateway/... ARGS='-run TestX -v'. Without PKG all are run; those
+# that load the whole machine come last, one at a time.
+PKG   ?=
+ARGS  ?=
+HEAVY := ./e2e/... ./bench/...
 
 HAVE_CC := $(shell command -v $$(go env CC 2>/dev/null))
 ifeq ($(HAVE_CC),)
@@ -38,7 +40,12 @@ demo: need-npm build ## Transactions and analytics side by side [DURATION=60s WA
 .PHONY: test
 test: need-go need-npm ## All tests, with real servers [PKG=./... ARGS=]
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
+ifneq ($(PKG),)
 	go test $(RACE) -timeout 20m $(PKG) $(ARGS)
+else
+	go test $(RACE) -timeout 20m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)') $(ARGS)
+	go test $(RACE) -timeout 20m -p 1 $(HEAVY) $(ARGS)
+endif
 
 .PHONY: test-kafka
 test-kafka: need-go need-npm ## The tests of Kafka, Connect and Debezium; needs Java 17 and Maven

@@ -30,7 +30,7 @@ const (
 )
 
 func TestSnapshots_keepEveryPromise(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 17*time.Minute)
 	defer cancel()
 	r := start(ctx, t)
 	load := runLoad(ctx, t, r)
