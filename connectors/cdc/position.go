@@ -2,7 +2,6 @@ package cdc
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -62,9 +61,4 @@ func ParsePosition(s string) (Position, error) {
 		p.Minor = uint32(m)
 	}
 	return p, nil
-}
-
-// AppendBinary appends a 12-byte encoding whose byte order is the positions' order.
-func (p Position) AppendBinary(b []byte) ([]byte, error) {
-	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(b, p.Major), p.Minor), nil
 }

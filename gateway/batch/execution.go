@@ -115,9 +115,6 @@ func (r *Reader) Close() { r.e.spool.leave(r.id) }
 // Position is the position of the snapshot that the rows come from.
 func (r *Reader) Position() cdc.Position { return r.e.snapshot.Position() }
 
-// SnapshotTime is when the snapshot's watermark was committed.
-func (r *Reader) SnapshotTime() time.Time { return r.e.snapshot.Time() }
-
 // Staleness is the snapshot's age when the query started on it.
 func (r *Reader) Staleness() time.Duration { return r.e.staleness }
 
