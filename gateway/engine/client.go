@@ -79,15 +79,27 @@ func (c *Client) Query(ctx context.Context, sql string, settings map[string]stri
 	return classify(ctx, err, sinkErr)
 }
 
-// do runs a query on a pooled connection, which is not used again unless the engine itself ended the query: what is
-// left of a result that was given up would be taken for the next one's. (ch-go v0.74 closes
-// such a connection too, but not always: its canceller may run before its context ends.)
+// do runs a query on a pooled connection.
 func (c *Client) do(ctx context.Context, q ch.Query) error {
 	conn, err := c.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	err = conn.Do(ctx, q)
+	return runOn(ctx, conn, q)
+}
+
+// connection is one that is taken from the pool, and goes back to it by Release. Close takes it out for good.
+type connection interface {
+	Do(ctx context.Context, q ch.Query) error
+	Close() error
+	Release()
+}
+
+// runOn runs a query on a connection, which is not used again unless the engine itself ended the query: what is
+// left of a result that was given up would be taken for the next one's. (ch-go v0.74 closes
+// such a connection too, but not always: its canceller may run before its context ends.)
+func runOn(ctx context.Context, conn connection, q ch.Query) error {
+	err := conn.Do(ctx, q)
 	if err != nil && !ch.IsException(err) {
 		_ = conn.Close() // what matters went wrong before
 		return err

@@ -135,6 +135,7 @@ func scripts() map[string][]step {
 		"temporary tables": askMany("CREATE TEMP TABLE pg_temp_t (a int)", "INSERT INTO pg_temp_t VALUES (1), (2)", columnar+"SELECT a + 0 AS a FROM pg_temp_t", "DROP TABLE pg_temp_t",
 			columnar+"SELECT 1"),
 		"extended": extendedScript(), "row limits": rowLimitScript(), "pipelines": pipelineScript(), "copy": copyScript(),
+		"refused parse": refusedParseScript(),
 		"big rows": append(askMany(big, "SELECT repeat('y', 3000000)", columnar+"SELECT repeat('y', 3000000)",
 			"SELECT '"+strings.Repeat("z", 1<<21)+"'", columnar+"SELECT '"+strings.Repeat("z", 1<<21)+"'", series),
 			say(1, parse("b", columnar+"SELECT length($1::text)"), bind("", "b", text, bytes.Repeat([]byte("q"), 3<<20)), execute("", 0), sync1),
@@ -207,6 +208,22 @@ func pipelineScript() []step {
 		ask("DEALLOCATE ALL"),
 		say(1, bind("", "a", text), execute("", 0), sync1),
 	}
+}
+
+// refusedParseScript lets PostgreSQL's error reach the client before the rest of the unit, which would be offered or
+// rejected, is sent: its Sync must be answered by ReadyForQuery alone.
+func refusedParseScript() []step {
+	refused := func(sql string) []step {
+		return []step{
+			{send: []message{parse("", sql), flush}, until: 'E'},
+			say(1, bind("", "", nil), describe('P', ""), execute("", 0), sync1),
+			ask(series),
+		}
+	}
+	steps := refused(columnar + "SELECT nosuch FROM pg_class")
+	steps = append(steps, askMany("SET freshet.route = 'columnar'", series)...)
+	steps = append(steps, refused(columnar+"SELECT nosuch FROM pg_class")...)
+	return append(steps, refused("SELECT nosuch FROM pg_class")...)
 }
 
 func copyScript() []step {

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/ClickHouse/ch-go"
+	"github.com/ClickHouse/ch-go/proto"
+
+	"github.com/freshet-io/freshet/e2e/stand"
+)
+
+var errGivenUp = errors.New("the client is gone")
+
+// scriptedConn ends every query as told, and leaves closing to its user, as ch-go sometimes does.
+type scriptedConn struct {
+	result           error
+	closed, released int
+}
+
+func (c *scriptedConn) Do(context.Context, ch.Query) error { return c.result }
+func (c *scriptedConn) Close() error                       { c.closed++; return nil }
+func (c *scriptedConn) Release()                           { c.released++ }
+
+func TestRunOn_keepsOnlyConnectionsWhoseQueryTheEngineEnded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		result error
+		kept   bool
+	}{
+		"answered":               {nil, true},
+		"refused by the engine":  {fmt.Errorf("handle packet: %w", &ch.Exception{Code: proto.ErrUnknownTable}), true},
+		"given up by the client": {fmt.Errorf("decode block: %w", errGivenUp), false},
+		"canceled":               {context.Canceled, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &scriptedConn{result: tc.result}
+			if err := runOn(t.Context(), c, ch.Query{}); !errors.Is(err, tc.result) {
+				t.Errorf("error %v, want %v", err, tc.result)
+			}
+			if kept := c.released == 1 && c.closed == 0; kept != tc.kept || c.released+c.closed != 1 {
+				t.Errorf("released %d times, closed %d times; want it kept: %t", c.released, c.closed, tc.kept)
+			}
+		})
+	}
+}
+
+func TestClient_answersRightAfterResultsThatWereGivenUp(t *testing.T) {
+	server := stand.Engine(t)
+	c, err := Open(t.Context(), Config{Addr: server.TCPAddr(), User: server.User, Password: server.Password, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for i := range 100 {
+		var many, one proto.ColUInt64
+		err := c.Query(t.Context(), "SELECT number AS n FROM numbers(1000000)", nil, proto.Results{{Name: "n", Data: &many}},
+			func(int) error { return errGivenUp })
+		if !errors.Is(err, errGivenUp) {
+			t.Fatalf("the sink's error came as %v", err)
+		}
+		var got []uint64
+		err = c.Query(t.Context(), fmt.Sprintf("SELECT toUInt64(%d) AS n", i+7_000_000), nil, proto.Results{{Name: "n", Data: &one}},
+			func(int) error { got = append(got, one...); return nil })
+		if err != nil || len(got) != 1 || got[0] != uint64(i+7_000_000) {
+			t.Fatalf("round %d: answered %v, %v", i, got, err)
+		}
+	}
+}
