@@ -14,9 +14,11 @@ const (
 	CodeSchemaChange        Code = "UnsupportedSchemaChange"
 	CodeSlotLost            Code = "SlotLost"
 	CodeHistoryLost         Code = "HistoryLost"
+	CodeChangefeedStopped   Code = "ChangefeedStopped"
 	CodePublicationMismatch Code = "PublicationMismatch"
 	CodeSourceMismatch      Code = "SourceMismatch"
 	CodePrivilege           Code = "InsufficientPrivilege"
+	CodeConnectorFailed     Code = "ConnectorFailed"
 	CodeConfiguration       Code = "SourceConfiguration"
 )
 

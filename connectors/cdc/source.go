@@ -54,3 +54,13 @@ type Handler interface {
 	// Dropped announces that a table is gone or no longer selected.
 	Dropped(ctx context.Context, id TableID) error
 }
+
+// Bookmarker is a Source that finds its way back from a position better with what it gave out for it: it reads on from
+// the right place at once, and can prove more of what is missing. A replica keeps the bookmark with the position.
+type Bookmarker interface {
+	// Bookmark returns what to keep with p, a position that was handed over and not followed by a later one that was
+	// confirmed; nil if there is nothing to keep.
+	Bookmark(p Position) []byte
+	// Restore is told, before Stream begins at a position, the bookmark that was kept with it.
+	Restore(bookmark []byte) error
+}

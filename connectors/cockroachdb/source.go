@@ -1,0 +1,196 @@
+package cockroachdb
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// Source is a CockroachDB database's change stream through a changefeed and Kafka. Its methods
+// are safe for concurrent use, but only one Stream runs at a time.
+type Source struct {
+	cfg      Config
+	log      *slog.Logger
+	metrics  *metrics
+	registry *registry
+	marks    marks
+	open     func() (broker, error)
+
+	following sync.Mutex
+	checking  sync.Mutex
+	paused    bool // guarded by checking
+	streaming atomic.Bool
+}
+
+var (
+	_ cdc.Source     = (*Source)(nil)
+	_ cdc.Bookmarker = (*Source)(nil)
+)
+
+// New returns a source. It does not connect yet.
+func New(cfg Config) (*Source, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := cfg.Kafka.Options(); err != nil {
+		return nil, err
+	}
+	return newSource(cfg, func() (broker, error) { return openKafka(cfg.Kafka) })
+}
+
+func newSource(cfg Config, open func() (broker, error)) (*Source, error) {
+	m, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("register source metrics: %w", err)
+	}
+	return &Source{cfg: cfg, log: cfg.Logger, metrics: m, registry: newRegistry(), open: open}, nil
+}
+
+// Tables implements [cdc.Source].
+func (s *Source) Tables(ctx context.Context) ([]cdc.Discovered, error) {
+	if err := s.follow(ctx); err != nil {
+		return nil, err
+	}
+	return s.registry.giveAll(), nil
+}
+
+// follow brings definitions in line with the catalog.
+func (s *Source) follow(ctx context.Context) error {
+	s.following.Lock()
+	defer s.following.Unlock()
+	found, err := s.cfg.Database.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	s.registry.update(found)
+	return nil
+}
+
+// Copy implements [cdc.Source].
+func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySink) (cdc.Position, error) {
+	defs, stale := s.registry.copying(tables)
+	at, err := s.cfg.Database.Copy(ctx, defs, &copySink{CopySink: sink, s: s, stale: stale})
+	if err != nil {
+		return at, fmt.Errorf("copy tables: %w", err)
+	}
+	return at, nil
+}
+
+// copySink notes at which positions copies begin, and stops tables that changed before.
+type copySink struct {
+	cdc.CopySink
+	s     *Source
+	stale []cdc.TableID
+}
+
+// Begin implements [cdc.CopySink].
+func (c *copySink) Begin(ctx context.Context, at cdc.Position, tables []*cdc.Table) error {
+	c.s.registry.begun(tables, at)
+	if err := c.CopySink.Begin(ctx, at, tables); err != nil {
+		return err
+	}
+	for _, id := range c.stale {
+		if err := c.CopySink.Stopped(ctx, id, c.s.registry.why(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stopped implements [cdc.CopySink]. The table is announced once more.
+func (c *copySink) Stopped(ctx context.Context, id cdc.TableID, why *cdc.TableError) error {
+	c.s.registry.copyAnew(id)
+	return c.CopySink.Stopped(ctx, id, why)
+}
+
+// Current implements [cdc.Source]. The stream reaches the position as soon as the changefeed has resolved it.
+func (s *Source) Current(ctx context.Context) (cdc.Position, error) { return s.cfg.Database.Now(ctx) }
+
+// Confirm implements [cdc.Source]. The topics keep their retention, whatever one of their readers holds.
+func (s *Source) Confirm(p cdc.Position) {
+	s.marks.confirm(p)
+	s.metrics.confirmed.Set(float64(p.Major) / 1e9)
+}
+
+// Bookmark implements [cdc.Bookmarker]: the offsets of all partitions from which everything after p is read.
+func (s *Source) Bookmark(p cdc.Position) []byte {
+	b := s.marks.bookmark(p)
+	if b == nil {
+		return nil
+	}
+	data, err := b.encode()
+	if err != nil { // strings and numbers always encode
+		s.log.Warn("bookmark cannot be encoded", "error", err)
+		return nil
+	}
+	return data
+}
+
+// Restore implements [cdc.Bookmarker].
+func (s *Source) Restore(data []byte) error {
+	if s.streaming.Load() {
+		return fmt.Errorf("restore bookmark: the source streams already")
+	}
+	b, err := decodeBookmark(data)
+	if err != nil {
+		return err
+	}
+	s.marks.begin(b)
+	return nil
+}
+
+// checkChangefeed makes sure that a changefeed writes the topics and that it has left nothing out after a position that
+// was reached before.
+func (s *Source) checkChangefeed(ctx context.Context, reached cdc.Position) error {
+	s.checking.Lock()
+	defer s.checking.Unlock()
+	f, err := s.cfg.Database.Changefeed(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.Job == "":
+		return changefeedStopped("create it with cursor at the replica's position, or "+remedyRecopy, "no changefeed writes the topics; the replica is at %s", FormatHLC(reached))
+	case f.State == ChangefeedEnded:
+		return changefeedStopped("create it anew with cursor at the replica's position or before, or "+remedyRecopy,
+			"changefeed %s has ended: %s; the replica is at %s", f.Job, f.Detail, FormatHLC(reached))
+	}
+	if paused := f.State == ChangefeedPaused; paused != s.paused {
+		s.paused = paused
+		if paused {
+			s.log.Warn("the changefeed is paused", "job", f.Job, "detail", f.Detail, "remedy", "RESUME JOB "+f.Job)
+		} else {
+			s.log.Info("the changefeed runs again", "job", f.Job)
+		}
+	}
+	s.metrics.running.Set(1)
+	if s.paused {
+		s.metrics.running.Set(0)
+	}
+	if before := s.marks.currentJob(); before == f.Job {
+		return nil
+	}
+	// Another changefeed than the one before. What that one delivered up to a cut is not missing; a second is for the clocks.
+	if cut := s.marks.sentBefore(f.Created.Add(-time.Second)); reached.Before(cut) {
+		reached = cut
+	}
+	if reached.Before(f.Start) {
+		return historyLost("changefeed %s emits changes after %s only, and the one before was read up to %s", f.Job, FormatHLC(f.Start), FormatHLC(reached))
+	}
+	s.marks.changefeed(f.Job)
+	return nil
+}
+
+func (s *Source) spoolDir() string {
+	if s.cfg.SpoolDir != "" {
+		return s.cfg.SpoolDir
+	}
+	return os.TempDir()
+}
