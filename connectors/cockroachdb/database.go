@@ -45,4 +45,3 @@ const (
 	ChangefeedPaused
 	ChangefeedEnded
 )
-
