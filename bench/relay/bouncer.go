@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-io/freshet/bench/rig"
 	"github.com/freshet-io/freshet/local/process"
@@ -39,11 +39,11 @@ func startBouncer(ctx context.Context, r *rig.Rig, cfg rig.Config) (_ *bouncer, 
 			err = errors.Join(err, b.stop())
 		}
 	}()
-	backend, err := url.Parse(r.OLTP())
+	// By the socket in the file system, as the gateway does.
+	backend, err := pgconn.ParseConfig(r.Postgres.LocalURL("postgres"))
 	if err != nil {
 		return nil, fmt.Errorf("start PgBouncer: %w", err)
 	}
-	password, _ := backend.User.Password()
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -52,9 +52,8 @@ func startBouncer(ctx context.Context, r *rig.Rig, cfg rig.Config) (_ *bouncer, 
 	if err != nil {
 		return nil, fmt.Errorf("start PgBouncer, which refuses to run as root: %w", err)
 	}
-	database := filepath.Base(backend.Path)
 	ini := fmt.Sprintf(`[databases]
-%s = host=%s port=%s user=%s password=%s
+%s = host=%s port=%d user=%s password=%s
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = %d
@@ -64,7 +63,7 @@ pool_mode = session
 server_reset_query =
 max_client_conn = 200
 default_pool_size = 100
-`, database, backend.Hostname(), backend.Port(), backend.User.Username(), password, port)
+`, backend.Database, backend.Host, backend.Port, backend.User, backend.Password, port)
 	file := filepath.Join(dir, "pgbouncer.ini")
 	if err := os.WriteFile(file, []byte(ini), 0o600); err != nil {
 		return nil, fmt.Errorf("start PgBouncer: %w", err)
@@ -78,7 +77,7 @@ default_pool_size = 100
 	if cfg.Pin {
 		cores = []int{rig.ColumnarCore}
 	}
-	b.url = fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", backend.User.Username(), port, database)
+	b.url = fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", backend.User, port, backend.Database)
 	path, err := exec.LookPath("pgbouncer")
 	if err != nil {
 		return nil, fmt.Errorf("start PgBouncer: %w", err)

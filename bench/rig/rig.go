@@ -36,8 +36,11 @@ type Config struct {
 	// Warehouses to load; Seed determines their data.
 	Warehouses int
 	Seed       uint64
-	// Pin runs PostgreSQL on [OLTPCore], engine and gateway on [ColumnarCore].
+	// Pin runs PostgreSQL on [OLTPCore], engine and gateway on [ColumnarCore], and there too the server process that
+	// decodes the log for the change stream, as the local platform does.
 	Pin bool
+	// DecodeBesideTransactions leaves that process on [OLTPCore].
+	DecodeBesideTransactions bool
 	// Prepare is run on PostgreSQL after loading, before the gateway starts.
 	Prepare func(ctx context.Context, conn *pgx.Conn) error
 	// EngineLog keeps the engine's log of queries, for their CPU time.
@@ -114,6 +117,13 @@ func (r *Rig) cores(core int) []int {
 	return []int{core}
 }
 
+func (c Config) senderCore() int {
+	if c.DecodeBesideTransactions {
+		return OLTPCore
+	}
+	return ColumnarCore
+}
+
 func (r *Rig) startPostgres(ctx context.Context) error {
 	home, err := r.cfg.Cache.Postgres(ctx)
 	if err != nil {
@@ -121,7 +131,7 @@ func (r *Rig) startPostgres(ctx context.Context) error {
 	}
 	r.Postgres, err = pgserver.New(pgserver.Config{
 		Home: home, DataDir: filepath.Join(r.dir, "postgres"), Volatile: true, Settings: postgresSettings,
-		Cores: r.cores(OLTPCore),
+		Cores: r.cores(OLTPCore), SenderCores: r.cores(r.cfg.senderCore()),
 	})
 	if err != nil {
 		return err
@@ -166,7 +176,7 @@ func (r *Rig) startEngine(ctx context.Context) error {
 func (r *Rig) startGateway(ctx context.Context) error {
 	file := filepath.Join(r.dir, "gateway.json")
 	data, err := json.Marshal(platform.GatewayConfig{
-		Listen: "127.0.0.1:0", MonitorListen: "127.0.0.1:0", PostgresURL: r.OLTP(),
+		Listen: "127.0.0.1:0", MonitorListen: "127.0.0.1:0", PostgresURL: r.Postgres.LocalURL("postgres"),
 		EngineAddr: r.Engine.TCPAddr(), EngineUser: r.Engine.User, EnginePassword: r.Engine.Password,
 	})
 	if err != nil {

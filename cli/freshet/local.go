@@ -58,7 +58,7 @@ func platformFlags(cmd *cobra.Command, cfg *platform.Config) {
 	f.IntVar(&cfg.PostgresPort, "postgres-port", 0, "port of PostgreSQL itself (default: any free one)")
 	f.IntVar(&cfg.EnginePort, "engine-port", 0, "port of the columnar engine's native protocol (default: any free one)")
 	f.IntVar(&cfg.EngineHTTPPort, "engine-http-port", 0, "port of the columnar engine's HTTP protocol (default: any free one)")
-	f.BoolVar(&cfg.Pin, "pin", false, "run PostgreSQL on CPU 0, the engine and the gateway on CPU 1")
+	f.BoolVar(&cfg.Pin, "pin", false, "run PostgreSQL on CPU 0; the engine, the gateway and the decoding of the log on CPU 1")
 	f.Int64Var(&cfg.EngineMemory, "engine-memory", 0, "cap of the engine's memory, in bytes (default: half of the machine's)")
 	f.StringVar(&cfg.EngineExecutable, "engine-executable", "", "path of freshet-engine (default: beside freshet, or on PATH)")
 }

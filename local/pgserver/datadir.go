@@ -29,19 +29,18 @@ const (
 // defaults are the settings that Freshet needs or is better with. They are overridden by Config.Settings.
 func defaults() map[string]string {
 	return map[string]string{
-		"wal_level":               "logical",
-		"max_replication_slots":   "16",
-		"max_wal_senders":         "16",
-		"max_slot_wal_keep_size":  "8GB", // a stopped replica must not fill the disk
-		"max_connections":         "200",
-		"shared_buffers":          "256MB",
-		"max_wal_size":            "2GB",
-		"password_encryption":     "scram-sha-256",
-		"unix_socket_directories": "",
-		"timezone":                "UTC",
-		"log_timezone":            "UTC",
-		"log_line_prefix":         "%m [%p] ",
-		"logging_collector":       "off",
+		"wal_level":              "logical",
+		"max_replication_slots":  "16",
+		"max_wal_senders":        "16",
+		"max_slot_wal_keep_size": "8GB", // a stopped replica must not fill the disk
+		"max_connections":        "200",
+		"shared_buffers":         "256MB",
+		"max_wal_size":           "2GB",
+		"password_encryption":    "scram-sha-256",
+		"timezone":               "UTC",
+		"log_timezone":           "UTC",
+		"log_line_prefix":        "%m [%p] ",
+		"logging_collector":      "off",
 	}
 }
 
@@ -141,6 +140,7 @@ func (s *Server) give(path string) error {
 // writeSettings writes the settings to a file of their own, which postgresql.conf includes.
 func (s *Server) writeSettings() error {
 	settings := defaults()
+	settings["unix_socket_directories"] = s.socketDir()
 	maps.Copy(settings, s.cfg.Settings)
 	var b strings.Builder
 	b.WriteString("# Written by Freshet at every start. Use ALTER SYSTEM for settings of your own.\n")

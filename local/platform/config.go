@@ -31,7 +31,7 @@ type Config struct {
 	PostgresPort   int `json:"postgres_port"`
 	EngineHTTPPort int `json:"engine_http_port"`
 	EnginePort     int `json:"engine_port"`
-	// Pin runs PostgreSQL on the first core, the engine and the gateway on the second.
+	// Pin runs PostgreSQL on the first core, the engine, the gateway and PostgreSQL's WAL senders on the second.
 	Pin bool `json:"pin"`
 	// EngineMemory caps the engine's memory, in bytes; 0 is half of the machine's.
 	EngineMemory int64 `json:"engine_memory"`

@@ -120,7 +120,8 @@ func (s *supervisor) prepare(ctx context.Context) error {
 	}
 	oltp, columnar := s.cfg.cores()
 	s.postgres, err = pgserver.New(pgserver.Config{
-		Home: home, DataDir: filepath.Join(s.cfg.Dir, postgresDir), Port: s.cfg.PostgresPort, Cores: oltp, Volatile: s.cfg.Volatile,
+		Home: home, DataDir: filepath.Join(s.cfg.Dir, postgresDir), Port: s.cfg.PostgresPort, Cores: oltp, SenderCores: columnar,
+		Volatile: s.cfg.Volatile,
 	})
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 	progress("starting the gateway")
 	s.gateway.cfg = GatewayConfig{
 		Listen: loopback(s.cfg.Port), MonitorListen: loopback(s.cfg.MonitorPort),
-		PostgresURL: s.postgres.URL(Database), EngineAddr: s.engine.TCPAddr(), EngineUser: s.engine.User, EnginePassword: s.engine.Password,
+		PostgresURL: s.postgres.LocalURL(Database), EngineAddr: s.engine.TCPAddr(), EngineUser: s.engine.User, EnginePassword: s.engine.Password,
 	}
 	if err := s.startServer(ctx, gatewayName); err != nil {
 		return err

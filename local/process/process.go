@@ -69,7 +69,7 @@ func Start(spec Spec) (*Process, error) {
 func (p *Process) own(cores []int, started chan<- error) {
 	runtime.LockOSThread()
 	if len(cores) > 0 {
-		if err := pinThread(cores); err != nil {
+		if err := pin(0, cores); err != nil {
 			started <- err
 			return
 		}
@@ -85,12 +85,13 @@ func (p *Process) own(cores []int, started chan<- error) {
 	close(p.done)
 }
 
-func pinThread(cores []int) error {
+// pin moves a thread to the given CPUs; 0 is the calling one.
+func pin(thread int, cores []int) error {
 	var set unix.CPUSet
 	for _, c := range cores {
 		set.Set(c)
 	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
+	if err := unix.SchedSetaffinity(thread, &set); err != nil {
 		return fmt.Errorf("pin to cores %v (this machine offers %d): %w", cores, runtime.NumCPU(), err)
 	}
 	return nil

@@ -1,0 +1,30 @@
+package pgserver
+
+import (
+	"strings"
+	"time"
+
+	"github.com/freshet-io/freshet/local/process"
+)
+
+// placeSenders moves WAL senders, which inherit the server's CPUs, to theirs as long as the server runs.
+func (s *Server) placeSenders() {
+	defer close(s.placed)
+	if len(s.cfg.SenderCores) == 0 {
+		return
+	}
+	check := time.NewTicker(time.Second)
+	defer check.Stop()
+	for {
+		for _, backend := range process.Descendants(s.proc.PID()) {
+			if strings.HasPrefix(backend.Title(), "postgres: walsender ") {
+				_ = backend.Pin(s.cfg.SenderCores) // fails only where it has just ended
+			}
+		}
+		select {
+		case <-s.proc.Done():
+			return
+		case <-check.C:
+		}
+	}
+}
