@@ -199,33 +199,25 @@ func (a *assembler) merge(due []entry, at cdc.Position, hand func(*row) error) e
 		return hand(r)
 	}
 	heap := newRunHeap(a.runs, at)
+	var mine row // of memory, the next one
 	for len(due) > 0 || len(heap) > 0 {
-		if len(heap) > 0 {
-			head := heap[0]
-			r := head.row
-			if len(due) > 0 {
-				if m := a.row(&due[0]); m.compare(&r) < 0 {
-					if err := deliver(&m); err != nil {
-						return err
-					}
-					due = due[1:]
-					continue
-				}
-			}
-			if err := deliver(&r); err != nil {
+		if len(due) > 0 {
+			mine = a.row(&due[0])
+		}
+		if len(heap) == 0 || len(due) > 0 && mine.compare(&heap[0].row) < 0 {
+			if err := deliver(&mine); err != nil {
 				return err
 			}
-			if err := head.next(); err != nil {
-				return err
-			}
-			heap = heap.settle(at)
+			due = due[1:]
 			continue
 		}
-		m := a.row(&due[0])
-		if err := deliver(&m); err != nil {
+		if err := deliver(&heap[0].row); err != nil {
 			return err
 		}
-		due = due[1:]
+		if err := heap[0].next(); err != nil {
+			return err
+		}
+		heap = heap.settle(at)
 	}
 	return nil
 }
