@@ -21,6 +21,8 @@ type tree struct {
 	// inner join
 	parts []*tree
 	conds []expr
+	// wrapped writes an inner join as a subquery of columns with qualified names; nil: it is not one.
+	wrapped func(*translator) string
 	// outer join
 	kind        string // LEFT, RIGHT, FULL; empty for the others
 	left, right *tree

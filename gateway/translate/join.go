@@ -204,6 +204,8 @@ func all(conds []expr) string {
 
 func (t *translator) joinText(b *strings.Builder, n *tree) {
 	switch {
+	case n.wrapped != nil:
+		b.WriteString(n.wrapped(t) + " AS " + n.parts[0].alias())
 	case n.isLeaf():
 		b.WriteString(n.text() + " AS " + leafName(n.id))
 	case n.kind != "":
@@ -230,6 +232,9 @@ func (t *translator) outerJoin(b *strings.Builder, n *tree) {
 	t.joinText(b, n.right)
 	b.WriteString(" ON " + all(n.conds))
 }
+
+// alias names the subquery of a wrapped join that begins with the table.
+func (n *tree) alias() string { return leafName(n.id) + "j" }
 
 func (n *tree) mask() uint64 {
 	switch {
@@ -266,20 +271,28 @@ func (e *equality) joins(a, b uint64) bool {
 // ones first. It returns the conditions that are left for WHERE; where there is no WHERE to follow, they go
 // to the last join.
 func (t *translator) innerJoins(b *strings.Builder, parts []*tree, conds []expr, where bool) []expr {
-	todo := slices.Clone(parts)
-	first := 0
-	for i, p := range todo {
-		switch {
-		case p.kind != "":
-			first = i
-		case todo[first].kind == "" && p.rows > todo[first].rows:
-			first = i
+	root := largest(parts)
+	others := slices.DeleteFunc(slices.Clone(parts), func(p *tree) bool { return p == root })
+	return t.chain(b, root, others, conds, where)
+}
+
+// largest returns the part to begin a join with: an outer join, which has to come first, or the one of the most rows.
+func largest(parts []*tree) *tree {
+	first := parts[0]
+	for _, p := range parts[1:] {
+		if p.kind != "" || first.kind == "" && p.rows > first.rows {
+			first = p
 		}
 	}
-	t.joinText(b, todo[first])
-	done := todo[first].mask()
-	todo = slices.Delete(todo, first, first+1)
-	rest := slices.Clone(conds)
+	return first
+}
+
+// chain joins parts to the root one after the other.
+func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds []expr, where bool) []expr {
+	todo, rest := arms(root, parts, conds)
+	t.joinText(b, root)
+	done := root.mask()
+	rest = slices.Clone(rest)
 	for len(todo) > 0 {
 		next := pickNext(todo, rest, done)
 		part := todo[next]
