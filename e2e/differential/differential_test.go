@@ -18,7 +18,7 @@ var (
 	reproducers = flag.String("reproducers", "", "folder for reproducers of differences; empty for the test's own")
 	randomSeeds = flag.Int("random-worlds", 2, "worlds of a random seed, besides the fixed ones")
 	reduceLimit = flag.Int("reduce", 250, "runs spent on making one difference small")
-	timeLimit   = flag.Duration("for", 8*time.Minute, "end after this time even if fewer queries ran")
+	timeLimit   = flag.Duration("for", 12*time.Minute, "fail if the queries take longer than this")
 )
 
 // minColumnar is the share of the answered queries that the columnar route must answer, in percent.
@@ -67,6 +67,9 @@ func requireEqual(t *testing.T, cfg Config, minShare float64) {
 		t.Fatal(err)
 	}
 	t.Logf("in %s\n%s", time.Since(started).Round(time.Second), report)
+	if report.Queries < cfg.Queries {
+		t.Errorf("only %d of %d queries ran within -for %s", report.Queries, cfg.Queries, *timeLimit)
+	}
 	if n := total(report.Differences); n > 0 {
 		t.Errorf("%d answers differ from PostgreSQL's; reproducers are in %s", n, cfg.Dir)
 	}

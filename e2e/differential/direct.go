@@ -32,6 +32,7 @@ type Direct struct {
 	database string
 	client   *engine.Client
 	tables   catalog
+	rows     map[cdc.TableID]int64
 	timeZone string
 }
 
@@ -53,6 +54,10 @@ func OpenDirect(ctx context.Context, a EngineAddress, dsn, database string, w *s
 		if err := d.copyTable(ctx, conn, t); err != nil {
 			return nil, err
 		}
+	}
+	d.rows = map[cdc.TableID]int64{}
+	for _, t := range w.Tables {
+		d.rows[d.tables[t.Name].ID] = int64(len(t.Rows))
 	}
 	d.client, err = engine.Open(ctx, engine.Config{Addr: a.TCP, Database: database, User: a.User, Password: a.Password})
 	return d, err
@@ -212,7 +217,8 @@ func (d *Direct) plan(st Statement) (_ *translate.Plan, err error) {
 	if c := tree.Classify(st.SQL); !c.Candidate {
 		return nil, &translate.Unsupported{Reason: "no candidate: " + c.Reason}
 	}
-	env := translate.Env{Catalog: d.tables, SearchPath: []string{"pg_catalog", "public"}, TimeZone: d.timeZone, BytewiseCollation: true, ParamOIDs: st.Description.ParamOIDs}
+	env := translate.Env{Catalog: d.tables, SearchPath: []string{"pg_catalog", "public"}, TimeZone: d.timeZone, BytewiseCollation: true, ParamOIDs: st.Description.ParamOIDs,
+		Rows: func(id cdc.TableID) int64 { return d.rows[id] }}
 	for _, f := range st.Description.Fields {
 		env.Fields = append(env.Fields, translate.Field{Name: f.Name, TypeOID: f.DataTypeOID, Modifier: f.TypeModifier, TableOID: f.TableOID, Attr: int16(f.TableAttributeNumber)})
 	}

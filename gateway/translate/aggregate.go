@@ -30,7 +30,7 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 		return expr{}
 	})
 	a := aggregation{q: q, filter: filter, distinct: f.AggDistinct, some: q.group.grouped && filter == ""}
-	return a.translate(name, f.AggStar, arg, func(sql string, d expr) expr { return q.aggregated(sql, d) })
+	return a.translate(name, f.AggStar, arg, q.aggregated)
 }
 
 // aggregation writes one aggregate, as part of a group or over a window.
@@ -44,8 +44,8 @@ type aggregation struct {
 	over string
 }
 
-// call writes an engine aggregate that yields NULL if there is nothing to aggregate.
-func (a aggregation) call(f, arg string, null bool) string {
+// call makes an engine aggregate that yields NULL if there is nothing to aggregate.
+func (a aggregation) call(f, arg string, null bool) engineCall {
 	if (null || !a.some) && f != "count" && f != "uniqExact" {
 		f += "OrNull"
 	}
@@ -53,13 +53,20 @@ func (a aggregation) call(f, arg string, null bool) string {
 		if arg != "" {
 			arg += ", "
 		}
-		return f + "If(" + arg + a.filter + ")" + a.over
+		return engineCall{function: f + "If", args: arg + a.filter, over: a.over}
 	}
-	return f + "(" + arg + ")" + a.over
+	return engineCall{function: f, args: arg, over: a.over}
+}
+
+// counting makes an engine aggregate that counts.
+func (a aggregation) counting(f, arg string) engineCall {
+	c := a.call(f, arg, false)
+	c.cast = "toInt64"
+	return c
 }
 
 // translate yields the aggregate's value; place makes the reference to an engine aggregate.
-func (a aggregation) translate(name string, star bool, x expr, place func(sql string, description expr) expr) expr {
+func (a aggregation) translate(name string, star bool, x expr, place func(engineCall, expr) expr) expr {
 	if a.distinct && name != "count" && name != "min" && name != "max" {
 		fail("%s(DISTINCT)", name)
 	}
@@ -91,20 +98,20 @@ func (a aggregation) translate(name string, star bool, x expr, place func(sql st
 	return expr{}
 }
 
-func (a aggregation) count(star bool, x expr, place func(string, expr) expr) expr {
+func (a aggregation) count(star bool, x expr, place func(engineCall, expr) expr) expr {
 	d := expr{oid: oidInt8, pad: -1, bounded: true, low: 0, high: 1 << 62}
 	if a.distinct {
 		requireGroupable(x)
-		return place("toInt64("+a.call("uniqExact", x.sql, false)+")", d)
+		return place(a.counting("uniqExact", x.sql), d)
 	}
 	arg := ""
 	if !star && x.null {
 		arg = x.sql
 	}
-	return place("toInt64("+a.call("count", arg, false)+")", d)
+	return place(a.counting("count", arg), d)
 }
 
-func (a aggregation) sum(x expr, null bool, place func(string, expr) expr) expr {
+func (a aggregation) sum(x expr, null bool, place func(engineCall, expr) expr) expr {
 	switch {
 	case x.opaque:
 		fail("sum of an opaque type")
@@ -137,7 +144,7 @@ func (a aggregation) sum(x expr, null bool, place func(string, expr) expr) expr 
 }
 
 // average is PostgreSQL's: the sum, as a numeric, divided by the number of values.
-func (a aggregation) average(x expr, null bool, place func(string, expr) expr) expr {
+func (a aggregation) average(x expr, null bool, place func(engineCall, expr) expr) expr {
 	if isInteger(x.oid) {
 		x = toNumeric(x)
 	}
@@ -149,14 +156,14 @@ func (a aggregation) average(x expr, null bool, place func(string, expr) expr) e
 	if x.null {
 		arg = x.sql
 	}
-	count := place("toInt64("+a.call("count", arg, false)+")", expr{oid: oidInt8, pad: -1, bounded: true, high: 999_999_999_999_999})
+	count := place(a.counting("count", arg), expr{oid: oidInt8, pad: -1, bounded: true, high: 999_999_999_999_999})
 	n := toNumeric(count)
 	// Without a value the sum is NULL, and so is the quotient: its divisor must not be zero then.
 	n.sql = "CAST(greatest(" + count.sql + ", 1), '" + n.dec.String() + "')"
 	return a.q.divide(sum, n)
 }
 
-func (a aggregation) extreme(name string, x expr, null bool, place func(string, expr) expr) expr {
+func (a aggregation) extreme(name string, x expr, null bool, place func(engineCall, expr) expr) expr {
 	requireOrdered(x)
 	if x.oid == oidBool || x.oid == oidUUID || x.oid == oidBytea {
 		fail("%s over this type", name)
@@ -221,8 +228,8 @@ func (q *query) windowAggregate(f *pg.FuncCall, name, over string) expr {
 		}
 		x = q.value(f.Args[0])
 	}
-	return a.translate(name, f.AggStar, x, func(sql string, d expr) expr {
-		d.sql, d.refs = sql, q.scope.mask()|x.refs
+	return a.translate(name, f.AggStar, x, func(call engineCall, d expr) expr {
+		d.sql, d.refs = call.sql(), q.scope.mask()|x.refs
 		return d
 	})
 }

@@ -13,7 +13,7 @@ import (
 type group struct {
 	id      int
 	keys    []expr
-	aggs    []string // SQL of each aggregate
+	aggs    []engineCall
 	bySQL   map[string]int
 	grouped bool // GROUP BY, as opposed to one group of all rows
 
@@ -97,23 +97,37 @@ func groupTarget(n *pg.Node, targets []target, sc *scope) *pg.Node {
 
 func (q *query) groupText() string {
 	g := q.group
-	var items, keys []string
-	for i, k := range append(g.keys[:len(g.keys):len(g.keys)], g.correlated...) {
-		items = append(items, k.sql+" AS k"+strconv.Itoa(i+1))
+	var keys []string
+	for _, k := range append(g.keys[:len(g.keys):len(g.keys)], g.correlated...) {
 		keys = append(keys, k.sql)
 	}
+	items := keyItems(keys)
 	for i, a := range g.aggs {
-		items = append(items, a+" AS a"+strconv.Itoa(i+1))
+		items = append(items, a.sql()+" AS a"+strconv.Itoa(i+1))
 	}
-	if len(g.aggs) == 0 && len(keys) == 0 {
+	if len(items) == 0 {
 		items = append(items, "count() AS a0")
 	}
 	list := strings.Join(items, ", ")
+	if len(g.joins) == 0 && len(g.from.parts) > 1 {
+		parts, conds := q.t.semiJoins(g.from.parts, append(slices.Clone(g.from.conds), g.where...), list)
+		if e := q.t.aggregateEarly(parts, conds, keys, g.aggs); e != nil {
+			return e.text(keys, g.aggs)
+		}
+	}
 	text := "SELECT " + list + q.t.fromText(g.from, g.where, g.joins, list)
 	if len(keys) > 0 {
 		text += " GROUP BY " + strings.Join(keys, ", ")
 	}
 	return text
+}
+
+func keyItems(keys []string) []string {
+	items := make([]string, len(keys))
+	for i, k := range keys {
+		items[i] = k + " AS k" + strconv.Itoa(i+1)
+	}
+	return items
 }
 
 // ungrouped translates with the query in the state below its aggregation.
@@ -183,7 +197,7 @@ func (q *query) groupedColumn(c *column) expr {
 		})
 		if determined {
 			// All rows of the group agree. any() would skip NULLs, of which then all are.
-			out := q.aggregated("any("+e.sql+")", e)
+			out := q.aggregated(engineCall{function: "any", args: e.sql}, e)
 			out.table, out.attr = e.table, e.attr
 			return out
 		}
@@ -193,11 +207,12 @@ func (q *query) groupedColumn(c *column) expr {
 }
 
 // aggregated adds an aggregate to the group and returns a reference of the given description.
-func (q *query) aggregated(sql string, description expr) expr {
+func (q *query) aggregated(call engineCall, description expr) expr {
 	g := q.group
+	sql := call.sql()
 	i, ok := g.bySQL[sql]
 	if !ok {
-		g.aggs = append(g.aggs, sql)
+		g.aggs = append(g.aggs, call)
 		i = len(g.aggs)
 		g.bySQL[sql] = i
 	}

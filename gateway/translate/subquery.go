@@ -224,7 +224,7 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 		// PostgreSQL refuses a second row. any() skips a NULL, which it then yields if that is all there is.
 		one := "if(throwIf(count() > 1, 'freshet guard: more than one row in a subquery') = 0, any(" + row.sql + "), NULL)"
 		row.null = true
-		value = c.sub.aggregated(one, row)
+		value = c.sub.aggregated(engineCall{args: one}, row)
 	}
 	value.null = true
 	value.table, value.source = 0, 0

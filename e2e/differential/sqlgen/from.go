@@ -17,6 +17,8 @@ type fromClause struct {
 	where []string
 	rows  float64
 	comma bool
+	// measured is what a star's aggregates preferably read; nil: anything.
+	measured *scope
 }
 
 // from generates a FROM clause of up to joins+1 relations.
@@ -176,6 +178,10 @@ func (g *gen) tableSource(limit float64) (*relation, string) {
 	for float64(len(t.Rows)) > limit {
 		t = g.w.Tables[g.r.IntN(len(g.w.Tables))]
 	}
+	return g.tableRelation(t)
+}
+
+func (g *gen) tableRelation(t *Table) (*relation, string) {
 	rel := &relation{alias: t.Name, rows: float64(len(t.Rows)), key: t.Key, table: true}
 	for i, c := range t.Columns {
 		col := column{name: c.Name, t: c.t, domain: c.domain, pool: t.samples(i)}

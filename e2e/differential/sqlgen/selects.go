@@ -158,10 +158,19 @@ func (g *gen) exact(e expr) expr {
 
 // groupedSelect aggregates, by no key or by some.
 func (g *gen) groupedSelect(want []family, inner bool) built {
-	f := g.from(g.weighted(8, 8, 5, 1), nil, maxRows)
+	f, ok := fromClause{}, false
+	if g.chance(0.25) {
+		f, ok = g.star()
+	}
+	if !ok {
+		f = g.from(g.weighted(8, 8, 5, 1), nil, maxRows)
+	}
 	where := g.where(f)
 	keys := g.groupKeys(f)
 	c := ctx{sc: f.sc, grouped: true, keys: keys}
+	if f.measured != nil && g.chance(0.7) {
+		c.sc = f.measured
+	}
 	b := built{rows: 1, key: []int{}}
 	if len(keys) > 0 {
 		b.rows = min(f.rows/2, 50)
@@ -212,6 +221,10 @@ func (g *gen) groupKeys(f fromClause) []expr {
 	var keys []expr
 	if n := g.weighted(3, 6, 4, 1); n > 0 {
 		g.use("group by")
+		if f.measured != nil && g.chance(0.5) {
+			master := f.sc.rels[1]
+			keys = append(keys, f.sc.ref(master, master.key[0]))
+		}
 		for range n {
 			in := ctx{sc: f.sc, plain: true}
 			k := g.expr(in, g.familyOf(in, keyFamilies), g.weighted(7, 3))

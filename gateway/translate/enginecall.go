@@ -1,0 +1,55 @@
+package translate
+
+import "strings"
+
+// engineCall is a call of one of the engine's aggregates.
+type engineCall struct {
+	// function is its name; empty: args are an expression of aggregates.
+	function, args string
+	// over is the window; empty for a group.
+	over string
+	// cast is a function around the call; empty: none.
+	cast string
+}
+
+func (c engineCall) sql() string { return c.cast + c.parenthesised(c.plain()) }
+
+// plain is the call without its cast.
+func (c engineCall) plain() string { return c.function + "(" + c.args + ")" + c.over }
+
+func (c engineCall) parenthesised(sql string) string {
+	if c.cast == "" {
+		return sql
+	}
+	return "(" + sql + ")"
+}
+
+// merge returns the aggregate that makes the result for all rows of the results for parts of them; empty if there is none.
+func (c engineCall) merge() string {
+	f := strings.TrimSuffix(c.function, "If")
+	switch f {
+	case "count":
+		return "sum"
+	case "sum", "sumOrNull", "min", "minOrNull", "max", "maxOrNull", "any":
+		return f
+	}
+	return ""
+}
+
+// ignoresRepetition reports whether the result stays the same when rows come again.
+func (c engineCall) ignoresRepetition() bool {
+	switch strings.TrimSuffix(c.function, "If") {
+	case "min", "minOrNull", "max", "maxOrNull", "any", "uniqExact":
+		return true
+	}
+	return false
+}
+
+// ofOne is the result for a single row; empty if it is not simply the argument.
+func (c engineCall) ofOne() string {
+	switch strings.TrimSuffix(c.function, "OrNull") {
+	case "sum", "min", "max", "any":
+		return c.cast + "(" + c.args + ")"
+	}
+	return ""
+}
