@@ -15,6 +15,9 @@ type Table struct {
 	// Key lists the indexes into Columns that identify a row, in key order. Never empty
 	// for a table that is replicated.
 	Key []int
+	// Version changes with everything that changes the table's rows, or what they mean, without changes in the
+	// stream: a copy is of no use under another version. Empty where the source has no such events.
+	Version string
 }
 
 // Column is a column of a [Table].

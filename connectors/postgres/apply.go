@@ -31,6 +31,7 @@ func (st *stream) change(ctx context.Context, b []byte) error {
 	case kindBegin:
 		begin, err := parseBegin(body)
 		st.open, st.handed, st.skip = true, false, begin.commitLSN < st.from
+		st.src.handedOver.note(begin.xid)
 		return err
 	case kindCommit:
 		return st.commit(ctx, body)

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -12,10 +13,14 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
-// discoverSQL lists tables with all that decides how they are replicated, one row each.
-//
+//go:embed version.sql
+var versionExpression string
+
 //go:embed discover.sql
-var discoverSQL string
+var discoverTemplate string
+
+// discoverSQL lists tables with all that decides how they are replicated, one row each.
+var discoverSQL = strings.Replace(discoverTemplate, ":version", versionExpression, 1)
 
 // fingerprintSQL changes its result whenever discoverSQL's may have changed, at a fraction of the cost.
 //
@@ -76,8 +81,7 @@ type catalogLeaf struct {
 type definition struct {
 	table   *cdc.Table
 	stopped *cdc.TableError
-	shape   shape  // what its relation message will say
-	version string // changes with everything that calls for a new copy
+	shape   shape // what its relation message will say
 }
 
 func (d *definition) discovered() cdc.Discovered {
@@ -136,7 +140,7 @@ func scanTable(row pgx.CollectableRow) (*catalogTable, error) {
 
 // definition turns catalog rows into a table, or into the reason why it cannot be replicated.
 func (t *catalogTable) definition() *definition {
-	table := &cdc.Table{ID: cdc.TableID(t.ID), Schema: t.Schema, Name: t.Name}
+	table := &cdc.Table{ID: cdc.TableID(t.ID), Schema: t.Schema, Name: t.Name, Version: t.Version}
 	s := shape{schema: t.Schema, name: t.Name, identity: t.Identity[0]}
 	for _, c := range t.Columns {
 		typ, modifier := c.Type, c.Modifier
@@ -151,7 +155,7 @@ func (t *catalogTable) definition() *definition {
 	}
 	key, stopped := t.judge()
 	table.Key = key
-	return &definition{table: table, stopped: stopped, shape: s, version: t.Version}
+	return &definition{table: table, stopped: stopped, shape: s}
 }
 
 // kind returns pg_type.typtype below any domain.
@@ -162,7 +166,7 @@ func (c *catalogColumn) kind() string {
 	return c.TypeKind
 }
 
-// sameTable reports whether two definitions of one table agree in all that a replica sees.
+// sameTable reports whether two definitions of one table agree in all that a change shows.
 func sameTable(a, b *cdc.Table) bool {
 	if a.ID != b.ID || a.Schema != b.Schema || a.Name != b.Name || len(a.Columns) != len(b.Columns) || len(a.Key) != len(b.Key) {
 		return false
@@ -184,5 +188,5 @@ func sameDefinition(a, b *definition) bool {
 	if (a.stopped == nil) != (b.stopped == nil) || a.stopped != nil && *a.stopped != *b.stopped {
 		return false
 	}
-	return a.version == b.version && sameTable(a.table, b.table) && a.shape.equal(b.shape)
+	return a.table.Version == b.table.Version && sameTable(a.table, b.table) && a.shape.equal(b.shape)
 }

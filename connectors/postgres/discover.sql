@@ -9,7 +9,7 @@ WITH RECURSIVE base(oid, bottom, modifier) AS (
   UNION ALL
     SELECT p.root, h.inhrelid FROM partition p JOIN pg_inherits h ON h.inhparent = p.oid AND NOT h.inhdetachpending
 ), leaf AS (
-    SELECT p.root, l.oid, l.relkind, l.relpersistence, l.relreplident, l.relfilenode
+    SELECT p.root, l.oid, l.relkind, l.relpersistence, l.relreplident
     FROM partition p JOIN pg_class l ON l.oid = p.oid WHERE l.relkind <> 'p'
 ), collation_order AS (
     -- The default collation's order is the database's. Column names differ between 14 and 18.
@@ -28,12 +28,7 @@ SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident:
     has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
     c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid),
     current_setting('server_version_num')::int,
-    -- The version: attribute rows are rewritten by every ALTER COLUMN, also by one that rewrites values
-    -- without changing the type. A partition that comes, goes or is truncated by itself (a new file) is not streamed.
-    md5(coalesce((SELECT string_agg(a.attnum || ':' || a.xmin::text, ',' ORDER BY a.attnum)
-            FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0), '')
-        || '/' || coalesce((SELECT string_agg(l.oid || ':' || l.relfilenode, ',' ORDER BY l.oid)
-            FROM leaf l WHERE l.root = c.oid), '')),
+    :version,
     (SELECT coalesce(json_agg(json_build_object(
             'name', a.attname, 'attr', a.attnum, 'type', a.atttypid::bigint, 'modifier', a.atttypmod,
             'typename', format_type(a.atttypid, a.atttypmod), 'typekind', t.typtype,

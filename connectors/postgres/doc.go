@@ -20,5 +20,6 @@
 //
 // PostgreSQL streams no DDL. A definition that changed is noticed either by
 // the relation message that precedes the next change (in stream order), or by the watcher within
-// one catalog interval. Verified on PostgreSQL 18.
+// one catalog interval. Neither comes in time for a query: a copy is current only if its table's version is the one
+// that [Source.Versions] returns after the query's snapshot was taken. Verified on PostgreSQL 18.
 package postgres

@@ -6,9 +6,10 @@ SELECT md5(concat_ws('/',
         WHERE c.relkind IN ('r', 'p') AND c.oid >= 16384 AND a.attnum > 0),
     (SELECT string_agg(concat_ws(':', x.indexrelid, x.xmin::text), ',' ORDER BY x.indexrelid)
         FROM pg_index x WHERE x.indrelid >= 16384),
-    (SELECT string_agg(concat_ws(':', h.inhrelid, h.inhparent), ',' ORDER BY h.inhrelid) FROM pg_inherits h),
+    (SELECT string_agg(concat_ws(':', h.inhrelid, h.inhparent, h.xmin::text), ',' ORDER BY h.inhrelid) FROM pg_inherits h),
     (SELECT string_agg(concat_ws(':', k.oid, k.xmin::text), ',' ORDER BY k.oid)
         FROM pg_constraint k WHERE k.contype = 'n'),
+    (SELECT string_agg(concat_ws(':', e.oid, e.xmin::text), ',' ORDER BY e.oid) FROM pg_enum e),
     (SELECT string_agg(concat_ws(':', n.oid, n.xmin::text), ',' ORDER BY n.oid) FROM pg_namespace n),
     (SELECT concat_ws(':', p.oid, p.xmin::text) FROM pg_publication p WHERE p.pubname = $1),
     (SELECT string_agg(concat_ws(':', r.prrelid, r.xmin::text), ',' ORDER BY r.prrelid)

@@ -44,13 +44,14 @@ func pgTime(micros int64) time.Time {
 // beginMessage opens a transaction.
 type beginMessage struct {
 	commitLSN uint64 // start of the commit record
+	xid       uint32
 }
 
 func parseBegin(b []byte) (beginMessage, error) {
 	if len(b) < 20 {
 		return beginMessage{}, fmt.Errorf("decode begin: %w", errShort)
 	}
-	return beginMessage{commitLSN: binary.BigEndian.Uint64(b)}, nil
+	return beginMessage{commitLSN: binary.BigEndian.Uint64(b), xid: binary.BigEndian.Uint32(b[16:])}, nil
 }
 
 func parseCommit(b []byte) (cdc.Commit, error) {

@@ -33,6 +33,9 @@ type Source struct {
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64
 	wake   chan struct{}
+	// handedOver are the transactions that the stream began to hand over; look tells the watcher to look at the catalog now.
+	handedOver recentTransactions
+	look       chan struct{}
 }
 
 var _ cdc.Source = (*Source)(nil)
@@ -55,7 +58,7 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register source metrics: %w", err)
 	}
-	s := &Source{cfg: cfg, selector: sel, log: cfg.Logger, metrics: m, registry: newRegistry(), wake: make(chan struct{}, 1)}
+	s := &Source{cfg: cfg, selector: sel, log: cfg.Logger, metrics: m, registry: newRegistry(), wake: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 	pc.MaxConns = 6
 	params := pc.ConnConfig.RuntimeParams
 	params["application_name"] = s.applicationName() + " control"
@@ -69,6 +72,8 @@ func New(cfg Config) (*Source, error) {
 	params["client_encoding"] = "UTF8"
 	params["default_transaction_isolation"] = "read committed"
 	params["default_transaction_read_only"] = "off"
+	// What is asked again and again takes less time than its planning.
+	params["plan_cache_mode"] = "force_generic_plan"
 	if s.pool, err = pgxpool.NewWithConfig(context.Background(), pc); err != nil {
 		return nil, fmt.Errorf("configure source: %w", err)
 	}

@@ -24,10 +24,9 @@ func (st *stream) watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-catalog.C:
-			last, err = s.follow(ctx, last)
-			if err == nil && s.registry.pending() {
-				err = st.ask() // the reader announces when it wakes
-			}
+			last, err = st.followCatalog(ctx, last)
+		case <-s.look:
+			last, err = st.followCatalog(ctx, last)
 		case <-slot.C:
 			err = s.watchSlot(ctx)
 		}
@@ -38,6 +37,14 @@ func (st *stream) watch(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+func (st *stream) followCatalog(ctx context.Context, last string) (string, error) {
+	last, err := st.src.follow(ctx, last)
+	if err == nil && st.src.registry.pending() {
+		err = st.ask() // the reader announces when it wakes
+	}
+	return last, err
 }
 
 // follow refreshes if the catalog has changed since the fingerprint last, and returns the one it is in line with.

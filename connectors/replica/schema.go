@@ -97,7 +97,7 @@ func sameDefinition(a, b *cdc.Table) bool {
 	if a == b {
 		return true
 	}
-	if a.ID != b.ID || a.Schema != b.Schema || a.Name != b.Name ||
+	if a.ID != b.ID || a.Schema != b.Schema || a.Name != b.Name || a.Version != b.Version ||
 		len(a.Columns) != len(b.Columns) || len(a.Key) != len(b.Key) {
 		return false
 	}

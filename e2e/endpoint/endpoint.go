@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 type Endpoint struct {
 	info     server.Info
 	postgres *pgserver.Server
+	stop     func()
 }
 
 // Start runs a gateway that replicates a database, which must exist, and returns when it listens.
@@ -41,14 +43,18 @@ func Start(t testing.TB, postgres *pgserver.Server, engine *chengine.Server, dat
 		cancel()
 		t.Fatalf("start gateway: %v", err)
 	}
-	t.Cleanup(func() {
+	e.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("gateway ended with %v", err)
 		}
 	})
+	t.Cleanup(e.stop)
 	return e
 }
+
+// Stop ends the gateway before the test ends.
+func (e *Endpoint) Stop() { e.stop() }
 
 // URL returns the superuser's connection string for a database through the gateway.
 func (e *Endpoint) URL(database string) string {

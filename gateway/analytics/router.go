@@ -25,6 +25,8 @@ type Replica interface {
 	BytewiseCollation() bool
 	// Rows estimates a table's number of rows.
 	Rows(cdc.TableID) int64
+	// Versions implements [Versions].
+	Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error)
 	// Acquire returns the newest snapshot, retained.
 	Acquire(ctx context.Context) (batch.Snapshot, error)
 }
@@ -59,6 +61,8 @@ type Router struct {
 	trees  *lru.Cache[string, *translate.Tree]
 	plans  *lru.Cache[string, planned]
 	checks *lru.Cache[string, check]
+
+	definitions *definitions
 }
 
 // New returns a router.
@@ -82,6 +86,9 @@ func New(cfg Config, replica Replica, gate *freshness.Gate, dispatcher Dispatche
 	}
 	if r.checks, err = lru.New[string, check](cfg.PlanCache); err != nil {
 		return nil, fmt.Errorf("make cache of checks: %w", err)
+	}
+	if r.definitions, err = newDefinitions(replica.Versions, cfg.PlanCache); err != nil {
+		return nil, err
 	}
 	return r, nil
 }

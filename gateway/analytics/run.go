@@ -37,6 +37,10 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(row [][]byte
 		return 0, q.router.refusal(ctx, err)
 	}
 	defer reader.Close()
+	// While the engine works: the definitions are confirmed after the snapshot was taken, and before the first row is sent.
+	if err := q.router.definitions.confirm(ctx, q.plan.Relations, reader.Position()); err != nil {
+		return 0, q.router.refusal(ctx, err)
+	}
 	n, err := deliver(reader, sink)
 	if err != nil {
 		return n, q.router.refusal(ctx, err)
@@ -95,6 +99,9 @@ func (q *query) build(s batch.Snapshot) (string, error) {
 	var missing error
 	sql := q.plan.SQL(func(i int) string {
 		rel := q.plan.Relations[i]
+		if t, ok := s.Table(rel.Table.ID); ok && t != rel.Table {
+			missing = &pgwire.RelayError{Reason: fmt.Sprintf("table %s.%s was defined anew just now", rel.Table.Schema, rel.Table.Name)}
+		}
 		names := make([]string, len(rel.Columns))
 		for j, c := range rel.Columns {
 			names[j] = rel.Table.Columns[c].Name
@@ -192,6 +199,8 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 		return relay("unavailable", "the columnar engine is unavailable")
 	case errors.Is(err, ErrUnavailable):
 		return relay("unavailable", "the replica is not ready")
+	case errors.Is(err, errUnconfirmed):
+		return relay("definition", "the source could not confirm the table definitions")
 	case errors.Is(err, finish.ErrStyle):
 		return relay("untranslated", "the session's output settings are not handled")
 	case errors.As(err, &exception):

@@ -24,10 +24,12 @@ type fakeSnapshot struct {
 	holders atomic.Int64
 }
 
-func (s *fakeSnapshot) Position() cdc.Position { return cdc.Position{Major: s.pos} }
-func (s *fakeSnapshot) Time() time.Time        { return s.at }
-func (s *fakeSnapshot) Retain()                { s.holders.Add(1) }
-func (s *fakeSnapshot) Release()               { s.holders.Add(-1) }
+func (s *fakeSnapshot) Position() cdc.Position               { return cdc.Position{Major: s.pos} }
+func (s *fakeSnapshot) Time() time.Time                      { return s.at }
+func (s *fakeSnapshot) Retain()                              { s.holders.Add(1) }
+func (s *fakeSnapshot) Release()                             { s.holders.Add(-1) }
+func (s *fakeSnapshot) Table(cdc.TableID) (*cdc.Table, bool) { return nil, false }
+
 func (s *fakeSnapshot) Relation(cdc.TableID, []string) (string, bool) {
 	return fmt.Sprintf("snapshot%d", s.pos), true
 }

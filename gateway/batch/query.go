@@ -16,6 +16,8 @@ type Snapshot interface {
 	Position() cdc.Position
 	// Time is when the snapshot's watermark was committed, by the source's clock.
 	Time() time.Time
+	// Table is the table's definition at this snapshot; false when the table is not to be had.
+	Table(id cdc.TableID) (*cdc.Table, bool)
 	// Relation is the subquery that yields the table's columns at this
 	// snapshot; false when the table is not to be had.
 	Relation(id cdc.TableID, columns []string) (string, bool)

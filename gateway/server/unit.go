@@ -193,6 +193,15 @@ func (u *unit) Current(ctx context.Context) (cdc.Position, error) {
 	return i.source.Current(ctx)
 }
 
+// Versions implements [analytics.Replica].
+func (u *unit) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error) {
+	i, err := u.get()
+	if err != nil {
+		return nil, err
+	}
+	return i.source.Versions(ctx, ids)
+}
+
 // Gather implements [prometheus.Gatherer] for the metrics of the present incarnation.
 func (u *unit) Gather() ([]*dto.MetricFamily, error) {
 	i, err := u.get()
