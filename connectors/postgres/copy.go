@@ -176,13 +176,13 @@ func (s *Source) copyRows(ctx context.Context, conn *pgconn.PgConn, d *definitio
 	return scan.finish()
 }
 
-// connectReplication opens a replication connection; frontend, if given, makes its reader.
-func (s *Source) connectReplication(ctx context.Context, frontend pgconn.BuildFrontendFunc) (*pgconn.PgConn, error) {
+// connectReplication opens a replication connection; adjust, if given, has the last word on its configuration.
+func (s *Source) connectReplication(ctx context.Context, adjust func(*pgconn.Config)) (*pgconn.PgConn, error) {
 	cfg := s.pool.Config().ConnConfig.Config.Copy()
 	cfg.RuntimeParams["replication"] = "database"
 	cfg.RuntimeParams["application_name"] = s.applicationName()
-	if frontend != nil {
-		cfg.BuildFrontend = frontend
+	if adjust != nil {
+		adjust(cfg)
 	}
 	conn, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {

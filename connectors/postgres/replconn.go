@@ -29,8 +29,20 @@ const readBuffer = 64 << 10
 
 // startReplication begins to stream the slot from the given position.
 func (s *Source) startReplication(ctx context.Context, from uint64) (*replConn, error) {
-	conn, err := s.connectReplication(ctx, func(r io.Reader, w io.Writer) *pgproto3.Frontend {
-		return pgproto3.NewFrontend(bufio.NewReaderSize(r, readBuffer), w) // fewer system calls under load
+	var raw *socket
+	conn, err := s.connectReplication(ctx, func(cfg *pgconn.Config) {
+		cfg.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+			return pgproto3.NewFrontend(bufio.NewReaderSize(r, readBuffer), w) // fewer system calls under load
+		}
+		dial := cfg.DialFunc
+		cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			raw = &socket{Conn: conn}
+			return raw, nil
+		}
 	})
 	if err != nil {
 		return nil, err
@@ -44,6 +56,10 @@ func (s *Source) startReplication(ctx context.Context, from uint64) (*replConn, 
 	hijacked, err := conn.Hijack()
 	if err != nil {
 		s.closeQuietly(conn)
+		return nil, fmt.Errorf("start replication: %w", err)
+	}
+	if err := raw.gather(); err != nil {
+		_ = raw.Close()
 		return nil, fmt.Errorf("start replication: %w", err)
 	}
 	return &replConn{net: hijacked.Conn, frontend: hijacked.Frontend}, nil

@@ -1,0 +1,145 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// gatherTime is how long changes are let gather in the socket between two reads. It adds to the staleness, in the mean
+// by half, and is far below what an epoch takes.
+const gatherTime = time.Millisecond
+
+// gatherer reads a socket at most once in gatherTime, unless there is more than one read can take.
+//
+// The server sends every change by itself. A reader that waits for data is then woken once for each of them, and so is any
+// poller that knows of the socket, which at tens of thousands of changes a second costs the server and us more than decoding
+// does. The socket is therefore taken out of the runtime's poller: reads block their thread, and while nobody reads nobody is woken.
+type gatherer struct {
+	fd   int
+	last time.Time // of the last read that left nothing
+
+	mu     sync.Mutex // keeps the descriptor from being interrupted when it is no longer ours
+	closed bool
+}
+
+// socket is a connection whose socket a [gatherer] may take over, beneath whatever protects or buffers it.
+type socket struct {
+	net.Conn
+	taken *gatherer
+}
+
+// gather begins to let changes gather. Nobody may be using the connection meanwhile.
+func (s *socket) gather() error {
+	conn, ok := s.Conn.(syscall.Conn)
+	if !ok {
+		return nil // not of the kernel's
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("take over the connection: %w", err)
+	}
+	g := &gatherer{}
+	var dupErr error
+	err = raw.Control(func(fd uintptr) { g.fd, dupErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
+	if err := errors.Join(err, dupErr); err != nil {
+		return fmt.Errorf("take over the connection: %w", err)
+	}
+	s.taken = g
+	return errors.Join(s.Conn.Close(), unix.SetNonblock(g.fd, false)) // the first closes the runtime's handle only
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	if s.taken != nil {
+		return s.taken.Read(p)
+	}
+	return s.Conn.Read(p)
+}
+
+func (s *socket) Write(p []byte) (int, error) {
+	if s.taken != nil {
+		return s.taken.Write(p)
+	}
+	return s.Conn.Write(p)
+}
+
+// SetDeadline ends a connection that gathers, whatever the time.
+func (s *socket) SetDeadline(t time.Time) error {
+	if s.taken != nil {
+		return s.taken.interrupt()
+	}
+	return s.Conn.SetDeadline(t)
+}
+
+// Close releases the socket. Nobody may be using it.
+func (s *socket) Close() error {
+	if s.taken != nil {
+		return s.taken.close()
+	}
+	return s.Conn.Close()
+}
+
+func (g *gatherer) Read(p []byte) (int, error) {
+	if !g.last.IsZero() {
+		if left := gatherTime - time.Since(g.last); left > 0 {
+			time.Sleep(left)
+		}
+	}
+	for {
+		n, err := unix.Read(g.fd, p)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return 0, fmt.Errorf("read from the server: %w", err)
+		case n == 0:
+			return 0, io.EOF
+		}
+		g.last = time.Time{}
+		if n < len(p) {
+			g.last = time.Now()
+		}
+		return n, nil
+	}
+}
+
+func (g *gatherer) Write(p []byte) (int, error) {
+	written := 0
+	for written < len(p) {
+		n, err := unix.Write(g.fd, p[written:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return written, fmt.Errorf("write to the server: %w", err)
+		default:
+			written += n
+		}
+	}
+	return written, nil
+}
+
+// interrupt makes reads and writes fail from now on, those that wait too.
+func (g *gatherer) interrupt() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return net.ErrClosed
+	}
+	return unix.Shutdown(g.fd, unix.SHUT_RDWR)
+}
+
+func (g *gatherer) close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return net.ErrClosed
+	}
+	g.closed = true
+	return unix.Close(g.fd)
+}
