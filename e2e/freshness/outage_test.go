@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
 // Without PostgreSQL nobody can be let in and no session goes on: clients get a clear error, and what was
@@ -45,6 +47,65 @@ func TestEndpoint_whilePostgreSQLIsDown(t *testing.T) {
 			t.Fatalf("after the outage a read sees %d, want 3", got)
 		}
 	}
+}
+
+// modes are all freshness modes of a session.
+var modes = []string{strong, "SET freshet.freshness = 'bounded'", eventual}
+
+// requirePostgreSQL demands PostgreSQL's answer in every mode, and an error within the statement timeout of sessions that
+// insist on the replica.
+func (r *rig) requirePostgreSQL(t *testing.T, want int64) {
+	t.Helper()
+	for _, mode := range modes {
+		s := r.session(t, mode)
+		if got, route := total(t, s), show(t, s, "freshet.last_route"); got != want || route != "oltp" {
+			t.Errorf("%s: a read sees %d by route %s, want %d by oltp", mode, got, route, want)
+		}
+		insists := r.session(t, mode, columnarOnly, "SET statement_timeout = '2s'")
+		began := time.Now()
+		_, err := insists.Exec(t.Context(), readTotal)
+		requireState(t, mode+" on the columnar route", err, "55000", "57014", "0A000")
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s on the columnar route: the error took %v", mode, took)
+		}
+	}
+}
+
+func TestEndpoint_whileTheEngineIsDown(t *testing.T) {
+	r := newRig(t)
+	if err := r.engine.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, r.direct(t), "UPDATE counter SET n = 4 WHERE id = 1")
+	r.requirePostgreSQL(t, 4)
+}
+
+// A replica whose slot was dropped cannot know what it misses: it stops, and says so.
+func TestEndpoint_whenItsSlotIsDropped(t *testing.T) {
+	r := newRig(t)
+	direct := r.direct(t)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for dropped := false; !dropped; <-tick.C { // the gateway comes back to its slot meanwhile
+		exec(t, direct, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active")
+		_, err := direct.Exec(t.Context(), "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+		dropped = err == nil
+	}
+	exec(t, direct, "UPDATE counter SET n = 6 WHERE id = 1")
+	for r.gateway.Status().Stopped == nil {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("the replica does not stop")
+		}
+		if s := r.session(t, strong); total(t, s) != 6 {
+			t.Fatal("a strong read misses what was committed before")
+		}
+	}
+	if code := r.gateway.Status().Stopped.Code; code != cdc.CodeSlotLost {
+		t.Errorf("the replica stopped with %s, want %s", code, cdc.CodeSlotLost)
+	}
+	r.requirePostgreSQL(t, 6)
 }
 
 func requireState(t *testing.T, who string, err error, codes ...string) {

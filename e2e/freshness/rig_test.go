@@ -10,6 +10,7 @@ import (
 
 	"github.com/freshet-io/freshet/e2e/endpoint"
 	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/local/chengine"
 	"github.com/freshet-io/freshet/local/pgserver"
 )
 
@@ -18,18 +19,19 @@ const database = "shop"
 // rig is a gateway over a database with one table of counters.
 type rig struct {
 	postgres *pgserver.Server
+	engine   *chengine.Server
 	gateway  *endpoint.Endpoint
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{postgres: stand.Postgres(t)}
+	r := &rig{postgres: stand.Postgres(t), engine: stand.Engine(t)}
 	admin := connect(t, r.postgres.URL("postgres"))
 	exec(t, admin, "CREATE DATABASE "+database)
 	direct := connect(t, r.postgres.URL(database))
 	exec(t, direct, "CREATE TABLE counter (id int PRIMARY KEY, n bigint NOT NULL)")
 	exec(t, direct, "INSERT INTO counter SELECT i, 0 FROM generate_series(1, 10) AS i")
-	r.gateway = endpoint.Start(t, r.postgres, stand.Engine(t), database)
+	r.gateway = endpoint.Start(t, r.postgres, r.engine, database)
 	r.gateway.AwaitTables(t, "public.counter")
 	return r
 }
