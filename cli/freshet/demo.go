@@ -24,7 +24,6 @@ type demoOptions struct {
 	platform platform.Config
 	run      driver.Config
 	report   string
-	cdc      string
 	dir      string
 }
 
@@ -48,7 +47,7 @@ func demoCommand() *cobra.Command {
 	f.DurationVar(&o.run.CheckEvery, "check-every", 200*time.Millisecond, "time from one consistency check to the next")
 	f.StringVar((*string)(&o.run.Queries), "queries", "all", "what analytical clients run: ch, batchdb, hoap or all")
 	f.StringVar(&o.report, "report", "", "file for the results as JSON")
-	f.StringVar(&o.cdc, "cdc", "direct", "change stream: direct reads PostgreSQL's own")
+	f.StringVar((*string)(&o.platform.CDC), "cdc", string(platform.Direct), "way of the changes: direct (PostgreSQL's own replication) or kafka (Debezium and Kafka, which need Java 17)")
 	f.StringVar(&o.dir, "dir", "", "parent of the data while it runs (default: the system's folder for temporary files)")
 	f.IntVar(&o.platform.Port, "port", 0, "port of the SQL endpoint (default: any free one)")
 	f.BoolVar(&o.platform.Pin, "pin", false, "run PostgreSQL on CPU 0; the engine, the gateway and the decoding of the log on CPU 1")
@@ -61,8 +60,6 @@ var errDemoFailed = errors.New("the demo found a violation of consistency or a w
 
 func demo(ctx context.Context, o demoOptions, out, progressOut io.Writer) (err error) {
 	switch {
-	case o.cdc != "direct":
-		return fmt.Errorf("unknown change stream %q: this version has direct only", o.cdc)
 	case o.run.Warehouses < 1:
 		return fmt.Errorf("%d warehouses: at least one is needed", o.run.Warehouses)
 	case o.run.Duration <= 0:
@@ -118,10 +115,8 @@ func onOwnPlatform(ctx context.Context, o demoOptions, p *progress,
 	cfg := o.platform
 	cfg.Dir, cfg.Cache, cfg.Volatile = filepath.Join(dir, "platform"), cache, true
 	// Fetched before, so that an interruption of a long fetch is heard.
-	for _, fetch := range []func(context.Context) (string, error){cache.Postgres, cache.Engine} {
-		if _, err := fetch(ctx); err != nil {
-			return nil, err
-		}
+	if err := platform.Fetch(ctx, cfg); err != nil {
+		return nil, err
 	}
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/freshet-io/freshet/connectors/debezium"
+	"github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/gateway/server"
 	"github.com/freshet-io/freshet/local/platform"
 )
@@ -45,6 +47,7 @@ func runGateway(ctx context.Context, cfg platform.GatewayConfig) error {
 		EngineUser:     cfg.EngineUser,
 		EnginePassword: cfg.EnginePassword,
 		EngineThreads:  cfg.EngineThreads,
+		Kafka:          kafkaOf(cfg, os.LookupEnv),
 		Logger:         slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}, func(info server.Info) {
 		tellErr = tellReady(info)
@@ -53,6 +56,19 @@ func runGateway(ctx context.Context, cfg platform.GatewayConfig) error {
 		err = nil // asked to stop
 	}
 	return errors.Join(err, tellErr)
+}
+
+// kafkaOf returns where changes come from over Kafka: what the file says, or the environment; nil for neither.
+func kafkaOf(cfg platform.GatewayConfig, lookup func(string) (string, bool)) *debezium.Transport {
+	if cfg.Kafka != nil {
+		return cfg.Kafka
+	}
+	t := debezium.Transport{Kafka: kafka.FromEnvironment("FRESHET_KAFKA_", lookup), Connect: debezium.RESTFromEnvironment("FRESHET_CONNECT_", lookup)}
+	if len(t.Kafka.Brokers) == 0 {
+		return nil
+	}
+	t.Prefix, _ = lookup("FRESHET_KAFKA_PREFIX")
+	return &t
 }
 
 func tellReady(info server.Info) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -19,6 +20,9 @@ func printStatus(w io.Writer, r platform.Report) error {
 	}
 	if rep := r.Replica; rep != nil {
 		fmt.Fprintf(t, "snapshot\t%s\n", snapshot(rep))
+		if p := rep.Pipeline; p != nil {
+			fmt.Fprintf(t, "stream\t%s\n", stream(p))
+		}
 	}
 	if len(r.Components) > 0 && r.Phase != platform.Stopped {
 		fmt.Fprint(t, "\nSERVER\tSTATE\tPID\tADDRESS\tUP FOR\tRESTARTS\tLOG\n")
@@ -53,6 +57,12 @@ func printStatus(w io.Writer, r platform.Report) error {
 
 // printConditions prints what waits for a person.
 func printConditions(w io.Writer, r *platform.Replica) {
+	if r.Problem != "" {
+		fmt.Fprintf(w, "\nreplica: %s\n", r.Problem)
+	}
+	if p := r.Pipeline; p != nil && p.Unknown != "" {
+		fmt.Fprintf(w, "\nstream: %s\n", p.Unknown)
+	}
 	if c := r.Stopped; c != nil {
 		fmt.Fprintf(w, "\nreplication stopped: %s: %s; %s\n", c.Code, c.Detail, c.Remedy)
 	}
@@ -61,6 +71,18 @@ func printConditions(w io.Writer, r *platform.Replica) {
 			fmt.Fprintf(w, "\ntable %s stopped: %s: %s; %s\n", table.Table, c.Code, c.Detail, c.Remedy)
 		}
 	}
+}
+
+// stream tells how far Kafka and Debezium are.
+func stream(p *platform.Pipeline) string {
+	state := func(s string) string {
+		if s == "" {
+			return "unknown"
+		}
+		return strings.ToLower(s)
+	}
+	return fmt.Sprintf("%s: connector %s, task %s; behind by %d messages in the topics and %d kB of log; PostgreSQL keeps %d kB for it",
+		p.Transport, state(p.Connector), state(p.Task), p.LagRecords, p.LagBytes>>10, p.SlotBytes>>10)
 }
 
 func snapshot(r *platform.Replica) string {

@@ -5,27 +5,32 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/connectors/postgres"
 )
+
+// Transport says where the topics are and who writes them: what a gateway is told by its configuration file.
+type Transport struct {
+	// Kafka says how to reach the brokers. Required.
+	Kafka kafka.Config `json:"kafka"`
+	// Prefix is the connector's topic.prefix. Default "freshet".
+	Prefix string `json:"prefix,omitempty"`
+	// Connect is Kafka Connect. When it has an address, Tables creates the topics and registers the connector, and Stream
+	// restarts its task when that fails. When it has none, somebody else does (an operator).
+	Connect REST `json:"connect,omitzero"`
+	// Connector completes the connector's settings where this source registers it.
+	Connector Connector `json:"connector,omitzero"`
+}
 
 // Config says what a [Source] reads. Zero values mean the documented defaults.
 type Config struct {
 	// Postgres is the database. Its Slot and Publication are what the connector reads.
 	Postgres postgres.Config
-	// Brokers are the bootstrap addresses of Kafka. Required.
-	Brokers []string
-	// Prefix is the connector's topic.prefix. Default "freshet".
-	Prefix string
-	// Connect is the address of Kafka Connect's REST interface. When set, Tables creates the topics and registers the
-	// connector, and keeps it as [Connector.Settings] says. When empty, somebody else does (an operator).
-	Connect string
-	// Connector completes the connector's settings where this source registers it.
-	Connector Connector
+	Transport
 	// WatermarkInterval is how often an idle stream asks how far the write-ahead log is. Default 50 ms.
 	WatermarkInterval time.Duration
 	// StallLimit is after how much time, by the clock of the messages, rows that an END counted count as lost
@@ -48,7 +53,7 @@ type Config struct {
 var topicPrefix = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,100}$`)
 
 func (c Config) withDefaults() (Config, error) {
-	if len(c.Brokers) == 0 {
+	if len(c.Kafka.Brokers) == 0 {
 		return c, errors.New("configure source: no brokers; give Kafka's bootstrap addresses")
 	}
 	setDefault(&c.Prefix, "freshet")
@@ -60,6 +65,9 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Postgres.Slot, "freshet")
 	setDefault(&c.Postgres.Publication, c.Postgres.Slot)
 	setDefault(&c.Postgres.CatalogInterval, time.Second)
+	if c.Postgres.Now == nil {
+		c.Postgres.Now = time.Now
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -70,7 +78,6 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("configure source: intervals and sizes must not be negative")
 	}
 	c.Postgres.Logger, c.Postgres.Registerer = c.Logger, c.Registerer
-	c.Connect = strings.TrimSuffix(c.Connect, "/")
 	return c, nil
 }
 

@@ -10,17 +10,19 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/freshet-io/freshet/connectors/kafka"
 )
 
 // connectClient speaks to Kafka Connect's REST interface.
 type connectClient struct {
-	base string
-	http http.Client
+	base     string
+	user     string
+	password kafka.Secret
+	http     http.Client
 }
 
-func newConnectClient(base string) *connectClient {
-	return &connectClient{base: base, http: http.Client{Timeout: 30 * time.Second}}
-}
+func (c *connectClient) close() { c.http.CloseIdleConnections() }
 
 // ConnectorStatus is the state of the connector and of its task as Kafka Connect tells it: RUNNING, FAILED, PAUSED, UNASSIGNED …
 type ConnectorStatus struct {
@@ -61,9 +63,62 @@ func (c *connectClient) register(ctx context.Context, name string, settings map[
 	return err == nil, err
 }
 
-// remove deletes the connector. One that is not there is no error.
+// remove deletes the connector and what Connect recorded of its progress, which otherwise would outlive it. One that is not
+// there is no error.
 func (c *connectClient) remove(ctx context.Context, name string) error {
-	_, err := c.call(ctx, http.MethodDelete, "/connectors/"+url.PathEscape(name), nil, nil)
+	path := "/connectors/" + url.PathEscape(name)
+	found, err := c.call(ctx, http.MethodGet, path, nil, nil)
+	if err != nil || !found {
+		return err
+	}
+	if err := c.forget(ctx, name, nil); err != nil {
+		return err
+	}
+	_, err = c.call(ctx, http.MethodDelete, path, nil, nil)
+	return err
+}
+
+const stateStopped = "STOPPED"
+
+// forget stops the connector, or creates it stopped where it is not there and settings are given, and deletes what Connect
+// recorded of its progress.
+func (c *connectClient) forget(ctx context.Context, name string, settings map[string]string) error {
+	path := "/connectors/" + url.PathEscape(name)
+	st, err := c.status(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case st.Connector == "" && settings != nil:
+		_, err = c.call(ctx, http.MethodPost, "/connectors", map[string]any{"name": name, "config": settings, "initial_state": stateStopped}, nil)
+	default:
+		_, err = c.call(ctx, http.MethodPut, path+"/stop", nil, nil)
+	}
+	for err == nil && st.Connector != stateStopped {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until connector %s is stopped: %w", name, context.Cause(ctx))
+		case <-time.After(100 * time.Millisecond):
+		}
+		st, err = c.status(ctx, name)
+	}
+	if err == nil {
+		_, err = c.call(ctx, http.MethodDelete, path+"/offsets", nil, nil)
+	}
+	return err
+}
+
+// resume lets a connector that is stopped go on.
+func (c *connectClient) resume(ctx context.Context, name string) error {
+	st, err := c.status(ctx, name)
+	if err == nil && st.Connector == stateStopped {
+		_, err = c.call(ctx, http.MethodPut, "/connectors/"+url.PathEscape(name)+"/resume", nil, nil)
+	}
+	return err
+}
+
+// restart starts the connector and its task again where they failed.
+func (c *connectClient) restart(ctx context.Context, name string) error {
+	_, err := c.call(ctx, http.MethodPost, "/connectors/"+url.PathEscape(name)+"/restart?includeTasks=true&onlyFailed=true", nil, nil)
 	return err
 }
 
@@ -86,6 +141,8 @@ func (c *connectClient) call(ctx context.Context, method, path string, body, int
 			case <-time.After(200 * time.Millisecond):
 			}
 			continue
+		case code == http.StatusUnauthorized, code == http.StatusForbidden:
+			return false, fmt.Errorf("ask Kafka Connect (%s %s): status %d: it refuses user %q; check user and password", method, path, code, c.user)
 		case code >= 300:
 			return false, fmt.Errorf("ask Kafka Connect (%s %s): status %d: %s", method, path, code, bytes.TrimSpace(answer))
 		}
@@ -112,6 +169,13 @@ func (c *connectClient) once(ctx context.Context, method, path string, body any)
 		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if c.user != "" {
+		password, err := c.password.Read()
+		if err != nil {
+			return 0, nil, err
+		}
+		req.SetBasicAuth(c.user, password)
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return 0, nil, err

@@ -13,17 +13,16 @@ import (
 
 // Connector completes a connector's settings. Zero values mean the documented defaults.
 type Connector struct {
-	// Host and Port of the database as Kafka Connect reaches it. Default: those of the source's own connection.
-	Host string
-	Port uint16
+	// DatabaseURL is the database as Kafka Connect reaches it, by TCP. Default: the source's own connection string.
+	DatabaseURL string `json:"database_url,omitempty"`
 	// Partitions of each table's topic. Default 1: order within a transaction comes from its numbers, so that more only spread load.
-	Partitions int
+	Partitions int `json:"partitions,omitempty"`
 	// Replication of the topics. Default: the broker's.
-	Replication int
+	Replication int `json:"replication,omitempty"`
 	// Retention of the topics; a replica that was away for longer is copied anew. Default 24 h.
-	Retention time.Duration
+	Retention time.Duration `json:"retention,omitempty"`
 	// Settings override the settings of the template.
-	Settings map[string]string
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 func (c Connector) withDefaults() Connector {
@@ -44,27 +43,31 @@ func ConnectorSettings(cfg Config) (map[string]string, error) {
 }
 
 func (c Config) connectorSettings() (map[string]string, error) {
-	pg, err := pgxpool.ParseConfig(c.Postgres.URL)
+	con := c.Connector.withDefaults()
+	setDefault(&con.DatabaseURL, c.Postgres.URL)
+	pg, err := pgxpool.ParseConfig(con.DatabaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("configure connector: %w", err)
 	}
-	con := c.Connector.withDefaults()
-	setDefault(&con.Host, pg.ConnConfig.Host)
-	setDefault(&con.Port, pg.ConnConfig.Port)
+	if strings.HasPrefix(pg.ConnConfig.Host, "/") {
+		return nil, fmt.Errorf("configure connector: the database is given by its socket %s, which Kafka Connect cannot use; give a DatabaseURL with host and port", pg.ConnConfig.Host)
+	}
 	s := map[string]string{
 		"connector.class":   "io.debezium.connector.postgresql.PostgresConnector",
 		"tasks.max":         "1",
 		"topic.prefix":      c.Prefix,
-		"database.hostname": con.Host,
-		"database.port":     strconv.Itoa(int(con.Port)),
+		"database.hostname": pg.ConnConfig.Host,
+		"database.port":     strconv.Itoa(int(pg.ConnConfig.Port)),
 		"database.user":     pg.ConnConfig.User,
 		"database.password": pg.ConnConfig.Password,
 		"database.dbname":   pg.ConnConfig.Database,
-		"database.sslmode":  sslMode(c.Postgres.URL),
+		"database.sslmode":  sslMode(con.DatabaseURL),
 		"plugin.name":       "pgoutput",
 		"slot.name":         c.Postgres.Slot,
 		"publication.name":  c.Postgres.Publication,
 		"slot.drop.on.stop": "false",
+		// A slot ahead of what was delivered was created anew: the connector must fail, and not begin behind a gap.
+		"offset.mismatch.strategy": "trust_offset",
 		// The source maintains the publication, and copies tables by itself.
 		"publication.autocreate.mode": "disabled",
 		"snapshot.mode":               "no_data",

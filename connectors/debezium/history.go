@@ -40,8 +40,7 @@ type mark struct {
 }
 
 func (s *Source) openHistory(ctx context.Context) (*history, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.cfg.Brokers...), kgo.ClientID("freshet"), kgo.FetchMaxBytes(1<<20),
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()))
+	client, err := s.newClient(kgo.FetchMaxBytes(1<<20), kgo.ConsumeResetOffset(kgo.NoResetOffset()))
 	if err != nil {
 		return nil, fmt.Errorf("read the transaction topic: %w", err)
 	}
@@ -160,8 +159,12 @@ func (s *Source) awaitHistory(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StartWait, fmt.Errorf("nothing came within %s; is the connector running? see its status in Kafka Connect", s.cfg.StartWait))
 	defer cancel()
+	k := keeper{s: s}
 	for {
 		if _, err := s.catalog.Mark(ctx); err != nil {
+			return err
+		}
+		if err := k.look(ctx, s.cfg.Postgres.Now()); err != nil {
 			return err
 		}
 		select {

@@ -10,8 +10,8 @@ import (
 const (
 	// markDelay is how long somebody else's commit may take to carry the stream where Current promised, before a mark does.
 	markDelay = 3 * time.Millisecond
-	// slotInterval is how often slot and topics are looked at while streaming.
-	slotInterval = 5 * time.Second
+	// slotInterval is how often slot and connector are looked at while streaming.
+	slotInterval = 2 * time.Second
 )
 
 // pulse keeps watermarks honest and Current's promises kept.
@@ -73,12 +73,13 @@ func (st *stream) reach(ctx context.Context, p, marked cdc.Position) (cdc.Positi
 	return st.s.catalog.Mark(ctx)
 }
 
-// watch follows the catalog, and makes sure that slot and topics are still there.
+// watch follows the catalog, makes sure that the slot is still there, and keeps the connector going.
 func (st *stream) watch(ctx context.Context) error {
 	catalog := time.NewTicker(st.s.cfg.Postgres.CatalogInterval)
 	defer catalog.Stop()
 	slot := time.NewTicker(slotInterval)
 	defer slot.Stop()
+	k := keeper{s: st.s}
 	for {
 		var err error
 		select {
@@ -86,8 +87,12 @@ func (st *stream) watch(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-catalog.C:
 			err = st.s.follow(ctx)
+		case <-st.s.catalog.Look():
+			err = st.s.follow(ctx)
 		case <-slot.C:
-			err = st.s.checkSlot(ctx)
+			if err = st.s.checkSlot(ctx); err == nil {
+				err = k.look(ctx, st.s.cfg.Postgres.Now())
+			}
 		}
 		if err != nil {
 			if ctx.Err() != nil {

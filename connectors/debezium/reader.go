@@ -38,6 +38,7 @@ type topic struct {
 type partition struct {
 	index int
 	next  int64     // offset of the next record
+	end   int64     // offset after the last record that was there at the last fetch
 	sent  time.Time // when the last record was sent
 }
 
@@ -59,7 +60,7 @@ func (s *Source) openReader(ctx context.Context, from cdc.Position) (*reader, er
 		}
 		since, begin = m.at.Add(-margin), m.offset
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.cfg.Brokers...), kgo.ClientID("freshet"), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+	client, err := s.newClient(kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4), kgo.FetchMinBytes(1), kgo.FetchMaxWait(time.Second))
 	if err != nil {
 		return nil, fmt.Errorf("read topics: %w", err)
@@ -217,6 +218,10 @@ func (rd *reader) poll(ctx context.Context) error {
 	var err error
 	fetches.EachPartition(func(part kgo.FetchTopicPartition) {
 		t := rd.topics[part.Topic]
+		if t == nil {
+			return // the end of the wait, which comes as a fetch of nothing
+		}
+		t.parts[part.Partition].end = part.HighWatermark
 		for _, r := range part.Records {
 			if err == nil {
 				err = rd.take(t.parts[part.Partition], r)
@@ -227,7 +232,20 @@ func (rd *reader) poll(ctx context.Context) error {
 		return err
 	}
 	rd.balance()
+	rd.measure()
 	return nil
+}
+
+// measure counts the records that are there and were not read.
+func (rd *reader) measure() {
+	var lag int64
+	for _, t := range rd.topics {
+		for _, p := range t.parts {
+			lag += max(0, p.end-p.next)
+		}
+	}
+	rd.s.lag.Store(lag)
+	rd.s.metrics.lag.Set(float64(lag))
 }
 
 // explain tells errors that the client gets over by itself from those that mean lost history.

@@ -37,7 +37,11 @@ type Source struct {
 	copies      sync.Map // of cdc.Position by cdc.TableID
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64
-	wake   chan struct{}
+	// streamed is the position that was handed over last, lag the messages not read yet, problem what waits for a person.
+	streamed atomic.Uint64
+	lag      atomic.Int64
+	problem  atomic.Pointer[cdc.TerminalError]
+	wake     chan struct{}
 }
 
 var _ cdc.Source = (*Source)(nil)
@@ -56,30 +60,65 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...), kgo.ClientID("freshet"))
+	s := &Source{cfg: cfg, log: cfg.Logger, metrics: m, pg: pg, catalog: pg.Companion(), wake: make(chan struct{}, 1)}
+	if s.kafka, err = s.newClient(); err == nil && cfg.Connect.URL != "" {
+		s.connect, err = newConnectClient(cfg.Connect)
+	}
 	if err != nil {
-		pg.Close()
+		s.Close()
+		return nil, err
+	}
+	s.admin = kadm.NewClient(s.kafka)
+	return s, nil
+}
+
+// newClient returns a client of the brokers.
+func (s *Source) newClient(options ...kgo.Opt) (*kgo.Client, error) {
+	reach, err := s.cfg.Kafka.Options()
+	if err != nil {
 		return nil, fmt.Errorf("configure source: %w", err)
 	}
-	s := &Source{cfg: cfg, log: cfg.Logger, metrics: m, pg: pg, catalog: pg.Companion(), kafka: client, admin: kadm.NewClient(client), wake: make(chan struct{}, 1)}
-	if cfg.Connect != "" {
-		s.connect = newConnectClient(cfg.Connect)
+	client, err := kgo.NewClient(append(reach, options...)...)
+	if err != nil {
+		return nil, fmt.Errorf("configure source: %w", err)
 	}
-	return s, nil
+	return client, nil
 }
 
 // Close releases the connections. Streams and copies must have ended.
 func (s *Source) Close() {
-	s.kafka.Close()
+	if s.kafka != nil {
+		s.kafka.Close()
+	}
+	if s.connect != nil {
+		s.connect.close()
+	}
 	s.pg.Close()
+}
+
+// SystemID returns the identity of the database system, which no other PostgreSQL cluster has.
+func (s *Source) SystemID(ctx context.Context) (string, error) { return s.pg.SystemID(ctx) }
+
+// Versions returns the present versions of tables, as [postgres.Source.Versions] does.
+func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error) {
+	return s.pg.Versions(ctx, ids)
 }
 
 // Tables implements [cdc.Source]. It prepares publication and slot, and topics and connector where it is to.
 //
+// It waits until the connector has delivered something: a position is one to resume from only if the topics have an END
+// before it, also the position of a database without tables.
+//
 // It creates no slot where the topics have a history already: the new slot would leave a gap in it that nobody could see.
 func (s *Source) Tables(ctx context.Context) ([]cdc.Discovered, error) {
-	if err := s.checkHistory(ctx); err != nil {
+	fresh, err := s.checkHistory(ctx)
+	if err != nil {
 		return nil, err
+	}
+	if fresh && s.connect != nil {
+		if err := s.forgetProgress(ctx); err != nil {
+			return nil, err
+		}
 	}
 	found, err := s.pg.Tables(ctx)
 	if err != nil {
@@ -93,24 +132,37 @@ func (s *Source) Tables(ctx context.Context) ([]cdc.Discovered, error) {
 			return nil, err
 		}
 	}
+	if err := s.awaitHistory(ctx); err != nil {
+		return nil, err
+	}
 	return found, nil
 }
 
-// checkHistory makes sure that a slot which does not exist has no topics yet.
-func (s *Source) checkHistory(ctx context.Context) error {
+// checkHistory makes sure that a slot which does not exist has no topics yet, and reports whether there is neither.
+func (s *Source) checkHistory(ctx context.Context) (fresh bool, err error) {
 	slot, err := s.pg.SlotStatus(ctx)
 	if err != nil || slot.Exists {
-		return err
+		return false, err
 	}
 	h, err := s.openHistory(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer h.close()
 	if h.end == 0 {
-		return nil
+		return true, nil
 	}
-	return s.slotLost()
+	return false, s.slotLost()
+}
+
+// forgetProgress deletes what Kafka Connect recorded for a connector of this name with another slot, before the slot is created:
+// the connector would refuse to begin with the new one.
+func (s *Source) forgetProgress(ctx context.Context) error {
+	settings, err := s.cfg.connectorSettings()
+	if err != nil {
+		return err
+	}
+	return s.connect.forget(ctx, s.cfg.Prefix, settings)
 }
 
 // judge stops tables that PostgreSQL can stream and Debezium cannot.
@@ -161,6 +213,11 @@ func (s *Source) prepareConnector(ctx context.Context, found []cdc.Discovered) e
 			}
 		}
 	}
+	return s.register(ctx)
+}
+
+// register gives Kafka Connect the connector as the settings say, unless it has it so.
+func (s *Source) register(ctx context.Context) error {
 	wanted, err := s.cfg.connectorSettings()
 	if err != nil {
 		return err
@@ -172,7 +229,7 @@ func (s *Source) prepareConnector(ctx context.Context, found []cdc.Discovered) e
 	if changed {
 		s.log.Info("registered connector", "connector", s.cfg.Prefix)
 	}
-	return nil
+	return s.connect.resume(ctx, s.cfg.Prefix)
 }
 
 // ConnectorStatus asks Kafka Connect for the connector's state; the zero status means that it is not registered.
@@ -183,12 +240,8 @@ func (s *Source) ConnectorStatus(ctx context.Context) (ConnectorStatus, error) {
 	return s.connect.status(ctx, s.cfg.Prefix)
 }
 
-// Copy implements [cdc.Source]. Before its first copy it waits until the connector has delivered something: a
-// position is one to resume from only if the topics have an END before it.
+// Copy implements [cdc.Source].
 func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySink) (cdc.Position, error) {
-	if err := s.awaitHistory(ctx); err != nil {
-		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
-	}
 	return s.pg.Copy(ctx, tables, copySink{sink, s})
 }
 

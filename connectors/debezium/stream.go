@@ -73,6 +73,7 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	s.log.Info("streaming", "prefix", s.cfg.Prefix, "from", from)
 	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), misfits: map[cdc.TableID]misfits{}, generation: ^uint64(0)}
 	st.streamed.Store(from.Major)
+	s.streamed.Store(from.Major)
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return st.read(gctx) })
 	group.Go(func() error { return st.pulse(gctx) })
@@ -186,6 +187,7 @@ func (st *stream) wait(ctx context.Context, head endEvent, missing map[string]ui
 // transaction hands over one transaction.
 func (st *stream) transaction(ctx context.Context, head endEvent, t *transaction) error {
 	st.handed, st.current = false, head.position
+	st.s.catalog.HandedOver(uint32(head.txID))
 	err := t.each(func(topic string, row storedRow) error { return st.change(ctx, topic, row) })
 	if err == nil {
 		err = st.flush(ctx)
@@ -206,6 +208,7 @@ func (st *stream) transaction(ctx context.Context, head endEvent, t *transaction
 	}
 	st.handed = false
 	raise(&st.streamed, head.position.Major)
+	st.s.streamed.Store(st.streamed.Load())
 	st.s.metrics.streamed.Set(float64(head.position.Major))
 	return nil
 }

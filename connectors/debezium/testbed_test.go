@@ -23,6 +23,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
 	"github.com/freshet-io/freshet/connectors/debezium"
+	access "github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/connectors/postgres"
 	"github.com/freshet-io/freshet/local/kafka"
 	"github.com/freshet-io/freshet/local/pgserver"
@@ -155,12 +156,12 @@ func newTestbed(t testing.TB, schema string) *testbed {
 func (b *testbed) newSource(options ...func(*debezium.Config)) *debezium.Source {
 	b.t.Helper()
 	cfg := debezium.Config{
-		Postgres:  postgres.Config{URL: b.url, Slot: b.name, CatalogInterval: 50 * time.Millisecond, SlotWait: 30 * time.Second},
-		Brokers:   []string{b.stack.broker.Address()},
-		Prefix:    b.name,
-		Connect:   b.stack.connect.URL(),
-		Connector: debezium.Connector{Partitions: 3},
-		Logger:    slog.New(slog.NewTextHandler(b.t.Output(), nil)),
+		Postgres: postgres.Config{URL: b.url, Slot: b.name, CatalogInterval: 50 * time.Millisecond, SlotWait: 30 * time.Second},
+		Transport: debezium.Transport{
+			Kafka: access.Config{Brokers: []string{b.stack.broker.Address()}}, Prefix: b.name, Connect: debezium.REST{URL: b.stack.connect.URL()},
+			Connector: debezium.Connector{Partitions: 3},
+		},
+		Logger: slog.New(slog.NewTextHandler(b.t.Output(), nil)),
 	}
 	for _, o := range options {
 		o(&cfg)

@@ -65,7 +65,7 @@ func (c Config) Options() ([]kgo.Opt, error) {
 		if _, err := c.TLS.Client(); err != nil {
 			return nil, fmt.Errorf("configure Kafka: %w", err)
 		}
-		options = append(options, kgo.Dialer(c.TLS.dial))
+		options = append(options, kgo.Dialer(c.TLS.Dial))
 	}
 	if c.SASL != nil {
 		mechanism, err := c.SASL.mechanism(c.TLS != nil)

@@ -50,8 +50,8 @@ func (t TLS) Client() (*tls.Config, error) {
 	return c, nil
 }
 
-// dial connects to a server.
-func (t TLS) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// Dial connects to a server.
+func (t TLS) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := t.Client()
 	if err != nil {
 		return nil, err

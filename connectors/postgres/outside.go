@@ -47,6 +47,12 @@ func (c Companion) FollowCatalog(ctx context.Context, last string) (string, erro
 	return c.s.follow(ctx, last)
 }
 
+// HandedOver notes a transaction before its first change is handed over, for [Source.Versions].
+func (c Companion) HandedOver(xid uint32) { c.s.handedOver.note(xid) }
+
+// Look receives when the catalog is to be followed at once.
+func (c Companion) Look() <-chan struct{} { return c.s.look }
+
 // Generation changes whenever a definition or what was told of it changes.
 func (c Companion) Generation() uint64 { return c.s.registry.generation.Load() }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/connectors/replica"
 	"github.com/freshet-io/freshet/gateway/analytics"
 	"github.com/freshet-io/freshet/gateway/batch"
@@ -25,6 +26,8 @@ type Config struct {
 
 	// PostgresURL names the source database with a role that may replicate and owns the tables.
 	PostgresURL string
+	// Kafka, when set, is where changes come from, by way of Debezium; nil: straight from PostgreSQL.
+	Kafka *debezium.Transport
 	// Slot names the replication slot and publication; empty: "freshet".
 	Slot string
 	// Include and Exclude select the tables, as patterns on schema.table; empty Include: "public.*".

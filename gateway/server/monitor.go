@@ -24,8 +24,12 @@ type Status struct {
 	Position    string  `json:"position,omitempty"`
 	StalenessMS float64 `json:"staleness_ms"`
 	// Stopped is set when replication waits for a person.
-	Stopped *Stopped      `json:"stopped,omitempty"`
-	Tables  []TableStatus `json:"tables,omitempty"`
+	Stopped *Stopped `json:"stopped,omitempty"`
+	// Problem is why there is no replica at present, which is tried again.
+	Problem string `json:"problem,omitempty"`
+	// Pipeline is what stands between the database and the gateway; /status alone asks for it.
+	Pipeline *Pipeline     `json:"pipeline,omitempty"`
+	Tables   []TableStatus `json:"tables,omitempty"`
 }
 
 // Stopped names a condition that needs a person, and the remedy.
@@ -49,6 +53,9 @@ func (u *unit) status() Status {
 	if t := u.stopped.Load(); t != nil {
 		s.Stopped = &Stopped{t.Code, t.Detail, t.Remedy}
 	}
+	if p := u.problem.Load(); p != nil {
+		s.Problem = *p
+	}
 	i, err := u.get()
 	if err != nil {
 		return s
@@ -64,6 +71,23 @@ func (u *unit) status() Status {
 		if t.Phase == replica.PhaseCopying {
 			s.Ready = false
 		}
+	}
+	return s
+}
+
+// pipelineLimit bounds how long /status waits for what the pipeline says of itself.
+const pipelineLimit = time.Second
+
+// statusWithPipeline reads the unit's state, and asks the pipeline for its own.
+func (u *unit) statusWithPipeline(ctx context.Context) Status {
+	ctx, cancel := context.WithTimeout(ctx, pipelineLimit)
+	defer cancel()
+	s := u.status()
+	if s.Pipeline = u.pipeline(ctx); s.Pipeline == nil {
+		return s
+	}
+	if t := s.Pipeline.problem; t != nil && s.Stopped == nil {
+		s.Stopped = &Stopped{t.Code, t.Detail, t.Remedy}
 	}
 	return s
 }
@@ -85,9 +109,9 @@ func serveMonitor(ctx context.Context, l net.Listener, u *unit, base prometheus.
 			http.Error(w, fmt.Sprintf("not ready: staleness %.0f ms (-1: no snapshot)", s.StalenessMS), http.StatusServiceUnavailable)
 		}
 	})
-	mux.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/status", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(u.status()) // the client has gone: nobody to tell
+		_ = json.NewEncoder(w).Encode(u.statusWithPipeline(r.Context())) // the client has gone: nobody to tell
 	})
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })

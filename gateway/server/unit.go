@@ -12,7 +12,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
-	"github.com/freshet-io/freshet/connectors/postgres"
 	"github.com/freshet-io/freshet/connectors/replica"
 	"github.com/freshet-io/freshet/gateway/analytics"
 	"github.com/freshet-io/freshet/gateway/batch"
@@ -26,12 +25,14 @@ type unit struct {
 	// generations counts incarnations, so that no plan outlives the replica that it was made for.
 	generations atomic.Uint64
 	stopped     atomic.Pointer[cdc.TerminalError]
+	// problem is why the last incarnation ended; nil while one runs.
+	problem atomic.Pointer[string]
 }
 
 // incarnation is one run of a replica with the metrics that it registered.
 type incarnation struct {
 	replica  *replica.Replica
-	source   *postgres.Source
+	source   source
 	registry *prometheus.Registry
 	number   uint64
 	// bytewise says that the database's default collation orders strings by their bytes.
@@ -61,6 +62,8 @@ func (u *unit) run(ctx context.Context) error {
 		if u.cfg.Clock().Sub(began) > wait.MaxInterval {
 			wait.Reset()
 		}
+		problem := err.Error()
+		u.problem.Store(&problem)
 		pause := wait.NextBackOff()
 		u.cfg.Logger.Warn("replica is down; statements go to PostgreSQL meanwhile", "error", err, "retry_in", pause)
 		select {
@@ -74,10 +77,7 @@ func (u *unit) run(ctx context.Context) error {
 // incarnate runs one replica to its end.
 func (u *unit) incarnate(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
-	source, err := postgres.New(postgres.Config{
-		URL: u.cfg.PostgresURL, Slot: u.cfg.Slot, Include: u.cfg.Include, Exclude: u.cfg.Exclude,
-		Now: u.cfg.Clock, Logger: u.cfg.Logger, Registerer: registry,
-	})
+	source, err := openSource(u.cfg, registry)
 	if err != nil {
 		return fmt.Errorf("open source: %w", err)
 	}
@@ -97,6 +97,7 @@ func (u *unit) incarnate(ctx context.Context) error {
 		return fmt.Errorf("open replica: %w", err)
 	}
 	defer u.current.Store(nil)
+	u.problem.Store(nil)
 	u.current.Store(&incarnation{
 		replica: r, source: source, registry: registry, number: u.generations.Add(1), bytewise: bytewise,
 	})

@@ -14,8 +14,9 @@ type ConnectConfig struct {
 	Jars string
 	// DataDir is the worker's folder, created when needed. What must survive lies in the broker's topics.
 	DataDir string
-	// Brokers is the bootstrap address.
-	Brokers string
+	// Brokers is the bootstrap address. BrokersOf, when set, is asked for it at each start instead.
+	Brokers   string
+	BrokersOf func() string
 	// Port of the REST interface; 0 chooses a free one and keeps it for later starts.
 	Port int
 	// Settings override this package's worker settings.
@@ -77,7 +78,7 @@ func (c *Connect) Start(ctx context.Context) error {
 
 func (c *Connect) settings() map[string]string {
 	return map[string]string{
-		"bootstrap.servers":                 c.cfg.Brokers,
+		"bootstrap.servers":                 c.brokers(),
 		"group.id":                          "freshet-connect",
 		"listeners":                         "http://" + address(c.port),
 		"key.converter":                     "org.apache.kafka.connect.json.JsonConverter",
@@ -100,6 +101,13 @@ func (c *Connect) settings() map[string]string {
 		"plugin.discovery":                        "service_load",
 		"connector.client.config.override.policy": "All",
 	}
+}
+
+func (c *Connect) brokers() string {
+	if c.cfg.BrokersOf != nil {
+		return c.cfg.BrokersOf()
+	}
+	return c.cfg.Brokers
 }
 
 // URL returns the address of the REST interface.

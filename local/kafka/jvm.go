@@ -43,6 +43,12 @@ func findJava(ctx context.Context) (string, error) {
 	return path, nil
 }
 
+// CheckJava makes sure that a Java program is there which is recent enough; the error says how to get one.
+func CheckJava(ctx context.Context) error {
+	_, err := findJava(ctx)
+	return err
+}
+
 // javaMajor reads the major version from "openjdk 17.0.15 2025-04-15"; 0 for anything else, as of Java 8, which knows no --version.
 func javaMajor(output string) int {
 	fields := strings.Fields(output)

@@ -31,6 +31,10 @@ type Config struct {
 	PostgresPort   int `json:"postgres_port"`
 	EngineHTTPPort int `json:"engine_http_port"`
 	EnginePort     int `json:"engine_port"`
+	KafkaPort      int `json:"kafka_port"`
+	ConnectPort    int `json:"connect_port"`
+	// CDC is the way that changes take to the gateway. It is fixed when the state folder is made.
+	CDC CDC `json:"cdc"`
 	// Pin runs PostgreSQL on the first core, the engine, the gateway and PostgreSQL's WAL senders on the second.
 	Pin bool `json:"pin"`
 	// EngineMemory caps the engine's memory, in bytes; 0 is half of the machine's.
@@ -71,6 +75,9 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("resolve state folder %s: %w", c.Dir, err)
 	}
 	c.Dir = dir
+	if err := c.CDC.check(); err != nil {
+		return c, err
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

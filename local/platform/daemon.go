@@ -25,7 +25,7 @@ const (
 )
 
 // downLimit bounds the end of a supervisor: its servers' limits, one after the other, and some room.
-const downLimit = 3*stopLimit + 10*time.Second
+const downLimit = 5*stopLimit + 10*time.Second
 
 // report is a line from a background supervisor to the command that started it.
 type report struct {
@@ -41,11 +41,11 @@ func Up(ctx context.Context, cfg Config, progress func(string)) (already bool, e
 	if err != nil {
 		return false, err
 	}
-	// The tools are fetched here, where somebody watches.
-	if _, err := cfg.Cache.Postgres(ctx); err != nil {
+	if cfg, err = cfg.resolveCDC(); err != nil {
 		return false, err
 	}
-	if _, err := cfg.Cache.Engine(ctx); err != nil {
+	// The tools are fetched here, where somebody watches.
+	if err := cfg.fetch(ctx); err != nil {
 		return false, err
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o711); err != nil {
@@ -216,7 +216,7 @@ func Reset(ctx context.Context, dir string) error {
 	// Only what a platform writes: --dir may name a folder that holds more. The credentials go
 	// last, so that an interrupted reset can be repeated.
 	for _, name := range []string{postgresDir, postgresDir + ".new", postgresDir + ".log", engineDir, engineDir + ".config", engineDir + ".log",
-		gatewayFile, gatewayLog, supervisorLog, stateFile, lockFile, credentialsFile} {
+		brokerDir, brokerDir + ".log", connectDir, connectDir + ".log", cdcFile, gatewayFile, gatewayLog, supervisorLog, stateFile, lockFile, credentialsFile} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("reset %s: %w", dir, err)
 		}

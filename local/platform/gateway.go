@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/local/process"
 )
 
@@ -22,6 +23,8 @@ type GatewayConfig struct {
 	EngineUser     string `json:"engine_user"`
 	EnginePassword string `json:"engine_password"`
 	EngineThreads  int    `json:"engine_threads"`
+	// Kafka is where changes come from; nil: straight from PostgreSQL.
+	Kafka *debezium.Transport `json:"kafka,omitempty"`
 }
 
 // GatewayInfo is the line that the gateway process writes to file descriptor 3 when its endpoint accepts connections.

@@ -25,10 +25,26 @@ type Report struct {
 type Replica struct {
 	Ready bool `json:"ready"`
 	// StalenessMS is the newest snapshot's age in milliseconds, -1 without a snapshot.
-	StalenessMS float64        `json:"staleness_ms"`
-	Position    string         `json:"position,omitempty"`
-	Stopped     *Condition     `json:"stopped,omitempty"`
-	Tables      []ReplicaTable `json:"tables,omitempty"`
+	StalenessMS float64    `json:"staleness_ms"`
+	Position    string     `json:"position,omitempty"`
+	Stopped     *Condition `json:"stopped,omitempty"`
+	// Problem is why there is no replica at present, which is tried again.
+	Problem  string         `json:"problem,omitempty"`
+	Pipeline *Pipeline      `json:"pipeline,omitempty"` // of a stream over Kafka
+	Tables   []ReplicaTable `json:"tables,omitempty"`
+}
+
+// Pipeline is how far Kafka and Debezium are, as the gateway sees them.
+type Pipeline struct {
+	Transport string `json:"transport"`
+	Connector string `json:"connector,omitempty"`
+	Task      string `json:"task,omitempty"`
+	// LagRecords are messages not read yet, LagBytes is the log since the newest transaction that was handed over,
+	// SlotBytes the log that PostgreSQL keeps for Kafka.
+	LagRecords int64  `json:"lag_records"`
+	LagBytes   int64  `json:"lag_bytes"`
+	SlotBytes  int64  `json:"slot_bytes"`
+	Unknown    string `json:"unknown,omitempty"`
 }
 
 // ReplicaTable is the replication state of one table.

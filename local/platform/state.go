@@ -70,6 +70,9 @@ const (
 	gatewayFile     = "gateway.json"
 	postgresDir     = "postgres"
 	engineDir       = "engine"
+	brokerDir       = "kafka"
+	connectDir      = "connect"
+	cdcFile         = "cdc.json"
 	gatewayLog      = "gateway.log"
 	supervisorLog   = "supervisor.log"
 )

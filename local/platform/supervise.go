@@ -17,6 +17,8 @@ import (
 const (
 	postgresName = "postgresql"
 	engineName   = "engine"
+	brokerName   = "kafka"
+	connectName  = "connect"
 	gatewayName  = "gateway"
 )
 
@@ -27,12 +29,24 @@ const (
 	healthyAfter = 30 * time.Second // of running, after which the backoff starts anew
 )
 
+// servers returns the names of the platform's servers, those that others need first.
+func (s *supervisor) servers() []string {
+	if s.cfg.CDC == Kafka {
+		return []string{postgresName, engineName, brokerName, connectName, gatewayName}
+	}
+	return []string{postgresName, engineName, gatewayName}
+}
+
 func (s *supervisor) server(name string) server {
 	switch name {
 	case postgresName:
 		return s.postgres
 	case engineName:
 		return s.engine
+	case brokerName:
+		return s.broker
+	case connectName:
+		return s.connect
 	default:
 		return s.gateway
 	}
@@ -45,6 +59,10 @@ func (s *supervisor) address(name string) string {
 		return s.postgres.Addr()
 	case engineName:
 		return s.engine.TCPAddr()
+	case brokerName:
+		return s.broker.Address()
+	case connectName:
+		return strings.TrimPrefix(s.connect.URL(), "http://")
 	default:
 		return s.gateway.info.Listen
 	}
@@ -85,7 +103,7 @@ func (s *supervisor) record(name string, problem error) {
 // supervise restarts servers that end, until ctx ends.
 func (s *supervisor) supervise(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, name := range []string{postgresName, engineName, gatewayName} {
+	for _, name := range s.servers() {
 		wg.Go(func() { s.keep(ctx, name) })
 	}
 	wg.Wait()

@@ -7,10 +7,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/freshet-io/freshet/local/chengine"
+	"github.com/freshet-io/freshet/local/kafka"
 	"github.com/freshet-io/freshet/local/pgserver"
 	"github.com/freshet-io/freshet/local/process"
 )
@@ -45,6 +47,8 @@ type supervisor struct {
 	secrets  Credentials
 	postgres *pgserver.Server
 	engine   *chengine.Server
+	broker   *kafka.Broker  // nil without Kafka
+	connect  *kafka.Connect // likewise
 	gateway  *gateway
 
 	mu    sync.Mutex
@@ -98,7 +102,13 @@ func run(ctx context.Context, cfg Config, progress func(string), ready func(Plat
 }
 
 // prepare makes the servers' objects.
-func (s *supervisor) prepare(ctx context.Context) error {
+func (s *supervisor) prepare(ctx context.Context) (err error) {
+	if s.cfg, err = s.cfg.resolveCDC(); err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(s.cfg.Dir, cdcFile), folderCDC{s.cfg.CDC}); err != nil {
+		return err
+	}
 	home, err := s.cfg.Cache.Postgres(ctx)
 	if err != nil {
 		return err
@@ -134,6 +144,9 @@ func (s *supervisor) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.prepareKafka(ctx); err != nil {
+		return err
+	}
 	s.gateway = &gateway{executable: s.cfg.GatewayExecutable, dir: s.cfg.Dir, cores: columnar}
 	me, err := process.Identify(os.Getpid())
 	if err != nil {
@@ -145,9 +158,14 @@ func (s *supervisor) prepare(ctx context.Context) error {
 
 // start starts everything. PostgreSQL and the engine start side by side.
 func (s *supervisor) start(ctx context.Context, progress func(string)) error {
-	progress("starting PostgreSQL and the columnar engine")
-	var pgErr, engineErr error
+	if s.cfg.CDC == Kafka {
+		progress("starting PostgreSQL, the columnar engine, Kafka and Kafka Connect")
+	} else {
+		progress("starting PostgreSQL and the columnar engine")
+	}
+	var pgErr, engineErr, kafkaErr error
 	var wg sync.WaitGroup
+	wg.Go(func() { kafkaErr = s.startKafka(ctx) })
 	wg.Go(func() { engineErr = s.startServer(ctx, engineName) })
 	wg.Go(func() {
 		pgErr = s.startServer(ctx, postgresName)
@@ -156,13 +174,14 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 		}
 	})
 	wg.Wait()
-	if err := errors.Join(flagged(pgErr), flagged(engineErr)); err != nil {
+	if err := errors.Join(flagged(pgErr), flagged(engineErr), flagged(kafkaErr)); err != nil {
 		return err
 	}
 	progress("starting the gateway")
 	s.gateway.cfg = GatewayConfig{
 		Listen: loopback(s.cfg.Port), MonitorListen: loopback(s.cfg.MonitorPort),
 		PostgresURL: s.postgres.LocalURL(Database), EngineAddr: s.engine.TCPAddr(), EngineUser: s.engine.User, EnginePassword: s.engine.Password,
+		Kafka: s.transport(),
 	}
 	if err := s.startServer(ctx, gatewayName); err != nil {
 		return err
@@ -179,7 +198,7 @@ func (s *supervisor) stop() error {
 	s.state.Phase = Stopping
 	s.mu.Unlock()
 	problems := []error{s.save()}
-	for _, name := range []string{gatewayName, engineName, postgresName} {
+	for _, name := range slices.Backward(s.servers()) {
 		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 		problems = append(problems, s.server(name).Stop(ctx))
 		cancel()
@@ -223,6 +242,10 @@ func flagged(err error) error {
 	var engine *chengine.PortError
 	if errors.As(err, &engine) {
 		return fmt.Errorf("%w (--engine-port, --engine-http-port)", err)
+	}
+	var kafkaPort *kafka.PortError
+	if errors.As(err, &kafkaPort) {
+		return fmt.Errorf("%w (--kafka-port, --connect-port)", err)
 	}
 	return err
 }

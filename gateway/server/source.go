@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/debezium"
+	"github.com/freshet-io/freshet/connectors/postgres"
+)
+
+// source is what a unit needs of the change stream that feeds it.
+type source interface {
+	cdc.Source
+	// SystemID returns the identity of the database system.
+	SystemID(ctx context.Context) (string, error)
+	// Versions returns the versions that tables have now.
+	Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error)
+	Close()
+}
+
+// openSource returns the source that the configuration selects.
+func openSource(cfg Config, registry prometheus.Registerer) (source, error) {
+	database := postgres.Config{
+		URL: cfg.PostgresURL, Slot: cfg.Slot, Include: cfg.Include, Exclude: cfg.Exclude,
+		Now: cfg.Clock, Logger: cfg.Logger, Registerer: registry,
+	}
+	if cfg.Kafka == nil {
+		return postgres.New(database)
+	}
+	return debezium.New(debezium.Config{Postgres: database, Transport: *cfg.Kafka, Logger: cfg.Logger, Registerer: registry})
+}
+
+// Pipeline is how what stands between the database and a gateway does; only a stream over Kafka has one.
+type Pipeline struct {
+	Transport string `json:"transport"` // kafka
+	// Connector and Task are their states in Kafka Connect; empty where that is not known.
+	Connector string `json:"connector,omitempty"`
+	Task      string `json:"task,omitempty"`
+	// LagRecords are messages in the topics that were not read yet, LagBytes is the log written since the newest transaction
+	// that was handed over, SlotBytes the log that the database keeps for Kafka.
+	LagRecords int64 `json:"lag_records"`
+	LagBytes   int64 `json:"lag_bytes"`
+	SlotBytes  int64 `json:"slot_bytes"`
+	// Unknown says what could not be asked.
+	Unknown string `json:"unknown,omitempty"`
+	problem *cdc.TerminalError
+}
+
+// pipeline asks the source how its pipeline does; nil where there is none.
+func (u *unit) pipeline(ctx context.Context) *Pipeline {
+	i, err := u.get()
+	if err != nil {
+		return nil
+	}
+	kafka, ok := i.source.(*debezium.Source)
+	if !ok {
+		return nil
+	}
+	h := kafka.Health(ctx)
+	p := &Pipeline{
+		Transport: "kafka", Connector: h.Connector, Task: h.Task,
+		LagRecords: h.LagRecords, LagBytes: h.LagBytes, SlotBytes: h.SlotBytes, problem: h.Problem,
+	}
+	if h.Unknown != nil {
+		p.Unknown = fmt.Sprint(h.Unknown)
+	}
+	return p
+}
