@@ -132,8 +132,13 @@ func (r *Router) await(ctx context.Context, s *pgwire.SessionInfo, need freshnes
 
 var errLag = errors.New("the replica lags behind PostgreSQL")
 
+// result yields the rows of a query; io.EOF itself, not wrapped in another error, comes after the last.
+type result interface {
+	Next() ([][][]byte, error)
+}
+
 // deliver hands the rows to the client. The first holdBack bytes wait for the end of the execution.
-func deliver(reader *batch.Reader, sink func(row [][]byte) error) (int64, error) {
+func deliver(reader result, sink func(row [][]byte) error) (int64, error) {
 	var held [][][]byte
 	var sent int64
 	size, streaming := 0, false
@@ -149,7 +154,7 @@ func deliver(reader *batch.Reader, sink func(row [][]byte) error) (int64, error)
 	for {
 		rows, err := reader.Next()
 		switch {
-		case errors.Is(err, io.EOF):
+		case err == io.EOF: //nolint:errorlint // one that is wrapped is a connection's end, not the result's
 			err := send(held)
 			return sent, err
 		case err != nil && sent > 0:

@@ -123,7 +123,8 @@ func classify(ctx context.Context, err, sinkErr error) error {
 	}
 	var netErr net.Error
 	if errors.As(err, &netErr) || errors.Is(err, ch.ErrClosed) || isDisconnect(err) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		// Not wrapped: an io.EOF of the connection must not be taken for the end of a result.
+		return fmt.Errorf("%w: %v", ErrUnavailable, err) //nolint:errorlint // as said
 	}
 	return fmt.Errorf("query columnar engine: %w", err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/ClickHouse/ch-go"
@@ -43,6 +44,13 @@ func TestRunOn_keepsOnlyConnectionsWhoseQueryTheEngineEnded(t *testing.T) {
 				t.Errorf("released %d times, closed %d times; want it kept: %t", c.released, c.closed, tc.kept)
 			}
 		})
+	}
+}
+
+func TestClassify_hidesHowAConnectionWasLost(t *testing.T) {
+	err := classify(t.Context(), fmt.Errorf("packet: %w", io.EOF), nil)
+	if !errors.Is(err, ErrUnavailable) || errors.Is(err, io.EOF) {
+		t.Errorf("error %v, want one that is ErrUnavailable and not io.EOF, which ends results", err)
 	}
 }
 
