@@ -30,7 +30,7 @@ type Config struct {
 	// RewriteRows is the number of rows up to which compaction simply writes a table anew; 0 means 50,000.
 	// The parts of a larger table are shared with its next base until a fifth of its rows are dead.
 	RewriteRows int
-	// StageBytes bounds the rows that wait in memory; 0 means 16 MiB.
+	// StageBytes bounds the rows that wait in memory; 0 means 8 MiB.
 	StageBytes int
 	// Threads limits each statement of the replica in the engine; 0 means 1.
 	Threads int
@@ -59,7 +59,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.RewriteRows = 50_000
 	}
 	if c.StageBytes == 0 {
-		c.StageBytes = 16 << 20
+		c.StageBytes = 8 << 20
 	}
 	if c.Threads == 0 {
 		c.Threads = 1

@@ -21,7 +21,7 @@ var errMissing = errors.New("the source sent no value")
 // Column is a growing buffer of one column's values. It can be sent to the
 // engine and can receive a result from it. It is not safe for concurrent use.
 type Column struct {
-	name     string
+	def      cdc.Column
 	kind     proto.ColumnType
 	nullable bool
 	nulls    proto.ColUInt8
@@ -53,11 +53,11 @@ func New(c cdc.Column) (*Column, error) {
 	if !ok {
 		return nil, fmt.Errorf("column %q has type OID %d, which the columnar store cannot hold", c.Name, c.Type)
 	}
-	return &Column{name: c.Name, kind: proto.ColumnType(t), nullable: !c.NotNull, values: newValues(c)}, nil
+	return &Column{def: c, kind: proto.ColumnType(t), nullable: !c.NotNull, values: newValues(c)}, nil
 }
 
 // Name returns the column's name.
-func (c *Column) Name() string { return c.name }
+func (c *Column) Name() string { return c.def.Name }
 
 // Type returns the engine's type of the column.
 func (c *Column) Type() proto.ColumnType { return c.kind }
@@ -73,19 +73,19 @@ func (c *Column) Bytes() int { return c.values.bytes() + len(c.nulls) }
 func (c *Column) Append(d cdc.Datum) error {
 	switch d.Kind {
 	case cdc.Absent:
-		return fmt.Errorf("column %q: %w", c.name, errMissing)
+		return fmt.Errorf("column %q: %w", c.def.Name, errMissing)
 	case cdc.Unchanged:
 		c.appendNull(0)
 		return nil
 	case cdc.Null:
 		if !c.nullable {
-			return fmt.Errorf("column %q: %w", c.name, ErrNull)
+			return fmt.Errorf("column %q: %w", c.def.Name, ErrNull)
 		}
 		c.appendNull(1)
 		return nil
 	}
 	if err := c.values.append(d); err != nil {
-		return fmt.Errorf("column %q: %w", c.name, err)
+		return fmt.Errorf("column %q: %w", c.def.Name, err)
 	}
 	if c.nullable {
 		c.nulls = append(c.nulls, 0)
@@ -104,18 +104,18 @@ func (c *Column) appendNull(mark uint8) {
 func (c *Column) Set(i int, d cdc.Datum) error {
 	switch d.Kind {
 	case cdc.Absent:
-		return fmt.Errorf("column %q: %w", c.name, errMissing)
+		return fmt.Errorf("column %q: %w", c.def.Name, errMissing)
 	case cdc.Unchanged:
 		return nil
 	case cdc.Null:
 		if !c.nullable {
-			return fmt.Errorf("column %q: %w", c.name, ErrNull)
+			return fmt.Errorf("column %q: %w", c.def.Name, ErrNull)
 		}
 		c.nulls[i] = 1
 		return nil
 	}
 	if err := c.values.set(i, d); err != nil {
-		return fmt.Errorf("column %q: %w", c.name, err)
+		return fmt.Errorf("column %q: %w", c.def.Name, err)
 	}
 	if c.nullable {
 		c.nulls[i] = 0
@@ -189,11 +189,11 @@ func (c *Column) WriteColumn(w *proto.Writer) {
 func (c *Column) DecodeColumn(r *proto.Reader, rows int) error {
 	if c.nullable {
 		if err := c.nulls.DecodeColumn(r, rows); err != nil {
-			return fmt.Errorf("read nulls of column %q: %w", c.name, err)
+			return fmt.Errorf("read nulls of column %q: %w", c.def.Name, err)
 		}
 	}
 	if err := c.values.DecodeColumn(r, rows); err != nil {
-		return fmt.Errorf("read column %q: %w", c.name, err)
+		return fmt.Errorf("read column %q: %w", c.def.Name, err)
 	}
 	return nil
 }

@@ -89,12 +89,23 @@ func (r *Rows) Truncate(n int) {
 	r.RID = r.RID[:min(n, len(r.RID))]
 }
 
-// Reset forgets the rows and keeps the memory.
+// keepBytes is how much a buffer may have held to be used again.
+const keepBytes = 4 << 20
+
+// Reset forgets the rows. It keeps the memory for the next ones, but not that of a burst.
 func (r *Rows) Reset() {
+	burst := r.Bytes() > keepBytes
 	for _, c := range r.Columns {
-		c.Reset()
+		if burst {
+			c.values, c.nulls = newValues(c.def), nil
+		} else {
+			c.Reset()
+		}
 	}
 	r.RID = r.RID[:0]
+	if burst {
+		r.RID, r.epoch, r.input = nil, nil, nil
+	}
 }
 
 // AppendKey appends an encoding of the i-th row's key columns to b. Two rows
