@@ -1,0 +1,141 @@
+package cockroachdb
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+//go:embed catalog.sql
+var catalogSQL string
+
+// catalogColumn is a column as the catalog query tells it.
+type catalogColumn struct {
+	Name      string
+	Type      uint32
+	Modifier  int32
+	NotNull   bool
+	Attr      int16
+	Kind      string
+	TypeName  string
+	Hidden    bool
+	Virtual   bool
+	Collation string
+}
+
+// catalogTable is a row of the catalog query.
+type catalogTable struct {
+	id           cdc.TableID
+	schema, name string
+	columns      []catalogColumn
+	key          []string
+}
+
+// parseTable reads a row of the catalog query: the table's ID, schema, name, columns and key, the last two as JSON.
+func parseTable(row []string) (catalogTable, error) {
+	if len(row) != 5 {
+		return catalogTable{}, fmt.Errorf("read catalog: a row of %d columns, want 5", len(row))
+	}
+	id, err := strconv.ParseUint(row[0], 10, 32)
+	if err != nil {
+		return catalogTable{}, fmt.Errorf("read catalog: table ID: %w", err)
+	}
+	t := catalogTable{id: cdc.TableID(id), schema: row[1], name: row[2]}
+	for _, part := range []struct {
+		text string
+		into any
+	}{{row[3], &t.columns}, {row[4], &t.key}} {
+		if part.text == "" { // NULL: no rows
+			continue
+		}
+		if err := json.Unmarshal([]byte(part.text), part.into); err != nil {
+			return catalogTable{}, fmt.Errorf("read catalog: table %s.%s: %w", t.schema, t.name, err)
+		}
+	}
+	slices.SortFunc(t.columns, func(a, b catalogColumn) int { return int(a.Attr) - int(b.Attr) })
+	return t, nil
+}
+
+// discover makes a definition of a table, or says why it cannot be replicated.
+func (t *catalogTable) discover() cdc.Discovered {
+	def := &cdc.Table{ID: t.id, Schema: t.schema, Name: t.name}
+	for _, c := range t.columns {
+		if c.Hidden && c.Virtual {
+			continue // of a hash-sharded key, which has its columns besides
+		}
+		col := cdc.Column{Name: c.Name, Type: c.Type, Modifier: c.Modifier, NotNull: c.NotNull, Attr: c.Attr, Enum: c.Kind == "e",
+			BytewiseCollation: c.Collation == "" || c.Collation == "default" || c.Collation == "C"}
+		if slices.Contains(t.key, c.Name) {
+			col.NotNull = true
+		}
+		def.Columns = append(def.Columns, col)
+	}
+	for _, name := range t.key {
+		if i := slices.IndexFunc(def.Columns, func(c cdc.Column) bool { return c.Name == name }); i >= 0 {
+			def.Key = append(def.Key, i)
+		}
+	}
+	return cdc.Discovered{Table: def, Stopped: t.judge(def)}
+}
+
+// judge says why a table cannot be replicated, or nil.
+func (t *catalogTable) judge(def *cdc.Table) *cdc.TableError {
+	stop := func(code cdc.Code, remedy, detail string, args ...any) *cdc.TableError {
+		return &cdc.TableError{Code: code, Table: tableName(def), Detail: fmt.Sprintf(detail, args...), Remedy: remedy}
+	}
+	for _, c := range t.columns {
+		switch {
+		case c.Hidden && c.Virtual:
+		case c.Hidden && slices.Contains(t.key, c.Name):
+			return stop(cdc.CodeNoKey, "ALTER TABLE … ALTER PRIMARY KEY USING COLUMNS (…), or exclude it", "it has no primary key but the hidden column %q", c.Name)
+		case c.Hidden:
+			return stop(cdc.CodeUnsupportedType, "exclude the table, or make the column VISIBLE", "column %q is hidden", c.Name)
+		case c.Virtual:
+			return stop(cdc.CodeUnsupportedType, "exclude the table, or make the column STORED", "column %q is a virtual computed column, which changefeeds leave out", c.Name)
+		case c.Kind != "e" && !Supported(c.Type):
+			return stop(cdc.CodeUnsupportedType, "exclude the table or change the column's type", "column %q has type %s", c.Name, c.TypeName)
+		}
+	}
+	if len(def.Key) == 0 {
+		return stop(cdc.CodeNoKey, "add a primary key, or exclude it", "it has no primary key")
+	}
+	return nil
+}
+
+// selector decides by name which tables are replicated.
+type selector struct{ include, exclude []*regexp.Regexp }
+
+func newSelector(include, exclude []string) (selector, error) {
+	if len(include) == 0 {
+		include = []string{"public.*"}
+	}
+	in, err := compilePatterns(include)
+	if err != nil {
+		return selector{}, err
+	}
+	ex, err := compilePatterns(exclude)
+	return selector{in, ex}, err
+}
+
+func compilePatterns(patterns []string) ([]*regexp.Regexp, error) {
+	var out []*regexp.Regexp
+	for _, p := range patterns {
+		if schema, table, ok := strings.Cut(p, "."); !ok || schema == "" || table == "" {
+			return nil, fmt.Errorf(`compile table pattern %q: want schema.table, for example "public.*"`, p)
+		}
+		q := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(p))
+		out = append(out, regexp.MustCompile(`(?s)\A`+q+`\z`))
+	}
+	return out, nil
+}
+
+func (s selector) selects(name string) bool {
+	matches := func(re *regexp.Regexp) bool { return re.MatchString(name) }
+	return slices.ContainsFunc(s.include, matches) && !slices.ContainsFunc(s.exclude, matches)
+}
