@@ -96,6 +96,7 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		"max.batch.size":                      "8192",
 		"max.queue.size":                      "32768",
 		"extended.headers.enabled":            "false",
+		"statistics.metrics.enabled":          "false", // quantiles for each record, which nobody reads
 		"retriable.restart.connector.wait.ms": "1000",
 		"producer.override.linger.ms":         "5",
 		"producer.override.batch.size":        "262144",

@@ -54,6 +54,8 @@ const (
 	firstRestart, lastRestart = time.Second, time.Minute
 	// soundAfter is how long a task must run to count as sound again.
 	soundAfter = time.Minute
+	// goneAfter is how long Connect must not know a connector for that to be true: a worker that starts knows none.
+	goneAfter = 20 * time.Second
 	// connectPatience bounds one look at the connector: Connect may hang, and the slot is to be watched on.
 	connectPatience = 5 * time.Second
 )
@@ -70,7 +72,7 @@ type keeper struct {
 	next     time.Time
 	running  time.Time // since when the task runs; zero: it does not
 	silent   bool      // Connect does not answer
-	gone     bool      // Connect knew no such connector when it was asked last
+	gone     time.Time // since when Connect knows no such connector; zero: it does
 }
 
 // look looks after the connector. A connector that somebody removed is registered again: its slot and its recorded offsets
@@ -84,12 +86,16 @@ func (k *keeper) look(ctx context.Context, now time.Time) error {
 	asking, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	st, err := k.s.connect.status(asking, k.s.cfg.Prefix)
-	gone := err == nil && st.Connector == ""
-	if gone && k.gone { // for longer than Connect takes to start one that was registered a moment ago
+	switch gone := err == nil && st.Connector == ""; {
+	case !gone:
+		k.gone = time.Time{}
+	case k.gone.IsZero():
+		k.gone = now
+	case now.Sub(k.gone) >= goneAfter:
+		k.gone = time.Time{}
 		k.s.log.Warn("the connector is gone: it is registered again", "connector", k.s.cfg.Prefix)
 		err = k.s.register(asking)
 	}
-	k.gone = gone
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -92,7 +92,12 @@ func (s *stack) start(ctx context.Context, home, jars string) (err error) {
 	if err := s.postgres.Start(ctx); err != nil {
 		return err
 	}
-	if s.broker, err = kafka.NewBroker(kafka.BrokerConfig{Jars: jars, DataDir: filepath.Join(s.dir, "kafka")}); err != nil {
+	key, err := writeCertificates(s.dir)
+	if err != nil {
+		return err
+	}
+	secure := &kafka.Secure{KeyFile: key, Users: map[string]string{user: password}}
+	if s.broker, err = kafka.NewBroker(kafka.BrokerConfig{Jars: jars, DataDir: filepath.Join(s.dir, "kafka"), Secure: secure}); err != nil {
 		return err
 	}
 	if err := s.broker.Start(ctx); err != nil {

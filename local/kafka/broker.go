@@ -20,6 +20,8 @@ type BrokerConfig struct {
 	DataDir string
 	// Port to listen on; 0 chooses a free one and keeps it for later starts. ControllerPort likewise.
 	Port, ControllerPort int
+	// Secure adds a listener with TLS and SASL; nil: none.
+	Secure *Secure
 	// Settings override this package's broker settings.
 	Settings map[string]string
 	// Heap bounds the heap in bytes. Default 256 MB.
@@ -30,11 +32,22 @@ type BrokerConfig struct {
 	LogFile string
 }
 
+// Secure is a broker's listener with TLS whose clients prove who they are by SCRAM-SHA-512.
+type Secure struct {
+	// Port to listen on; 0 chooses a free one and keeps it for later starts.
+	Port int
+	// KeyFile holds the server's private key (PKCS #8) and certificate, in PEM.
+	KeyFile string
+	// Users are the passwords by user. They are fixed when the folder is formatted.
+	Users map[string]string
+}
+
 // Broker is one KRaft broker that is its own controller. Start, Stop and Kill must not be called at the same time.
 type Broker struct {
 	running
 	cfg              BrokerConfig
 	port, controller int
+	secure           int
 }
 
 // NewBroker returns a broker that is not started yet.
@@ -50,7 +63,11 @@ func NewBroker(cfg BrokerConfig) (*Broker, error) {
 	if cfg.Heap == 0 {
 		cfg.Heap = 256 << 20
 	}
-	return &Broker{running: running{title: "Kafka"}, cfg: cfg, port: cfg.Port, controller: cfg.ControllerPort}, nil
+	b := &Broker{running: running{title: "Kafka"}, cfg: cfg, port: cfg.Port, controller: cfg.ControllerPort}
+	if cfg.Secure != nil {
+		b.secure = cfg.Secure.Port
+	}
+	return b, nil
 }
 
 // Start formats the folder if it is new, starts the broker and returns when it serves clients.
@@ -61,11 +78,15 @@ func (b *Broker) Start(ctx context.Context) error {
 	if err := os.MkdirAll(b.cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("create Kafka's folder: %w", err)
 	}
-	if err := choosePorts("Kafka", &b.port, &b.controller); err != nil {
+	ports := []*int{&b.port, &b.controller}
+	if b.cfg.Secure != nil {
+		ports = append(ports, &b.secure)
+	}
+	if err := choosePorts("Kafka", ports...); err != nil {
 		return err
 	}
 	config := filepath.Join(b.cfg.DataDir, "broker.properties")
-	if err := properties(config, b.settings(), b.cfg.Settings); err != nil {
+	if err := properties(config, b.settings(), b.secureSettings(), b.cfg.Settings); err != nil {
 		return fmt.Errorf("write Kafka's configuration: %w", err)
 	}
 	if err := b.format(ctx, config); err != nil {
@@ -97,7 +118,13 @@ func (b *Broker) format(ctx context.Context, config string) error {
 	if err != nil {
 		return fmt.Errorf("format Kafka's folder: %w", err)
 	}
-	args, err := b.program("kafka.tools.StorageTool", "format", "--ignore-formatted", "--cluster-id", clusterID, "--config", config).command()
+	format := []string{"format", "--ignore-formatted", "--cluster-id", clusterID, "--config", config}
+	if b.cfg.Secure != nil {
+		for user, password := range b.cfg.Secure.Users {
+			format = append(format, "--add-scram", fmt.Sprintf("SCRAM-SHA-512=[name=%s,password=%s]", user, password))
+		}
+	}
+	args, err := b.program("kafka.tools.StorageTool", format...).command()
 	if err != nil {
 		return err
 	}
@@ -136,6 +163,26 @@ func (b *Broker) settings() map[string]string {
 		"background.threads":             "2",
 	}
 }
+
+// secureSettings are those of the secure listener, if there is one.
+func (b *Broker) secureSettings() map[string]string {
+	if b.cfg.Secure == nil {
+		return nil
+	}
+	plain, secure := "PLAINTEXT://"+address(b.port), "SASL_SSL://"+address(b.secure)
+	return map[string]string{
+		"listeners":                      plain + "," + secure + ",CONTROLLER://" + address(b.controller),
+		"advertised.listeners":           plain + "," + secure,
+		"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
+		"sasl.enabled.mechanisms":        "SCRAM-SHA-512",
+		"listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		"listener.name.sasl_ssl.ssl.keystore.type":              "PEM",
+		"listener.name.sasl_ssl.ssl.keystore.location":          b.cfg.Secure.KeyFile,
+	}
+}
+
+// SecureAddress returns host:port of the secure listener.
+func (b *Broker) SecureAddress() string { return address(b.secure) }
 
 // Address returns host:port for clients.
 func (b *Broker) Address() string { return address(b.port) }

@@ -87,6 +87,8 @@ rootLogger.level=warn
 rootLogger.appenderRef.out.ref=out
 logger.debezium.name=io.debezium.connector
 logger.debezium.level=info
+logger.task.name=io.debezium.connector.common.BaseSourceTask
+logger.task.level=warn
 logger.server.name=kafka.server.KafkaRaftServer
 logger.server.level=info
 `
