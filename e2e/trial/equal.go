@@ -1,4 +1,4 @@
-package faults
+package trial
 
 import (
 	"context"
@@ -51,9 +51,11 @@ SELECT format('%I', c.relname), (SELECT string_agg(format('%I', a.attname), ', '
 FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' ORDER BY 1`
 
-// requireEqualTables compares every table of the replica with PostgreSQL's, row for row. Nobody may write meanwhile.
-func requireEqualTables(ctx context.Context, t *testing.T, direct, columnar *pgx.Conn) {
+// RequireEqualTables compares every table of the replica with PostgreSQL's, row for row. Nobody may write meanwhile.
+func (p *Platform) RequireEqualTables(t *testing.T) {
 	t.Helper()
+	ctx := t.Context()
+	direct, columnar := connect(t, p.DirectURL), connect(t, p.URL, "SET freshet.freshness = 'strong'", "SET freshet.route = 'columnar'")
 	rows, err := direct.Query(ctx, tablesAndKeys)
 	if err != nil {
 		t.Fatal(err)

@@ -1,15 +1,12 @@
-package faults
+package trial
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,57 +18,23 @@ import (
 	"github.com/freshet-io/freshet/workload/invariant"
 )
 
-var (
-	killCount = flag.Int("kills", 21, "processes to kill")
-	faultSeed = flag.Uint64("seed", 0, "seed of the kills; 0 for a random one")
-)
+const accounts = 500
 
-const (
-	accounts = 500
-	recovery = 90 * time.Second // the longest time that any restart may take
-)
-
-var components = []string{"gateway", "engine", "postgresql"}
-
-func TestPlatform_survivesKillsAtAnyInstant(t *testing.T) {
-	seed := *faultSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("kills by seed %d", seed)
-	ctx := t.Context()
-	p := startPlatform(t)
-	load(ctx, t, p)
-	stop := startLoad(t, p, seed)
-	killAll(ctx, t, p, rand.New(rand.NewPCG(seed, 0)))
-	found := stop()
-
-	t.Logf("%d transfers and %.0f transactions/s; snapshots checked: %d of the bank, %d of CH-benCHmark", found.transfers,
-		found.chbench.TransactionsPerSecond, found.bank.Snapshots, found.chbench.SnapshotsChecked)
-	if found.bank.Violations+found.chbench.Violations > 0 {
-		t.Errorf("snapshots broke promises: bank %v, CH-benCHmark %s", found.bank.First, found.chbench.FirstViolation)
-	}
-	if found.bank.Snapshots < *killCount || found.chbench.SnapshotsChecked == 0 || found.transfers == 0 || found.chbench.TransactionsPerSecond == 0 {
-		t.Errorf("too little happened between the kills to show anything")
-	}
-	eventually(t, recovery, "a columnar answer after the last kill", p.columnarAnswer)
-	requireEqualTables(ctx, t, connect(t, p.DirectURL), connect(t, p.URL, "SET freshet.freshness = 'strong'", "SET freshet.route = 'columnar'"))
-}
-
-// load fills the database and waits until all of it is on the replica.
-func load(ctx context.Context, t *testing.T, p *local) {
+// Load fills the database and waits until all of it is on the replica.
+func (p *Platform) Load(t *testing.T) {
 	t.Helper()
+	ctx := t.Context()
 	if err := bank.Create(ctx, connect(t, p.URL), accounts); err != nil {
 		t.Fatal(err)
 	}
 	if err := ch.Load(ctx, ch.LoadConfig{DSN: p.URL, Warehouses: 1, Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 2*recovery, "the initial copy", p.columnarAnswer)
+	p.Eventually(t, "the initial copy", p.ColumnarAnswer)
 }
 
-// columnarAnswer asks the replica for something that all tables take part in.
-func (p *local) columnarAnswer(ctx context.Context) error {
+// ColumnarAnswer asks the replica for something that all tables take part in.
+func (p *Platform) ColumnarAnswer(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.URL)
 	if err != nil {
 		return err
@@ -89,15 +52,28 @@ func (p *local) columnarAnswer(ctx context.Context) error {
 	return nil
 }
 
-// findings are what the clients saw.
-type findings struct {
-	bank      invariant.Counts
-	transfers int64
-	chbench   *driver.Report
+// Findings are what the clients saw.
+type Findings struct {
+	Bank      invariant.Counts
+	Transfers int64
+	CHBench   *driver.Report
 }
 
-// startLoad runs transactions at full rate and consistency checks beside them, all through the endpoint, until stop.
-func startLoad(t *testing.T, p *local, seed uint64) (stop func() findings) {
+// Require fails the test if a snapshot broke a promise, or if fewer than a number of snapshots were looked at.
+func (f Findings) Require(t *testing.T, least int) {
+	t.Helper()
+	t.Logf("%d transfers and %.0f transactions/s; snapshots checked: %d of the bank, %d of CH-benCHmark", f.Transfers,
+		f.CHBench.TransactionsPerSecond, f.Bank.Snapshots, f.CHBench.SnapshotsChecked)
+	if f.Bank.Violations+f.CHBench.Violations > 0 {
+		t.Errorf("snapshots broke promises: bank %v, CH-benCHmark %s", f.Bank.First, f.CHBench.FirstViolation)
+	}
+	if f.Bank.Snapshots < least || f.CHBench.SnapshotsChecked == 0 || f.Transfers == 0 || f.CHBench.TransactionsPerSecond == 0 {
+		t.Errorf("too little happened between the faults to show anything")
+	}
+}
+
+// StartLoad runs transactions at full rate and consistency checks beside them, all through the endpoint, until stop.
+func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func() Findings) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -137,10 +113,10 @@ func startLoad(t *testing.T, p *local, seed uint64) (stop func() findings) {
 			t.Errorf("CH-benCHmark clients: %v", err)
 		}
 	})
-	return func() findings {
+	return func() Findings {
 		cancel()
 		wg.Wait()
-		return findings{bank: checker.Counts(), transfers: transfers.Load(), chbench: report}
+		return Findings{Bank: checker.Counts(), Transfers: transfers.Load(), CHBench: report}
 	}
 }
 
@@ -159,42 +135,6 @@ func reconnected(ctx context.Context, url string, client func(context.Context, *
 	err = client(ctx, conn)
 	pause(ctx, 20*time.Millisecond)
 	return err
-}
-
-// killAll kills processes at random instants: most of them while everything works, some while another one recovers.
-func killAll(ctx context.Context, t *testing.T, p *local, r *rand.Rand) {
-	t.Helper()
-	killed := map[string]int{}
-	for i := range *killCount {
-		if i < len(components) || r.IntN(3) > 0 {
-			eventually(t, recovery, "recovery", p.columnarAnswer)
-		}
-		pause(ctx, time.Duration(r.IntN(2500))*time.Millisecond)
-		name := components[i%len(components)]
-		if i >= 2*len(components) {
-			name = components[r.IntN(len(components))]
-		}
-		var victim = p.component(ctx, t, name)
-		eventually(t, recovery, name+" up", func(ctx context.Context) error {
-			if victim = p.component(ctx, t, name); !victim.Up {
-				return fmt.Errorf("%s is down: %s", name, victim.Problem)
-			}
-			return nil
-		})
-		if err := victim.Process.Signal(syscall.SIGKILL); err != nil {
-			t.Fatalf("kill %s: %v", name, err)
-		}
-		killed[name]++
-		t.Logf("kill %d: %s (pid %d)", i+1, name, victim.Process.PID)
-		eventually(t, recovery, name+" restarted", func(ctx context.Context) error {
-			if c := p.component(ctx, t, name); !c.Up || c.Process.PID == victim.Process.PID {
-				return errors.New("not yet")
-			}
-			return nil
-		})
-	}
-	eventually(t, recovery, "recovery", p.columnarAnswer)
-	t.Logf("killed %v", killed)
 }
 
 // pause lets a random time pass between kills; it orders nothing.

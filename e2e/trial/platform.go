@@ -1,4 +1,4 @@
-package faults
+package trial
 
 import (
 	"context"
@@ -13,14 +13,17 @@ import (
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
-// local is a platform whose processes can be killed; its supervisor runs in the test.
-type local struct {
-	dir string
+// Platform is a platform whose processes can be killed; its supervisor runs in the test.
+type Platform struct {
 	platform.Platform
+	// Recovery is the longest time that any recovery may take.
+	Recovery time.Duration
+
+	dir string
 }
 
-// startPlatform builds the freshet program and runs a platform with it.
-func startPlatform(t *testing.T) *local {
+// Start builds the freshet program and runs a platform with it, whose changes come by the given way.
+func Start(t *testing.T, cdc platform.CDC, recovery time.Duration) *Platform {
 	t.Helper()
 	cache, err := toolchain.Default()
 	if err != nil {
@@ -30,13 +33,14 @@ func startPlatform(t *testing.T) *local {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &local{dir: filepath.Join(stand.Dir(t), "platform")}
+	p := &Platform{dir: filepath.Join(stand.Dir(t), "platform"), Recovery: recovery}
 	freshet := filepath.Join(t.TempDir(), "freshet")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", freshet, "github.com/freshet-io/freshet/cli/freshet").CombinedOutput(); err != nil {
 		t.Fatalf("build freshet: %v\n%s", err, out)
 	}
 	cfg := platform.Config{
 		Dir: p.dir, Cache: cache, EngineExecutable: engine, GatewayExecutable: freshet, EngineMemory: 4 << 30, Volatile: true,
+		CDC:    cdc,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,8 +61,8 @@ func startPlatform(t *testing.T) *local {
 	return p
 }
 
-// component reads the state of one server.
-func (p *local) component(ctx context.Context, t *testing.T, name string) platform.ComponentState {
+// Component reads the state of one server.
+func (p *Platform) Component(ctx context.Context, t *testing.T, name string) platform.ComponentState {
 	t.Helper()
 	report, err := platform.Inspect(ctx, p.dir)
 	if err != nil {
@@ -73,10 +77,10 @@ func (p *local) component(ctx context.Context, t *testing.T, name string) platfo
 	return platform.ComponentState{}
 }
 
-// eventually calls f until it returns nil, and fails the test with its last error after the limit.
-func eventually(t *testing.T, limit time.Duration, what string, f func(ctx context.Context) error) {
+// Eventually calls f until it returns nil, and fails the test with its last error when that takes longer than a recovery may.
+func (p *Platform) Eventually(t *testing.T, what string, f func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), p.Recovery)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -87,7 +91,7 @@ func eventually(t *testing.T, limit time.Duration, what string, f func(ctx conte
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s did not happen within %s: %v", what, limit, err)
+			t.Fatalf("%s did not happen within %s: %v", what, p.Recovery, err)
 		case <-tick.C:
 		}
 	}
