@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/freshet-io/freshet/local/chengine"
+	"github.com/freshet-io/freshet/local/kafka"
 	"github.com/freshet-io/freshet/local/pgserver"
 	"github.com/freshet-io/freshet/local/platform"
 	"github.com/freshet-io/freshet/local/process"
@@ -41,6 +42,8 @@ type Config struct {
 	Pin bool
 	// DecodeBesideTransactions leaves that process on [OLTPCore].
 	DecodeBesideTransactions bool
+	// CDC is the way that changes take to the gateway; empty is direct.
+	CDC platform.CDC
 	// Prepare is run on PostgreSQL after loading, before the gateway starts.
 	Prepare func(ctx context.Context, conn *pgx.Conn) error
 	// EngineLog keeps the engine's log of queries, for their CPU time.
@@ -54,6 +57,8 @@ type Rig struct {
 	Postgres *pgserver.Server
 	Engine   *chengine.Server
 
+	broker  *kafka.Broker  // nil without Kafka
+	connect *kafka.Connect // likewise
 	cfg     Config
 	dir     string
 	gateway *process.Process
@@ -93,6 +98,7 @@ func Start(ctx context.Context, cfg Config) (_ *Rig, err error) {
 		{"starting PostgreSQL", r.startPostgres},
 		{fmt.Sprintf("loading %d warehouses", cfg.Warehouses), r.load},
 		{"starting the columnar engine", r.startEngine},
+		{"starting what changes come by", r.startKafka},
 		{"starting the gateway", r.startGateway},
 		{"copying the data to the replica", r.awaitReady},
 	} {
@@ -178,6 +184,7 @@ func (r *Rig) startGateway(ctx context.Context) error {
 	data, err := json.Marshal(platform.GatewayConfig{
 		Listen: "127.0.0.1:0", MonitorListen: "127.0.0.1:0", PostgresURL: r.Postgres.LocalURL("postgres"),
 		EngineAddr: r.Engine.TCPAddr(), EngineUser: r.Engine.User, EnginePassword: r.Engine.Password,
+		Kafka: r.transport(),
 	})
 	if err != nil {
 		return err
@@ -218,6 +225,12 @@ func (r *Rig) Stop(ctx context.Context) error {
 	var errs []error
 	if r.gateway != nil {
 		errs = append(errs, r.gateway.Signal(syscall.SIGCONT), r.gateway.Kill())
+	}
+	if r.connect != nil {
+		errs = append(errs, r.connect.Kill())
+	}
+	if r.broker != nil {
+		errs = append(errs, r.broker.Kill())
 	}
 	if r.Engine != nil {
 		errs = append(errs, r.Engine.Kill())

@@ -27,6 +27,7 @@ var benchmarks = []struct {
 	{"staleness", "Age of snapshots when queries start on them, by freshness mode", bench.Staleness},
 	{"apply", "Row changes applied per CPU-second, and a transaction of a million rows", bench.Apply},
 	{"scan", "Penalty of scanning live replicas against plain tables", bench.Scan},
+	{"kafka", "The change stream over Kafka: staleness, rates, and catching up after a stop", bench.Kafka},
 	{"relay", "pgbench -S through the gateway, PgBouncer and neither, in turn", relay.Run},
 }
 
@@ -85,6 +86,9 @@ func benchmarkCommand(name, short string, run func(context.Context, bench.Option
 	f.IntVar(&o.Terminals, "terminals", 0, "transactional clients (default: one per warehouse, at least 4)")
 	f.IntVar(&o.Analysts, "analysts", 4, "analytical clients")
 	f.StringVar((*string)(&o.Queries), "queries", "batchdb", "what analytical clients run: ch, batchdb, hoap or all")
+	if name == "staleness" {
+		f.StringVar((*string)(&o.Rig.CDC), "cdc", string(platform.Direct), "way of the changes: direct or kafka")
+	}
 	f.BoolVar(&o.Growing, "growing", false, "let the data grow, instead of deleting old orders")
 	return cmd
 }

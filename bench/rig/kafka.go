@@ -1,0 +1,67 @@
+package rig
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/debezium"
+	access "github.com/freshet-io/freshet/connectors/kafka"
+	"github.com/freshet-io/freshet/local/kafka"
+	"github.com/freshet-io/freshet/local/platform"
+)
+
+// startKafka starts a broker and Kafka Connect, where changes come over Kafka. They run on any core: they belong to
+// neither side.
+func (r *Rig) startKafka(ctx context.Context) error {
+	if r.cfg.CDC != platform.Kafka {
+		return nil
+	}
+	if err := kafka.CheckJava(ctx); err != nil {
+		return err
+	}
+	jars, err := r.cfg.Cache.Kafka(ctx)
+	if err != nil {
+		return err
+	}
+	if r.broker, err = kafka.NewBroker(kafka.BrokerConfig{Jars: jars, DataDir: filepath.Join(r.dir, "kafka")}); err != nil {
+		return err
+	}
+	if err := r.broker.Start(ctx); err != nil {
+		return err
+	}
+	r.connect, err = kafka.NewConnect(kafka.ConnectConfig{Jars: jars, DataDir: filepath.Join(r.dir, "connect"), Brokers: r.broker.Address()})
+	if err != nil {
+		return err
+	}
+	return r.connect.Start(ctx)
+}
+
+// transport is what the gateway has to know of Kafka; nil without it.
+func (r *Rig) transport() *debezium.Transport {
+	if r.cfg.CDC != platform.Kafka {
+		return nil
+	}
+	return &debezium.Transport{
+		Kafka: access.Config{Brokers: []string{r.broker.Address()}}, Connect: debezium.REST{URL: r.connect.URL()},
+		Connector: debezium.Connector{DatabaseURL: r.OLTP()},
+	}
+}
+
+// PipelineCPU returns the CPU time that the broker and Kafka Connect have used.
+func (r *Rig) PipelineCPU() (broker, connect time.Duration, err error) {
+	if broker, err = cpuOf(r.broker.PID()); err != nil {
+		return 0, 0, err
+	}
+	connect, err = cpuOf(r.connect.PID())
+	return broker, connect, err
+}
+
+// Staleness asks the gateway for the age of its newest snapshot; negative without one.
+func (r *Rig) Staleness(ctx context.Context) (time.Duration, error) {
+	rep, err := platform.ReadReplica(ctx, r.info.MonitorListen)
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(rep.StalenessMS * float64(time.Millisecond)), nil
+}
