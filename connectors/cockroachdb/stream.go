@@ -130,6 +130,9 @@ func (st *stream) read(ctx context.Context) error {
 		if err := st.announce(ctx); err != nil {
 			return err
 		}
+		if err := st.refresh(ctx); err != nil { // the definitions that the handler knows now
+			return err
+		}
 		poll, cancel := context.WithTimeout(ctx, st.s.cfg.PollInterval)
 		err := st.rd.poll(poll)
 		cancel()
