@@ -12,18 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gatherTime is how long changes are let gather in the socket between two reads. It adds to the staleness, in the mean
-// by half, and is far below what an epoch takes.
-const gatherTime = time.Millisecond
+const (
+	// gatherTime is how long changes are let gather in the socket between two reads. It adds to the staleness, in the mean by
+	// half, and is far below what an epoch takes.
+	gatherTime = 2 * time.Millisecond
+	// gatherPatience is how many reads in a row may find nothing before the next change is waited for.
+	gatherPatience = 5
+)
 
-// gatherer reads a socket at most once in gatherTime, unless there is more than one read can take.
+// gatherer reads a socket at most once in gatherTime while changes come, unless there is more than one read can take.
 //
 // The server sends every change by itself. A reader that waits for data is then woken once for each of them, and so is any
 // poller that knows of the socket, which at tens of thousands of changes a second costs the server and us more than decoding
-// does. The socket is therefore taken out of the runtime's poller: reads block their thread, and while nobody reads nobody is woken.
+// does. The socket is therefore taken out of the runtime's poller, and while nobody reads nobody is woken. Under load no
+// read blocks either: the runtime keeps a watch on threads that do, which is as dear.
 type gatherer struct {
-	fd   int
-	last time.Time // of the last read that left nothing
+	fd    int
+	pause bool // the last read left nothing
 
 	mu     sync.Mutex // keeps the descriptor from being interrupted when it is no longer ours
 	closed bool
@@ -52,7 +57,7 @@ func (s *socket) gather() error {
 		return fmt.Errorf("take over the connection: %w", err)
 	}
 	s.taken = g
-	return errors.Join(s.Conn.Close(), unix.SetNonblock(g.fd, false)) // the first closes the runtime's handle only
+	return s.Conn.Close() // closes the runtime's handle only
 }
 
 func (s *socket) Read(p []byte) (int, error) {
@@ -86,42 +91,59 @@ func (s *socket) Close() error {
 }
 
 func (g *gatherer) Read(p []byte) (int, error) {
-	if !g.last.IsZero() {
-		if left := gatherTime - time.Since(g.last); left > 0 {
-			time.Sleep(left)
+	for empty := 0; ; {
+		if g.pause {
+			time.Sleep(gatherTime)
 		}
-	}
-	for {
 		n, err := unix.Read(g.fd, p)
 		switch {
 		case errors.Is(err, unix.EINTR):
-			continue
+		case errors.Is(err, unix.EAGAIN):
+			if empty++; empty <= gatherPatience {
+				g.pause = true
+				continue
+			}
+			g.pause = false
+			if err := g.wait(unix.POLLIN); err != nil {
+				return 0, err
+			}
 		case err != nil:
 			return 0, fmt.Errorf("read from the server: %w", err)
 		case n == 0:
 			return 0, io.EOF
+		default:
+			g.pause = n < len(p)
+			return n, nil
 		}
-		g.last = time.Time{}
-		if n < len(p) {
-			g.last = time.Now()
-		}
-		return n, nil
 	}
 }
 
 func (g *gatherer) Write(p []byte) (int, error) {
-	written := 0
-	for written < len(p) {
+	for written := 0; ; {
 		n, err := unix.Write(g.fd, p[written:])
 		switch {
 		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if err := g.wait(unix.POLLOUT); err != nil {
+				return written, err
+			}
 		case err != nil:
 			return written, fmt.Errorf("write to the server: %w", err)
 		default:
-			written += n
+			if written += n; written == len(p) {
+				return written, nil
+			}
 		}
 	}
-	return written, nil
+}
+
+// wait blocks until the socket is ready, or has ended.
+func (g *gatherer) wait(events int16) error {
+	_, err := unix.Poll([]unix.PollFd{{Fd: int32(g.fd), Events: events}}, -1)
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("wait for the server: %w", err)
+	}
+	return nil
 }
 
 // interrupt makes reads and writes fail from now on, those that wait too.
