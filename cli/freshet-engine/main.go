@@ -39,6 +39,8 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	// A write beyond a file size limit shall be the statement's error, not the end of the engine.
+	signal.Ignore(syscall.SIGXFSZ)
 	if err := serve(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "freshet-engine:", err)
 		os.Exit(1)

@@ -20,6 +20,7 @@ const (
 	CodePrivilege           Code = "InsufficientPrivilege"
 	CodeConnectorFailed     Code = "ConnectorFailed"
 	CodeConfiguration       Code = "SourceConfiguration"
+	CodeEngineDiskFull      Code = "EngineDiskFull"
 )
 
 // TableError stops the replication of one table. Its queries go to the source database.

@@ -39,6 +39,11 @@ func (s *session) recover(ctx context.Context) error {
 		return err
 	}
 	rec, err := readRecord(ctx, conn, s.cfg.Database)
+	if engine.Damaged(err) {
+		// A disk that was full may leave such files. What they recorded is still at the source.
+		s.log.Warn("epoch record is damaged, all tables are copied anew", "error", err)
+		rec, err = nil, nil
+	}
 	if err != nil {
 		return err
 	}

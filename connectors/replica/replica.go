@@ -254,21 +254,31 @@ func (r *Replica) sourceUp() {
 func (r *Replica) engineDown(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	why := describe(err)
 	if r.engineUp || r.lastErr.engine == "" {
-		r.log.Warn("columnar engine is not available, trying again", "error", err)
+		r.log.Warn("columnar engine is not available, trying again", "error", why)
 	}
-	r.engineUp, r.lastErr.engine = false, err.Error()
-	r.reason = "the columnar engine is down: " + err.Error()
+	r.engineUp, r.lastErr.engine = false, why
+	r.reason = "the columnar engine is down: " + why
 }
 
 // engineTrouble notes that the engine refused a statement that is tried again.
 func (r *Replica) engineTrouble(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	why := describe(err)
 	if r.lastErr.engine == "" {
-		r.log.Warn("columnar engine refuses, trying again", "error", err, "code", engine.Code(err))
+		r.log.Warn("columnar engine refuses, trying again", "error", why, "code", engine.Code(err))
 	}
-	r.lastErr.engine = err.Error()
+	r.lastErr.engine = why
+}
+
+// describe says what went wrong in the engine, by a stable code where a person must act.
+func describe(err error) string {
+	if engine.DiskFull(err) {
+		return fmt.Sprintf("%s: the columnar engine's disk is full; free space on it or enlarge it, and nothing is lost: %v", cdc.CodeEngineDiskFull, err)
+	}
+	return err.Error()
 }
 
 // engineWell notes that the engine does what it is told again.
@@ -293,9 +303,10 @@ func (r *Replica) compactionWell() {
 func (r *Replica) compactionTrouble(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	why := describe(err)
 	if r.lastErr.compaction == "" {
-		r.log.Warn("compaction failed, trying again", "error", err, "code", engine.Code(err))
+		r.log.Warn("compaction failed, trying again", "error", why, "code", engine.Code(err))
 	}
-	r.lastErr.compaction = err.Error()
+	r.lastErr.compaction = why
 	r.metrics.compactionErrors.Inc()
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,7 @@ type Status struct {
 	StalenessMS float64 `json:"staleness_ms"`
 	// Stopped is set when replication waits for a person.
 	Stopped *Stopped `json:"stopped,omitempty"`
-	// Problem is why there is no replica at present, which is tried again.
+	// Problem is why there is no replica at present, or what hinders it: it is tried again.
 	Problem string `json:"problem,omitempty"`
 	// Pipeline is what stands between the database and the gateway; /status alone asks for it.
 	Pipeline *Pipeline     `json:"pipeline,omitempty"`
@@ -60,7 +61,9 @@ func (u *unit) status() Status {
 	if err != nil {
 		return s
 	}
-	if st := i.replica.Status(); st.Available {
+	st := i.replica.Status()
+	s.Problem = cmp.Or(s.Problem, st.EngineError, st.CompactionError, st.SourceError)
+	if st.Available {
 		staleness := u.cfg.Clock().Sub(st.Time)
 		s.Position = st.Position.String()
 		s.StalenessMS = float64(staleness.Microseconds()) / 1000

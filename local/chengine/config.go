@@ -119,12 +119,36 @@ func (s *Server) prepareData() error {
 	if version := strings.TrimSpace(string(have)); later(version, toolchain.EngineVersion) {
 		return &VersionError{DataDir: s.cfg.DataDir, Have: version, Want: toolchain.EngineVersion}
 	}
-	if err := os.WriteFile(file, []byte(toolchain.EngineVersion+"\n"), 0o600); err != nil {
-		return fmt.Errorf("record the version of the columnar engine's data: %w", err)
+	if now := toolchain.EngineVersion + "\n"; string(have) != now {
+		if err := os.WriteFile(file, []byte(now), 0o600); err != nil {
+			return fmt.Errorf("record the version of the columnar engine's data: %w", err)
+		}
 	}
 	// System tables are created by every process of the engine; what an earlier one left is in their way (26.7).
 	if err := os.RemoveAll(filepath.Join(s.cfg.DataDir, "data", "system")); err != nil {
 		return fmt.Errorf("remove earlier system tables of the columnar engine: %w", err)
+	}
+	return s.removeTornDefinitions()
+}
+
+// removeTornDefinitions removes the definitions of tables that were not written to their end, because the disk was full:
+// the engine (26.7) neither starts with one nor has a table by it. A replica copies what it misses anew.
+func (s *Server) removeTornDefinitions() error {
+	files, err := filepath.Glob(filepath.Join(s.cfg.DataDir, "store", "*", "*", "*.sql"))
+	if err != nil {
+		return fmt.Errorf("look for torn definitions of the columnar engine: %w", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("look for torn definitions of the columnar engine: %w", err)
+		}
+		if bytes.HasSuffix(text, []byte("\n")) {
+			continue
+		}
+		if err := os.Remove(file); err != nil {
+			return fmt.Errorf("remove torn definition of the columnar engine: %w", err)
+		}
 	}
 	return nil
 }

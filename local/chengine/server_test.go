@@ -162,6 +162,31 @@ func TestServer_keepsDataThroughStopKillAndStart(t *testing.T) {
 	}
 }
 
+func TestServer_startsBesideATornDefinition(t *testing.T) {
+	var dir string
+	s := stand.Engine(t, func(c *chengine.Config) { dir = c.DataDir })
+	want(t, s, "CREATE DATABASE d", "")
+	for _, name := range []string{"whole", "torn", "empty"} {
+		want(t, s, "CREATE TABLE d."+name+" (a Int32) ENGINE = MergeTree ORDER BY a", "")
+	}
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for name, size := range map[string]int64{"torn": 30, "empty": 0} {
+		files, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", name+".sql"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("definitions of %s: %v, %v", name, files, err)
+		}
+		if err := os.Truncate(files[0], size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, s, "SELECT groupArray(name) FROM system.tables WHERE database = 'd'", "['whole']")
+}
+
 func TestServer_stopsAQueryWhoseClientIsGone(t *testing.T) {
 	s := stand.Engine(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -143,6 +143,28 @@ func Code(err error) int {
 	return 0
 }
 
+// notEnoughSpace is the engine's error where it could not even reserve the space for a part.
+const notEnoughSpace = 243
+
+// DiskFull reports whether the engine refused a statement because its disk, quota or file size limit is exhausted.
+func DiskFull(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return Code(err) == notEnoughSpace || strings.Contains(text, "No space left on device") ||
+		strings.Contains(text, "Disk quota exceeded") || strings.Contains(text, "File too large")
+}
+
+// damaged are the engine's errors for files that were cut short or are gone.
+var damaged = []proto.Error{
+	proto.ErrUnexpectedEndOfFile, proto.ErrCannotReadAllData, proto.ErrChecksumDoesntMatch, proto.ErrFileDoesntExist,
+	proto.ErrCorruptedData, proto.ErrCannotDecompress,
+}
+
+// Damaged reports whether the engine refused a statement because files that it needs are cut short or gone.
+func Damaged(err error) bool { return ch.IsErr(err, damaged...) }
+
 // Quote quotes an identifier.
 func Quote(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"

@@ -1,0 +1,190 @@
+package diskfull
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/e2e/endpoint"
+	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/gateway/server"
+	"github.com/freshet-io/freshet/local/chengine"
+	"github.com/freshet-io/freshet/local/pgserver"
+)
+
+const database = "shop"
+
+// limit bounds what a test waits for.
+const limit = time.Minute
+
+type rig struct {
+	t        *testing.T
+	postgres *pgserver.Server
+	engine   *chengine.Server
+	gateway  *endpoint.Endpoint
+	disk     disk
+	direct   *pgx.Conn
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, disk: newDisk(t), postgres: stand.Postgres(t)}
+	r.engine = stand.Engine(t, func(c *chengine.Config) {
+		c.DataDir, c.LogFile = filepath.Join(r.disk.dir(), "engine"), filepath.Join(stand.Dir(t), "engine.log")
+	})
+	exec(t, connect(t, r.postgres.URL("postgres")), "CREATE DATABASE "+database)
+	r.direct = connect(t, r.postgres.URL(database))
+	exec(t, r.direct, "CREATE TABLE event (id int PRIMARY KEY, n bigint NOT NULL, note text NOT NULL); INSERT INTO event SELECT i, i, repeat('x', 50) FROM generate_series(1, 20000) i")
+	r.gateway = endpoint.Start(t, r.postgres, r.engine, database, func(c *server.Config) { c.Replica.CompactInterval = 200 * time.Millisecond })
+	r.gateway.AwaitTables(t, "public.event")
+	return r
+}
+
+// same compares strong answers through the endpoint with PostgreSQL's, and returns the route that they took.
+func (r *rig) same(tables ...string) (route string) {
+	r.t.Helper()
+	through := connect(r.t, r.gateway.URL(database))
+	defer func() { _ = through.Close(context.Background()) }()
+	exec(r.t, through, "SET freshet.freshness = 'strong'; SET statement_timeout = '20s'")
+	for _, table := range tables {
+		sql := "SELECT count(*), sum(n), max(n), min(n) FROM " + table
+		want, got := rows(r.t, r.direct, sql), rows(r.t, through, sql)
+		if got != want {
+			r.t.Fatalf("%s: the endpoint answers %q by route %s (%s) at %s, PostgreSQL %q", sql, got, rows(r.t, through, "SHOW freshet.last_route"),
+				rows(r.t, through, "SHOW freshet.last_reason"), rows(r.t, through, "SHOW freshet.snapshot"), want)
+		}
+		route = rows(r.t, through, "SHOW freshet.last_route")
+	}
+	return route
+}
+
+// await waits for a condition of the outside world.
+func (r *rig) await(what string, holds func() bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			r.t.Fatalf("waited in vain for %s; status %+v", what, r.gateway.Status())
+		}
+	}
+}
+
+func (r *rig) diskFull() bool { return r.disk.shows(r.gateway.Status().Problem) }
+
+func TestReplica_withAFullDisk(t *testing.T) {
+	r := newRig(t)
+	direct := r.direct
+	if route := r.same("event"); route != "columnar" {
+		t.Fatalf("before: the route is %s", route)
+	}
+	free := r.disk.fill(t, r.engine)
+	defer func() { free() }()
+	full := rows(t, direct, "SELECT pg_current_wal_insert_lsn()")
+	confirmed := "SELECT confirmed_flush_lsn <= '" + full + "' FROM pg_replication_slots"
+	unconfirmed := func() {
+		if r.disk.refuses() && rows(t, direct, confirmed) != "t" {
+			t.Error("the slot was confirmed although nothing could be written")
+		}
+	}
+
+	// Changes go on, all answers are right, nothing is confirmed.
+	n := 0
+	change := func() {
+		n++
+		exec(t, direct, fmt.Sprintf("UPDATE event SET n = n + 1 WHERE id %% 10 = %d; DELETE FROM event WHERE id = %d; INSERT INTO event VALUES (%d, 1, 'new')", n%10, n, 100_000+n))
+	}
+	r.await("the engine to refuse", func() bool {
+		change()
+		r.same("event")
+		return r.diskFull()
+	})
+	exec(t, direct, "CREATE TABLE late (id int PRIMARY KEY, n int); INSERT INTO late SELECT i, i FROM generate_series(1, 1000) i")
+	for range 5 {
+		change()
+		r.same("event", "late")
+	}
+	unconfirmed()
+
+	// What the engine had in memory is gone with it, and it may not even start.
+	if err := r.engine.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	change()
+	r.same("event", "late")
+	if err := r.engine.Start(t.Context()); err != nil {
+		t.Logf("the engine does not start without space: %v", err)
+	} else if _, ok := r.disk.(limited); ok {
+		free = r.disk.fill(t, r.engine)
+	}
+	for range 5 {
+		change()
+		r.same("event", "late")
+	}
+	unconfirmed()
+
+	free()
+	select {
+	case <-r.engine.Done():
+		if err := r.engine.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	default:
+	}
+	// An engine that was not told of a failed write may have lost what it confirmed: then the replica stops and says so.
+	stopped := func() bool { return !r.disk.refuses() && r.gateway.Status().Stopped != nil }
+	r.await("columnar answers", func() bool { return r.same("event", "late") == "columnar" || stopped() })
+	if stopped() {
+		return
+	}
+	change()
+	r.await("the slot to move on", func() bool { return rows(t, direct, confirmed) == "f" })
+	r.await("the end of the problem", func() bool { return !r.diskFull() })
+	if route := r.same("event", "late"); route != "columnar" {
+		t.Errorf("at the end the route is %s", route)
+	}
+}
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+func exec(t *testing.T, c *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := c.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// rows returns the last statement's rows as one line.
+func rows(t *testing.T, c *pgx.Conn, sql string) string {
+	t.Helper()
+	results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	var lines []string
+	for _, row := range results[len(results)-1].Rows {
+		var values []string
+		for _, v := range row {
+			values = append(values, string(v))
+		}
+		lines = append(lines, strings.Join(values, " "))
+	}
+	return strings.Join(lines, ", ")
+}
