@@ -33,9 +33,16 @@ func findJava(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find %s: %w; %s", java, err, remedy)
 	}
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	// As little memory as it can do with: by default Java reserves a share of the machine's, which it may not get.
+	cmd := exec.CommandContext(ctx, path, "-Xmx16m", "-XX:+UseSerialGC", "--version")
+	cmd.Dir = "/" // Java does not start in a folder that was deleted
+	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w; %s", path, err, remedy)
+		said := ""
+		if exit := new(exec.ExitError); errors.As(err, &exit) {
+			said = ": " + strings.TrimSpace(string(exit.Stderr))
+		}
+		return "", fmt.Errorf("ask %s for its version: %w%s; %s", path, err, said, remedy)
 	}
 	if major := javaMajor(string(out)); major < oldestJava {
 		return "", fmt.Errorf("use %s: its version is %d; %s", path, major, remedy)
