@@ -254,7 +254,7 @@ func awaitSupervisor(ctx context.Context, dir string) (id process.Identity, err 
 
 // await asks until the answer is yes, at most for as long as a start may take.
 func await(ctx context.Context, done func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*startLimit)
+	ctx, cancel := context.WithTimeout(ctx, 2*startLimit+2*kafkaStartLimit)
 	defer cancel()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()

@@ -70,7 +70,11 @@ func (s *supervisor) address(name string) string {
 
 // startServer starts a server and records it in the state file before anybody may need to find it there.
 func (s *supervisor) startServer(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	limit := startLimit
+	if name == brokerName || name == connectName {
+		limit = kafkaStartLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := s.server(name).Start(ctx)
 	s.record(name, err)

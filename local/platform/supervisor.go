@@ -17,10 +17,11 @@ import (
 	"github.com/freshet-io/freshet/local/process"
 )
 
-// startLimit and stopLimit bound the start and the end of one server.
+// startLimit and stopLimit bound the start and the end of one server. Java programs start slowly on a busy machine.
 const (
-	startLimit = 60 * time.Second
-	stopLimit  = 30 * time.Second
+	startLimit      = 60 * time.Second
+	kafkaStartLimit = 3 * time.Minute
+	stopLimit       = 30 * time.Second
 )
 
 // server is what the supervisor needs of each of its servers.
