@@ -52,9 +52,9 @@ type Server struct {
 	// User and Password are the credentials of the only user.
 	User, Password string
 
+	process.Child
 	cfg       Config
 	http, tcp int
-	proc      *process.Process
 }
 
 // New returns an engine that is not started yet.
@@ -70,7 +70,10 @@ func New(cfg Config) (*Server, error) {
 	if cfg.LogLevel == "" {
 		cfg.LogLevel = "warning"
 	}
-	s := &Server{User: cfg.User, Password: cfg.Password, cfg: cfg, http: cfg.HTTPPort, tcp: cfg.TCPPort}
+	s := &Server{
+		User: cfg.User, Password: cfg.Password, cfg: cfg, http: cfg.HTTPPort, tcp: cfg.TCPPort,
+		Child: process.NewChild("the columnar engine", syscall.SIGTERM),
+	}
 	if s.User == "" {
 		s.User = "freshet"
 	}
@@ -82,7 +85,7 @@ func New(cfg Config) (*Server, error) {
 
 // Start starts the engine and returns when it accepts connections on both ports.
 func (s *Server) Start(ctx context.Context) error {
-	if s.running() {
+	if s.Running() {
 		return fmt.Errorf("start the columnar engine on %s: it runs already as process %d", s.cfg.DataDir, s.PID())
 	}
 	if err := s.prepareData(); err != nil {
@@ -108,7 +111,7 @@ func (s *Server) launch(ctx context.Context) error {
 		return fmt.Errorf("start the columnar engine: %w", err)
 	}
 	defer ready.Close()
-	s.proc, err = process.Start(process.Spec{
+	err = s.Launch(process.Spec{
 		Path: s.cfg.Executable,
 		Args: []string{"--library", s.cfg.Library, "--data", s.cfg.DataDir, "--config", s.configFile(), "--host", host,
 			"--http-port", strconv.Itoa(s.http), "--tcp-port", strconv.Itoa(s.tcp), "--log-level", s.cfg.LogLevel, "--ready-fd", "3"},
@@ -137,37 +140,9 @@ func (s *Server) waitReady(ctx context.Context, ready *os.File) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 	default:
-		<-s.proc.Done() // it closed the pipe by ending
-		return fmt.Errorf("the engine ended (%w, %s); its log %s ends:\n%s", err, s.proc.Exit(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+		<-s.Done() // it closed the pipe by ending
+		return fmt.Errorf("the engine ended (%w, %s); its log %s ends:\n%s", err, s.Exit(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 	}
-}
-
-// Stop ends the engine in order. Where ctx ends before that, the engine is killed and the error says so.
-func (s *Server) Stop(ctx context.Context) error {
-	if !s.running() {
-		return nil
-	}
-	if err := s.proc.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stop the columnar engine: %w", err)
-	}
-	select {
-	case <-s.proc.Done():
-		return nil
-	case <-ctx.Done():
-		err := fmt.Errorf("stop the columnar engine (process %d): killed it, as it did not end in time: %w", s.PID(), ctx.Err())
-		return errors.Join(err, s.Kill())
-	}
-}
-
-// Kill ends the engine with SIGKILL and returns when it is gone.
-func (s *Server) Kill() error {
-	if !s.running() {
-		return nil
-	}
-	if err := s.proc.Kill(); err != nil {
-		return fmt.Errorf("kill the columnar engine: %w", err)
-	}
-	return nil
 }
 
 // HTTPAddr returns host:port of the HTTP protocol.
@@ -176,44 +151,8 @@ func (s *Server) HTTPAddr() string { return net.JoinHostPort(host, strconv.Itoa(
 // TCPAddr returns host:port of the native protocol.
 func (s *Server) TCPAddr() string { return net.JoinHostPort(host, strconv.Itoa(s.tcp)) }
 
-// PID returns the engine's process id, 0 before the first start.
-func (s *Server) PID() int {
-	if s.proc == nil {
-		return 0
-	}
-	return s.proc.PID()
-}
-
-// Identity returns the engine process's identity, for a file that outlives this process.
-func (s *Server) Identity() process.Identity {
-	if s.proc == nil {
-		return process.Identity{}
-	}
-	return s.proc.Identity()
-}
-
-// Done is closed when the process of the last Start has ended. Nil before the first start.
-func (s *Server) Done() <-chan struct{} {
-	if s.proc == nil {
-		return nil
-	}
-	return s.proc.Done()
-}
-
 // LogFile returns the path of the engine's log.
 func (s *Server) LogFile() string { return s.cfg.LogFile }
-
-func (s *Server) running() bool {
-	if s.proc == nil {
-		return false
-	}
-	select {
-	case <-s.proc.Done():
-		return false
-	default:
-		return true
-	}
-}
 
 // choosePorts finds free ports where none are configured, else makes sure that the configured ones are free.
 // Both are held at once, so that they differ.

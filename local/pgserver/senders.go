@@ -16,13 +16,13 @@ func (s *Server) placeSenders() {
 	check := time.NewTicker(time.Second)
 	defer check.Stop()
 	for {
-		for _, backend := range process.Descendants(s.proc.PID()) {
+		for _, backend := range process.Descendants(s.PID()) {
 			if strings.HasPrefix(backend.Title(), "postgres: walsender ") {
 				_ = backend.Pin(s.cfg.SenderCores) // fails only where it has just ended
 			}
 		}
 		select {
-		case <-s.proc.Done():
+		case <-s.Done():
 			return
 		case <-check.C:
 		}

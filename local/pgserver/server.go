@@ -47,11 +47,11 @@ type Config struct {
 
 // Server is one server on one data folder. Start, Stop and Kill must not be called at the same time.
 type Server struct {
+	process.Child
 	cfg      Config
 	port     int
 	password string
 	owner    *syscall.Credential
-	proc     *process.Process
 	// placed is closed when nobody places WAL senders any more.
 	placed chan struct{}
 }
@@ -70,13 +70,13 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up PostgreSQL, which refuses to run as root: %w", err)
 	}
-	return &Server{cfg: cfg, port: cfg.Port, owner: owner}, nil
+	return &Server{Child: process.NewChild("PostgreSQL", syscall.SIGINT), cfg: cfg, port: cfg.Port, owner: owner}, nil
 }
 
 // Start initialises the data folder if it is not there, starts the server and returns when it accepts connections.
 // A server that crashed before is recovered by PostgreSQL itself.
 func (s *Server) Start(ctx context.Context) error {
-	if s.running() {
+	if s.Running() {
 		return fmt.Errorf("start PostgreSQL on %s: it runs already as process %d", s.cfg.DataDir, s.PID())
 	}
 	if err := process.Reachable(filepath.Join(s.cfg.Home, "bin", "postgres"), s.owner); err != nil {
@@ -107,7 +107,7 @@ func (s *Server) launch(ctx context.Context) error {
 		return fmt.Errorf("open PostgreSQL's log: %w", err)
 	}
 	defer log.Close()
-	s.proc, err = process.Start(process.Spec{
+	err = s.Launch(process.Spec{
 		Path:       filepath.Join(s.cfg.Home, "bin", "postgres"),
 		Args:       []string{"-D", s.cfg.DataDir, "-h", host, "-p", strconv.Itoa(s.port)},
 		Dir:        "/",
@@ -128,12 +128,6 @@ func (s *Server) launch(ctx context.Context) error {
 	return nil
 }
 
-// ended waits for what belongs to the server process besides it.
-func (s *Server) ended() {
-	<-s.proc.Done()
-	<-s.placed
-}
-
 // waitReady watches the status that the server itself keeps in postmaster.pid.
 func (s *Server) waitReady(ctx context.Context) error {
 	poll := time.NewTicker(10 * time.Millisecond)
@@ -144,8 +138,8 @@ func (s *Server) waitReady(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-s.proc.Done():
-			return fmt.Errorf("the server ended (%s); its log %s ends:\n%s", s.proc.Exit(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+		case <-s.Done():
+			return fmt.Errorf("the server ended (%s); its log %s ends:\n%s", s.Exit(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 		case <-ctx.Done():
 			return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 		case <-poll.C:
@@ -156,56 +150,21 @@ func (s *Server) waitReady(ctx context.Context) error {
 // Stop ends the server by a fast shutdown: sessions are ended, everything is on disk. Where ctx ends
 // before that, the server is killed and the error says so; the next start recovers it.
 func (s *Server) Stop(ctx context.Context) error {
-	if !s.running() {
-		return nil
-	}
-	if err := s.proc.Signal(syscall.SIGINT); err != nil {
-		return fmt.Errorf("stop PostgreSQL: %w", err)
-	}
-	select {
-	case <-s.proc.Done():
-		s.ended()
-		return nil
-	case <-ctx.Done():
-		err := fmt.Errorf("stop PostgreSQL (process %d): killed it, as it did not end in time: %w", s.PID(), ctx.Err())
-		return errors.Join(err, s.Kill())
-	}
+	defer s.awaitPlaced()
+	return s.Child.Stop(ctx)
 }
 
 // Kill ends the server and its backends with SIGKILL and returns when they are gone.
 func (s *Server) Kill() error {
-	if !s.running() {
-		return nil
-	}
-	if err := s.proc.Kill(); err != nil {
-		return fmt.Errorf("kill PostgreSQL: %w", err)
-	}
-	s.ended()
-	return nil
+	defer s.awaitPlaced()
+	return s.Child.Kill()
 }
 
-// PID returns the server's process id, 0 before the first start.
-func (s *Server) PID() int {
-	if s.proc == nil {
-		return 0
+// awaitPlaced waits, once the server has ended, for the goroutine that placed its WAL senders.
+func (s *Server) awaitPlaced() {
+	if s.placed != nil && !s.Running() {
+		<-s.placed
 	}
-	return s.proc.PID()
-}
-
-// Identity returns the server process's identity, for a file that outlives this process.
-func (s *Server) Identity() process.Identity {
-	if s.proc == nil {
-		return process.Identity{}
-	}
-	return s.proc.Identity()
-}
-
-// Done is closed when the server process of the last Start has ended. Nil before the first start.
-func (s *Server) Done() <-chan struct{} {
-	if s.proc == nil {
-		return nil
-	}
-	return s.proc.Done()
 }
 
 // Port returns the port, 0 before the first start unless it was configured.
@@ -258,18 +217,6 @@ func (s *Server) socketDir() string {
 		return ""
 	}
 	return s.cfg.DataDir
-}
-
-func (s *Server) running() bool {
-	if s.proc == nil {
-		return false
-	}
-	select {
-	case <-s.proc.Done():
-		return false
-	default:
-		return true
-	}
 }
 
 // choosePort finds a free port where none is configured, else makes sure that the configured one is free.
