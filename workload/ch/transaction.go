@@ -37,12 +37,9 @@ func (m Mix) draw(rng *rand.Rand) Transaction {
 	for _, w := range m {
 		total += w
 	}
-	n := rng.IntN(total)
-	for t, w := range m {
-		if n < w {
-			return Transaction(t)
-		}
-		n -= w
+	t, n := 0, rng.IntN(total)
+	for ; n >= m[t]; t++ {
+		n -= m[t]
 	}
-	panic("unreachable: n is below the sum of the weights")
+	return Transaction(t)
 }
