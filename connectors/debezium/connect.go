@@ -84,27 +84,41 @@ const stateStopped = "STOPPED"
 // recorded of its progress.
 func (c *connectClient) forget(ctx context.Context, name string, settings map[string]string) error {
 	path := "/connectors/" + url.PathEscape(name)
-	st, err := c.status(ctx, name)
-	switch {
-	case err != nil:
-		return err
-	case st.Connector == "" && settings != nil:
-		_, err = c.call(ctx, http.MethodPost, "/connectors", map[string]any{"name": name, "config": settings, "initial_state": stateStopped}, nil)
-	default:
-		_, err = c.call(ctx, http.MethodPut, path+"/stop", nil, nil)
-	}
-	for err == nil && st.Connector != stateStopped {
+	for {
+		st, err := c.status(ctx, name)
+		switch {
+		case err != nil:
+		case st.Connector == stateStopped:
+			_, err = c.call(ctx, http.MethodDelete, path+"/offsets", nil, nil)
+			return err
+		case st.Connector != "":
+			_, err = c.call(ctx, http.MethodPut, path+"/stop", nil, nil)
+		case settings != nil:
+			err = c.createStopped(ctx, name, settings)
+		}
+		if err != nil {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until connector %s is stopped: %w", name, context.Cause(ctx))
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond):
 		}
-		st, err = c.status(ctx, name)
 	}
-	if err == nil {
-		_, err = c.call(ctx, http.MethodDelete, path+"/offsets", nil, nil)
+}
+
+// createStopped creates a connector that does not run. One that is there already, or a worker that is busy, is no error: Connect
+// answers the same to both.
+func (c *connectClient) createStopped(ctx context.Context, name string, settings map[string]string) error {
+	body := map[string]any{"name": name, "config": settings, "initial_state": stateStopped}
+	code, answer, err := c.once(ctx, http.MethodPost, "/connectors", body)
+	if err == nil && code >= 300 && code != busyStatus {
+		err = fmt.Errorf("status %d: %s", code, bytes.TrimSpace(answer))
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("create connector %s in Kafka Connect: %w", name, err)
+	}
+	return nil
 }
 
 // resume lets a connector that is stopped go on.

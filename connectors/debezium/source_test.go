@@ -264,6 +264,25 @@ func TestTables_createsNoSlotForTopicsThatHaveAHistory(t *testing.T) {
 	}
 }
 
+func TestStream_tellsThatTheSlotWasMadeAnew(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	m := sourcetest.NewModel()
+	stop := m.Start(t, b.newSource())
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	b.removeConnector()
+	b.awaitFreeSlot()
+	b.exec(fmt.Sprintf("SELECT pg_drop_replication_slot('%s')", b.name), "INSERT INTO t VALUES (1)",
+		fmt.Sprintf("SELECT pg_create_logical_replication_slot('%s', 'pgoutput')", b.name))
+	src, ctx := b.newSource(), within(t, 2*time.Minute)
+	if _, err := src.Tables(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantTerminal(t, src.Stream(ctx, m.Position(), m), cdc.CodeSlotLost)
+}
+
 // noSink receives a copy of no tables.
 type noSink struct{ cdc.CopySink }
 

@@ -282,6 +282,32 @@ func (b *testbed) deleteTopic(topic string) {
 	}
 }
 
+// awaitFreeSlot waits until nobody uses the slot.
+func (b *testbed) awaitFreeSlot() {
+	b.t.Helper()
+	ctx := within(b.t, time.Minute)
+	for {
+		conn, err := pgx.Connect(ctx, b.url)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		active := false
+		err = conn.QueryRow(ctx, "SELECT active FROM pg_replication_slots WHERE slot_name = $1", b.name).Scan(&active)
+		_ = conn.Close(ctx)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if !active {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			b.t.Fatal("the slot is still in use")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 // removeConnector deletes the connector as an operator would.
 func (b *testbed) removeConnector() {
 	b.t.Helper()
