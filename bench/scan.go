@@ -45,7 +45,7 @@ type scanned struct {
 }
 
 // Scan measures what keeping the replica live costs the queries: CPU time in the engine under the full
-// rate of transactions, against the same statements on plain tables with the same data, merged to one part.
+// rate of transactions, against the same statements on plain tables with as much data, merged to one part, in turn.
 func Scan(ctx context.Context, o Options) (_ *report.Report, err error) {
 	o.Rig.EngineLog = true
 	r, err := rig.Start(ctx, o.Rig)
@@ -54,31 +54,20 @@ func Scan(ctx context.Context, o Options) (_ *report.Report, err error) {
 	}
 	defer func() { err = errors.Join(err, r.Stop(context.WithoutCancel(ctx))) }()
 	out := &ScanResult{LeftOut: make(map[string]string)}
-	queries, err := out.scanLive(ctx, o, r)
-	if err != nil {
-		return nil, err
-	}
 	o.Progress("making plain tables")
-	if err := r.CaughtUp(ctx); err != nil {
-		return nil, err
-	}
 	if err := makePlainTables(ctx, r); err != nil {
 		return nil, err
 	}
-	for round := range o.Rounds {
-		o.Progress(fmt.Sprintf("plain tables, round %d of %d", round+1, o.Rounds))
-		for _, q := range queries {
-			if err := q.runPlain(ctx, r); err != nil {
-				return nil, fmt.Errorf("run %s on plain tables: %w", q.query.Name, err)
-			}
-		}
+	queries, err := out.scan(ctx, o, r)
+	if err != nil {
+		return nil, err
 	}
 	out.sum(queries)
 	return out.report(o), nil
 }
 
-// scanLive runs all queries, round by round, while transactions run.
-func (s *ScanResult) scanLive(ctx context.Context, o Options, r *rig.Rig) ([]*scanned, error) {
+// scan runs all queries on both kinds of tables, round by round, while transactions run.
+func (s *ScanResult) scan(ctx context.Context, o Options, r *rig.Rig) ([]*scanned, error) {
 	conn, err := pgx.Connect(ctx, r.Endpoint())
 	if err != nil {
 		return nil, err
@@ -134,13 +123,19 @@ func scanRounds(ctx context.Context, o Options, r *rig.Rig, conn *pgx.Conn, quer
 		counted := time.Now().After(warm)
 		if counted {
 			round++
-			o.Progress(fmt.Sprintf("live replica, round %d of %d", round, o.Rounds))
+			o.Progress(fmt.Sprintf("round %d of %d", round, o.Rounds))
 		} else {
-			o.Progress("live replica, warming up")
+			o.Progress("warming up")
 		}
 		for _, q := range queries {
 			if err := q.runLive(ctx, r, conn, counted); err != nil {
 				return fmt.Errorf("run %s on the live replica: %w", q.query.Name, err)
+			}
+			if !counted {
+				continue
+			}
+			if err := q.runPlain(ctx, r); err != nil {
+				return fmt.Errorf("run %s on plain tables: %w", q.query.Name, err)
 			}
 		}
 	}
@@ -255,7 +250,7 @@ func (s *ScanResult) sum(queries []*scanned) {
 func (s *ScanResult) report(o Options) *report.Report {
 	r := o.describe("scan", "Penalty of scanning what is being updated")
 	r.AddSetting("measure", fmt.Sprintf("user and system CPU time in the engine, the median of %d runs", o.Rounds))
-	r.AddSetting("plain tables", "the same columns and sorting keys, filled by one INSERT, merged to one part")
+	r.AddSetting("plain tables", "the same columns and sorting keys, filled by one INSERT before, merged to one part; queried in turn with the live ones")
 	r.AddSetting("transactions/s meanwhile", fmt.Sprintf("%.0f", s.TransactionsPerSecond))
 	r.Data = s
 	table := report.Table{Title: "By query", Columns: []string{"query", "live CPU ms", "plain CPU ms", "penalty", "left out because"}}

@@ -40,8 +40,6 @@ type Config struct {
 	// Pin runs PostgreSQL on [OLTPCore], engine and gateway on [ColumnarCore], and there too the server process that
 	// decodes the log for the change stream, as the local platform does.
 	Pin bool
-	// DecodeBesideTransactions leaves that process on [OLTPCore].
-	DecodeBesideTransactions bool
 	// CDC is the way that changes take to the gateway; empty is direct.
 	CDC platform.CDC
 	// Prepare is run on PostgreSQL after loading, before the gateway starts.
@@ -123,13 +121,6 @@ func (r *Rig) cores(core int) []int {
 	return []int{core}
 }
 
-func (c Config) senderCore() int {
-	if c.DecodeBesideTransactions {
-		return OLTPCore
-	}
-	return ColumnarCore
-}
-
 func (r *Rig) startPostgres(ctx context.Context) error {
 	home, err := r.cfg.Cache.Postgres(ctx)
 	if err != nil {
@@ -137,7 +128,7 @@ func (r *Rig) startPostgres(ctx context.Context) error {
 	}
 	r.Postgres, err = pgserver.New(pgserver.Config{
 		Home: home, DataDir: filepath.Join(r.dir, "postgres"), Volatile: true, Settings: postgresSettings,
-		Cores: r.cores(OLTPCore), SenderCores: r.cores(r.cfg.senderCore()),
+		Cores: r.cores(OLTPCore), SenderCores: r.cores(ColumnarCore),
 	})
 	if err != nil {
 		return err
@@ -248,6 +239,9 @@ func (r *Rig) OLTP() string { return r.Postgres.URL("postgres") }
 func (r *Rig) Endpoint() string {
 	return fmt.Sprintf("postgres://%s:%s@%s/postgres?sslmode=disable", pgserver.Superuser, r.Postgres.Password(), r.info.Listen)
 }
+
+// DecodeOn moves the server process that decodes the log for the change stream to a core, within a second.
+func (r *Rig) DecodeOn(core int) { r.Postgres.PlaceSenders(r.cores(core)) }
 
 // Suspend stops the gateway's process: PostgreSQL then runs as if without a change stream, except
 // that it keeps the log for later.

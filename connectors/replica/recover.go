@@ -95,7 +95,7 @@ func (s *session) fence(ctx context.Context, rec *record) error {
 
 // connect dials and makes an empty session.
 func (r *Replica) connect(ctx context.Context) (*session, error) {
-	first, err := dial(ctx, r.cfg, "")
+	first, err := engine.Dial(ctx, r.cfg.engine(""))
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +104,10 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	conns := make([]*engine.Conn, 0, 3)
-	for range cap(conns) {
-		c, err := dial(ctx, r.cfg, r.cfg.Database)
+	for i := range cap(conns) {
+		cfg := r.cfg.engine(r.cfg.Database)
+		cfg.Background = i > 0
+		c, err := engine.Dial(ctx, cfg)
 		if err != nil {
 			for _, c := range conns {
 				err = errors.Join(err, c.Close())

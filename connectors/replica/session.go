@@ -213,10 +213,6 @@ func (s *session) wake() {
 	}
 }
 
-func dial(ctx context.Context, cfg Config, database string) (*engine.Conn, error) {
-	return engine.Dial(ctx, cfg.engine(database))
-}
-
 // backoff doubles the time between attempts.
 type backoff struct{ least, most, next time.Duration }
 

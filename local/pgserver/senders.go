@@ -10,15 +10,14 @@ import (
 // placeSenders moves WAL senders, which inherit the server's CPUs, to theirs as long as the server runs.
 func (s *Server) placeSenders() {
 	defer close(s.placed)
-	if len(s.cfg.SenderCores) == 0 {
-		return
-	}
 	check := time.NewTicker(time.Second)
 	defer check.Stop()
 	for {
-		for _, backend := range process.Descendants(s.PID()) {
-			if strings.HasPrefix(backend.Title(), "postgres: walsender ") {
-				_ = backend.Pin(s.cfg.SenderCores) // fails only where it has just ended
+		if cores := *s.senderCores.Load(); len(cores) > 0 {
+			for _, backend := range process.Descendants(s.PID()) {
+				if strings.HasPrefix(backend.Title(), "postgres: walsender ") {
+					_ = backend.Pin(cores) // fails only where it has just ended
+				}
 			}
 		}
 		select {

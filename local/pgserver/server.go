@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -53,7 +54,8 @@ type Server struct {
 	password string
 	owner    *syscall.Credential
 	// placed is closed when nobody places WAL senders any more.
-	placed chan struct{}
+	placed      chan struct{}
+	senderCores atomic.Pointer[[]int]
 }
 
 // New returns a server that is not started yet.
@@ -70,7 +72,9 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up PostgreSQL, which refuses to run as root: %w", err)
 	}
-	return &Server{Child: process.NewChild("PostgreSQL", syscall.SIGINT), cfg: cfg, port: cfg.Port, owner: owner}, nil
+	s := &Server{Child: process.NewChild("PostgreSQL", syscall.SIGINT), cfg: cfg, port: cfg.Port, owner: owner}
+	s.PlaceSenders(cfg.SenderCores)
+	return s, nil
 }
 
 // Start initialises the data folder if it is not there, starts the server and returns when it accepts connections.
@@ -159,6 +163,9 @@ func (s *Server) Kill() error {
 	defer s.awaitPlaced()
 	return s.Child.Kill()
 }
+
+// PlaceSenders changes Config.SenderCores of a server that may be running. No cores at all leave WAL senders where they are.
+func (s *Server) PlaceSenders(cores []int) { s.senderCores.Store(&cores) }
 
 // awaitPlaced waits, once the server has ended, for the goroutine that placed its WAL senders.
 func (s *Server) awaitPlaced() {
