@@ -106,7 +106,7 @@ func (s Statements) Alter(job string, add, drop []TableName) (string, error) {
 	return sql, nil
 }
 
-// Pause, Resume and Drop are the statements for a changefeed's job.
+// Pause stops the changefeed so that it can be altered, or resumed without loss.
 func (Statements) Pause(job string) (string, error) { return jobStatement("PAUSE", job) }
 
 // Resume goes on where the changefeed was paused.

@@ -28,7 +28,9 @@ type record struct {
 	// Objects is the highest number in an object's name so far; names are never used again.
 	Objects uint64 `json:"objects"`
 	// Position is where the stream goes on; no table is behind it.
-	Position cdc.Position    `json:"position"`
+	Position cdc.Position `json:"position"`
+	// Bookmark is the source's for Position, from one that is a [cdc.Bookmarker].
+	Bookmark []byte          `json:"bookmark,omitempty"`
 	Time     time.Time       `json:"time"`
 	Tables   []recordedTable `json:"tables"`
 }
@@ -162,6 +164,9 @@ func (c *compactor) assemble(next *rebased) (*record, []*object) {
 		bases = append(bases, at.base)
 		r.Tables = append(r.Tables, recordedTable{Def: t.def, Base: at.base.name,
 			Position: at.position, Rows: at.rows, Physical: at.physical})
+	}
+	if b, ok := c.s.src.(cdc.Bookmarker); ok {
+		r.Bookmark = b.Bookmark(r.Position)
 	}
 	c.s.ledger.hold(bases...)
 	return r, bases

@@ -200,6 +200,11 @@ func (s *session) restore(ctx context.Context, rec *record) error {
 	c := s.compactor
 	c.recordSerial, c.recordedAt, c.recordTime = rec.Serial, rec.Position, s.r.clock()
 	s.publisher.epoch = max(s.publisher.epoch, rec.Epoch)
+	if b, ok := s.src.(cdc.Bookmarker); ok && rec.Bookmark != nil {
+		if err := b.Restore(rec.Bookmark); err != nil {
+			return fmt.Errorf("restore the source's bookmark from the epoch record: %w", err)
+		}
+	}
 	var indexes []*rowindex.Index
 	var restored []*table
 	for _, rt := range rec.Tables {
