@@ -38,6 +38,7 @@ func startGateway(t *testing.T, src cdc.Source, change func(*replica.Config)) (*
 func expect(ctx context.Context, t *testing.T, g *gateway, src *script, p cdc.Position) *replica.Snapshot {
 	t.Helper()
 	for {
+		changed := g.r.Changed()
 		s, err := g.acquire(ctx, replica.Request{Min: p})
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +51,7 @@ func expect(ctx context.Context, t *testing.T, g *gateway, src *script, p cdc.Po
 		}
 		if missing {
 			s.Release()
-			time.Sleep(5 * time.Millisecond) // there is no event for a table that becomes ready
+			await(ctx, t, changed)
 			continue
 		}
 		if err := g.check(ctx, s, src); err != nil {

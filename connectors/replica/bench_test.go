@@ -133,6 +133,7 @@ func benchReplica(b *testing.B, change func(*replica.Config)) (*gateway, *feed, 
 		}
 	})
 	for {
+		changed := g.r.Changed()
 		s, err := g.acquire(b.Context(), replica.Request{})
 		if err != nil {
 			b.Fatal(err)
@@ -142,7 +143,7 @@ func benchReplica(b *testing.B, change func(*replica.Config)) (*gateway, *feed, 
 		if ready {
 			return g, src, server.PID()
 		}
-		time.Sleep(10 * time.Millisecond) // there is no event for a table that becomes ready
+		await(b.Context(), b, changed)
 	}
 }
 

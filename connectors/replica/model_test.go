@@ -272,6 +272,7 @@ func (m *machine) finish() {
 	m.checkPinned()
 	for {
 		p := m.src.watermark()
+		changed := m.g.r.Changed()
 		s, err := m.g.acquire(m.ctx, replica.Request{Min: p})
 		if err != nil {
 			m.t.Fatal(err)
@@ -287,7 +288,7 @@ func (m *machine) finish() {
 		if ready == len(m.src.now) {
 			break
 		}
-		time.Sleep(5 * time.Millisecond) // there is no event for a table that becomes ready
+		await(m.ctx, m.t, changed)
 	}
 	for _, st := range m.g.r.Tables() {
 		if st.Phase != replica.PhaseReady {

@@ -83,11 +83,12 @@ func TestReplica_equalsPostgreSQL(t *testing.T) {
 	exec(ctx, t, db, `ALTER TABLE bank ADD COLUMN note text DEFAULT 'none'; CREATE TABLE late (id int PRIMARY KEY); INSERT INTO late VALUES (1)`)
 	exec(ctx, t, db, `UPDATE bank SET note = 'first' WHERE id = 1`)
 	for {
+		changed := g.r.Changed()
 		awaitTables(ctx, t, g, src, "bank", "late")
 		if b, ok := g.r.Table("public", "bank"); ok && len(b.Columns) == 3 {
 			break
 		}
-		time.Sleep(5 * time.Millisecond) // there is no event for a definition that arrives
+		await(ctx, t, changed)
 	}
 	if got := scalar(ctx, t, g, "bank", []string{"note"}, "SELECT concat(toString(countIf(note = 'none')), ',', toString(countIf(note = 'first'))) AS n FROM %s"); got != "199,1" {
 		t.Errorf("notes after ADD COLUMN: %s, want 199,1", got)
@@ -98,6 +99,7 @@ func TestReplica_equalsPostgreSQL(t *testing.T) {
 func awaitTables(ctx context.Context, t *testing.T, g *gateway, src *postgres.Source, tables ...string) {
 	t.Helper()
 	for {
+		changed := g.r.Changed()
 		p, err := src.Current(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +118,7 @@ func awaitTables(ctx context.Context, t *testing.T, g *gateway, src *postgres.So
 		if ready == len(tables) {
 			return
 		}
-		time.Sleep(5 * time.Millisecond) // there is no event for a table that becomes ready
+		await(ctx, t, changed)
 	}
 }
 

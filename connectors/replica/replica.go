@@ -167,6 +167,14 @@ func (r *Replica) Acquire(ctx context.Context, q Request) (*Snapshot, error) {
 	}
 }
 
+// Changed returns a channel that is closed when there is another snapshot than now, or none any more: a table that
+// became ready, or a definition that arrived, is in the next one.
+func (r *Replica) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
 // wait lets the publisher hurry and waits for another snapshot. It needs mu.
 func (r *Replica) wait(ctx context.Context) error {
 	r.waiters.Add(1)

@@ -127,6 +127,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 // acquire waits for a snapshot, also through times without any.
 func (g *gateway) acquire(ctx context.Context, q replica.Request) (*replica.Snapshot, error) {
 	for {
+		changed := g.r.Changed()
 		s, err := g.r.Acquire(ctx, q)
 		if !errors.Is(err, replica.ErrUnavailable) {
 			return s, err
@@ -137,8 +138,24 @@ func (g *gateway) acquire(ctx context.Context, q replica.Request) (*replica.Snap
 			return nil, fmt.Errorf("replica ended: %w", err)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
-		case <-time.After(5 * time.Millisecond): // there is no event for availability
+		case <-changed:
 		}
+	}
+}
+
+// failer is a test, also one of random properties.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// await waits until there is another snapshot.
+func await(ctx context.Context, t failer, changed <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-changed:
+	case <-ctx.Done():
+		t.Fatalf("no other snapshot came: %v", ctx.Err())
 	}
 }
 
