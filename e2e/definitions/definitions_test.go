@@ -68,9 +68,9 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{postgres: stand.Postgres(t), engine: stand.Engine(t)}
-	exec(t, connect(t, r.postgres.URL("postgres")), "CREATE DATABASE "+database)
+	stand.Exec(t, stand.Connect(t, r.postgres.URL("postgres")), "CREATE DATABASE "+database)
 	for i := range changes {
-		exec(t, r.direct(t, i), fmt.Sprintf("CREATE SCHEMA change_%d; CREATE TABLE m (id int PRIMARY KEY, n int); INSERT INTO m VALUES (1, 0); %s", i, changes[i].schema))
+		stand.Exec(t, r.direct(t, i), fmt.Sprintf("CREATE SCHEMA change_%d; CREATE TABLE m (id int PRIMARY KEY, n int); INSERT INTO m VALUES (1, 0); %s", i, changes[i].schema))
 	}
 	return r
 }
@@ -81,15 +81,15 @@ func (r *rig) gateway(t *testing.T) *endpoint.Endpoint {
 
 // direct opens a session with PostgreSQL in a change's schema.
 func (r *rig) direct(t *testing.T, i int) *pgx.Conn {
-	c := connect(t, r.postgres.URL(database))
-	exec(t, c, fmt.Sprintf("SET search_path = change_%d", i))
+	c := stand.Connect(t, r.postgres.URL(database))
+	stand.Exec(t, c, fmt.Sprintf("SET search_path = change_%d", i))
 	return c
 }
 
 // apply commits a change.
 func (r *rig) apply(t *testing.T, i int) {
 	t.Helper()
-	exec(t, r.direct(t, i), "BEGIN; "+changes[i].ddl+"; UPDATE m SET n = 1; COMMIT")
+	stand.Exec(t, r.direct(t, i), "BEGIN; "+changes[i].ddl+"; UPDATE m SET n = 1; COMMIT")
 }
 
 // reader asks one change's query again and again.
@@ -101,8 +101,8 @@ type reader struct {
 
 func (r *rig) reader(t *testing.T, g *endpoint.Endpoint, i int, settings string) *reader {
 	t.Helper()
-	c := connect(t, g.URL(database))
-	exec(t, c, fmt.Sprintf("SET search_path = change_%d; %s", i, settings))
+	c := stand.Connect(t, g.URL(database))
+	stand.Exec(t, c, fmt.Sprintf("SET search_path = change_%d; %s", i, settings))
 	return &reader{conn: c, change: changes[i]}
 }
 
@@ -215,22 +215,5 @@ func TestChange_isNoticedWhenTheGatewayWasDown(t *testing.T) {
 		if err := r.reader(t, second, i, modes["eventual"]).until(ctx, true); err != nil {
 			t.Errorf("%s, eventual: %v", c.name, err)
 		}
-	}
-}
-
-func connect(t *testing.T, url string) *pgx.Conn {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	return c
-}
-
-func exec(t *testing.T, c *pgx.Conn, sql string) {
-	t.Helper()
-	if _, err := c.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
-		t.Fatalf("%s: %v", sql, err)
 	}
 }

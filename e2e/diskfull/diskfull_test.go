@@ -37,9 +37,9 @@ func newRig(t *testing.T) *rig {
 	r.engine = stand.Engine(t, func(c *chengine.Config) {
 		c.DataDir, c.LogFile = filepath.Join(r.disk.dir(), "engine"), filepath.Join(stand.Dir(t), "engine.log")
 	})
-	exec(t, connect(t, r.postgres.URL("postgres")), "CREATE DATABASE "+database)
-	r.direct = connect(t, r.postgres.URL(database))
-	exec(t, r.direct, "CREATE TABLE event (id int PRIMARY KEY, n bigint NOT NULL, note text NOT NULL); INSERT INTO event SELECT i, i, repeat('x', 50) FROM generate_series(1, 20000) i")
+	stand.Exec(t, stand.Connect(t, r.postgres.URL("postgres")), "CREATE DATABASE "+database)
+	r.direct = stand.Connect(t, r.postgres.URL(database))
+	stand.Exec(t, r.direct, "CREATE TABLE event (id int PRIMARY KEY, n bigint NOT NULL, note text NOT NULL); INSERT INTO event SELECT i, i, repeat('x', 50) FROM generate_series(1, 20000) i")
 	r.gateway = endpoint.Start(t, r.postgres, r.engine, database, func(c *server.Config) { c.Replica.CompactInterval = 200 * time.Millisecond })
 	r.gateway.AwaitTables(t, "public.event")
 	return r
@@ -48,9 +48,9 @@ func newRig(t *testing.T) *rig {
 // same compares strong answers through the endpoint with PostgreSQL's, and returns the route that they took.
 func (r *rig) same(tables ...string) (route string) {
 	r.t.Helper()
-	through := connect(r.t, r.gateway.URL(database))
+	through := stand.Connect(r.t, r.gateway.URL(database))
 	defer func() { _ = through.Close(context.Background()) }()
-	exec(r.t, through, "SET freshet.freshness = 'strong'; SET statement_timeout = '20s'")
+	stand.Exec(r.t, through, "SET freshet.freshness = 'strong'; SET statement_timeout = '20s'")
 	for _, table := range tables {
 		sql := "SELECT count(*), sum(n), max(n), min(n) FROM " + table
 		want, got := rows(r.t, r.direct, sql), rows(r.t, through, sql)
@@ -101,14 +101,14 @@ func TestReplica_withAFullDisk(t *testing.T) {
 	n := 0
 	change := func() {
 		n++
-		exec(t, direct, fmt.Sprintf("UPDATE event SET n = n + 1 WHERE id %% 10 = %d; DELETE FROM event WHERE id = %d; INSERT INTO event VALUES (%d, 1, 'new')", n%10, n, 100_000+n))
+		stand.Exec(t, direct, fmt.Sprintf("UPDATE event SET n = n + 1 WHERE id %% 10 = %d; DELETE FROM event WHERE id = %d; INSERT INTO event VALUES (%d, 1, 'new')", n%10, n, 100_000+n))
 	}
 	r.await("the engine to refuse", func() bool {
 		change()
 		r.same("event")
 		return r.diskFull()
 	})
-	exec(t, direct, "CREATE TABLE late (id int PRIMARY KEY, n int); INSERT INTO late SELECT i, i FROM generate_series(1, 1000) i")
+	stand.Exec(t, direct, "CREATE TABLE late (id int PRIMARY KEY, n int); INSERT INTO late SELECT i, i FROM generate_series(1, 1000) i")
 	for range 5 {
 		change()
 		r.same("event", "late")
@@ -151,23 +151,6 @@ func TestReplica_withAFullDisk(t *testing.T) {
 	r.await("the end of the problem", func() bool { return !r.diskFull() })
 	if route := r.same("event", "late"); route != "columnar" {
 		t.Errorf("at the end the route is %s", route)
-	}
-}
-
-func connect(t *testing.T, url string) *pgx.Conn {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	return c
-}
-
-func exec(t *testing.T, c *pgx.Conn, sql string) {
-	t.Helper()
-	if _, err := c.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
-		t.Fatalf("%s: %v", sql, err)
 	}
 }
 
