@@ -17,8 +17,11 @@ import (
 var versionsSQL = "SELECT pg_current_snapshot()::text, c.oid, " + versionExpression +
 	" FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY ($1)"
 
-// unseenPause is how long Versions waits for a transaction to become visible that the stream has handed over.
-const unseenPause = time.Millisecond
+// Versions asks again for a transaction to become visible that the stream has handed over: usually at once, later more seldom.
+const (
+	firstUnseenPause = time.Millisecond
+	lastUnseenPause  = 50 * time.Millisecond
+)
 
 // Versions returns the present versions of tables (see [cdc.Table]); one that does not exist is left out. A change
 // of definition that was committed before any position that the stream has reached shows. So a copy that has the version
@@ -27,7 +30,7 @@ const unseenPause = time.Millisecond
 // A transaction is streamed as soon as its commit is flushed, but seen by others a moment later only, or when a
 // synchronous standby has it: Versions waits for that.
 func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error) {
-	for {
+	for wait := firstUnseenPause; ; wait = min(2*wait, lastUnseenPause) {
 		versions, snapshot, err := s.readVersions(ctx, ids)
 		if err != nil {
 			return nil, fmt.Errorf("read versions of tables: %w", err)
@@ -40,7 +43,7 @@ func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.Table
 			s.lookAtNews(versions)
 			return versions, nil
 		}
-		pause := time.NewTimer(unseenPause)
+		pause := time.NewTimer(wait)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
