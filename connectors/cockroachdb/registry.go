@@ -218,5 +218,5 @@ func sameDiscovery(a, b cdc.Discovered) bool {
 }
 
 func sameTable(a, b *cdc.Table) bool {
-	return a.ID == b.ID && a.Schema == b.Schema && a.Name == b.Name && slices.Equal(a.Columns, b.Columns) && slices.Equal(a.Key, b.Key)
+	return a.ID == b.ID && a.Schema == b.Schema && a.Name == b.Name && a.Version == b.Version && slices.Equal(a.Columns, b.Columns) && slices.Equal(a.Key, b.Key)
 }
