@@ -44,9 +44,10 @@ type aggregation struct {
 	over string
 }
 
-// call makes an engine aggregate that yields NULL if there is nothing to aggregate.
-func (a aggregation) call(f, arg string, null bool) engineCall {
-	if (null || !a.some) && f != "count" && f != "uniqExact" {
+// call makes an engine aggregate that yields NULL if there is nothing to aggregate. Of NULLs alone the engine's
+// aggregates are NULL anyway; of no rows at all they are so under another name only.
+func (a aggregation) call(f, arg string) engineCall {
+	if !a.some && f != "count" && f != "uniqExact" {
 		f += "OrNull"
 	}
 	if a.filter != "" {
@@ -60,7 +61,7 @@ func (a aggregation) call(f, arg string, null bool) engineCall {
 
 // counting makes an engine aggregate that counts.
 func (a aggregation) counting(f, arg string) engineCall {
-	c := a.call(f, arg, false)
+	c := a.call(f, arg)
 	c.cast = "toInt64"
 	return c
 }
@@ -92,7 +93,7 @@ func (a aggregation) translate(name string, star bool, x expr, place func(engine
 		}
 		f := map[string]string{"bool_and": "min", "every": "min", "bool_or": "max"}[name]
 		d := expr{oid: oidBool, null: null, pad: -1}
-		return place(a.call(f, "toUInt8("+x.sql+")", x.null), d)
+		return place(a.call(f, "toUInt8("+x.sql+")"), d)
 	}
 	fail("aggregate %s", name)
 	return expr{}
@@ -116,7 +117,7 @@ func (a aggregation) sum(x expr, null bool, place func(engineCall, expr) expr) e
 	case x.opaque:
 		fail("sum of an opaque type")
 	case x.oid == oidInt2 || x.oid == oidInt4:
-		return place(a.call("sum", "toInt64("+x.sql+")", x.null), expr{oid: oidInt8, null: null, pad: -1})
+		return place(a.call("sum", "toInt64("+x.sql+")"), expr{oid: oidInt8, null: null, pad: -1})
 	case x.oid == oidInt8:
 		x = toNumeric(x)
 	case x.oid != oidNumeric:
@@ -134,9 +135,9 @@ func (a aggregation) sum(x expr, null bool, place func(engineCall, expr) expr) e
 	}
 	// The engine sums in its widest type of the class, which is what the reference is described as.
 	d.dec.integer = width.integer
-	e := place(a.call("sum", arg, x.null), d)
+	e := place(a.call("sum", arg), d)
 	if x.dec.display == displayDynamic {
-		display := place(a.call("max", x.dec.displaySQL, true), expr{oid: oidInt4, null: true, pad: -1})
+		display := place(a.call("max", x.dec.displaySQL), expr{oid: oidInt4, null: true, pad: -1})
 		e.dec.displaySQL = display.sql
 	}
 	e.dec.integer = min(x.dec.integer+sumDigits, e.dec.integer)
@@ -179,7 +180,7 @@ func (a aggregation) extreme(name string, x expr, null bool, place func(engineCa
 			d.dec.display = displayUnknown
 		}
 	}
-	return place(a.call(name, x.sql, x.null), d)
+	return place(a.call(name, x.sql), d)
 }
 
 // windowFunctions of rank and position.

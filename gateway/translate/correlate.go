@@ -175,7 +175,7 @@ func (q *query) existsByExtreme(c *correlated) (expr, bool) {
 	extreme := func(f string) expr {
 		d := inner.plain()
 		d.null = true
-		return q.compare(op, c.sub.aggregated(engineCall{function: f + "OrNull", args: inner.sql}, d), outer)
+		return q.compare(op, c.sub.aggregated(engineCall{function: f, args: inner.sql}, d), outer)
 	}
 	var e expr
 	switch op {
