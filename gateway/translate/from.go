@@ -16,8 +16,11 @@ type tree struct {
 	// source (from 1) and key are set for a table.
 	source int
 	key    []int
-	// computed are values that a table's subquery computes beside its columns.
+	// computed are values that the relation's subquery computes beside its columns.
 	computed []string
+	// with and item are set for a WITH query: what it is and what it shows.
+	with *pg.CommonTableExpr
+	item *item
 	// inner join
 	parts []*tree
 	conds []expr
@@ -113,7 +116,7 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 	}
 	rename(it, v.Alias)
 	leaf := &tree{id: id, source: number + 1, key: table.Key}
-	leaf.text = func() string { return leaf.tableText() }
+	leaf.text = func() string { return leaf.withComputed(placeholder(number)) }
 	if q.t.env.Rows != nil {
 		leaf.rows = q.t.env.Rows(table.ID)
 	}
@@ -150,7 +153,9 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 		}
 		result.columns[i].name = name
 	}
-	return q.subselect(result, v.Alias, v.Relname)
+	leaf, names := q.subselect(result, v.Alias, v.Relname)
+	leaf.with, leaf.item = c.stmt, names.items[0]
+	return leaf, names
 }
 
 // picks reports whether evaluating a query twice may give different rows.
@@ -179,8 +184,9 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 		it.columns = append(it.columns, &column{name: c.name, e: c.e.of(leafName(id), 1<<id)})
 	}
 	rename(it, alias)
-	sql := r.sql
-	return &tree{id: id, text: func() string { return "(" + sql + ")" }}, namespace{[]*item{it}, it.columns}
+	leaf := &tree{id: id}
+	leaf.text = func() string { return leaf.withComputed("(" + r.sql + ")") }
+	return leaf, namespace{[]*item{it}, it.columns}
 }
 
 // of qualifies the description of a subquery's output column with the subquery's alias.

@@ -20,13 +20,18 @@ func (q *query) atLeaf(e expr) expr {
 	if leaf == nil {
 		return e
 	}
-	i := slices.Index(leaf.computed, e.sql)
+	return leaf.compute(e)
+}
+
+// compute has the relation's subquery compute a value of its columns.
+func (n *tree) compute(e expr) expr {
+	i := slices.Index(n.computed, e.sql)
 	if i < 0 {
-		i = len(leaf.computed)
-		leaf.computed = append(leaf.computed, e.sql)
+		i = len(n.computed)
+		n.computed = append(n.computed, e.sql)
 	}
 	e = e.plain()
-	e.sql, e.ratio = leafName(leaf.id)+"."+computedColumn(leaf.id, i), nil
+	e.sql, e.ratio = leafName(n.id)+"."+computedColumn(n.id, i), nil
 	return e
 }
 
@@ -53,16 +58,16 @@ func (q *query) smallLeaf(refs uint64) *tree {
 	return leaf
 }
 
-// tableText is a table with what is computed of its rows.
-func (n *tree) tableText() string {
+// withComputed is a relation with what is computed of its rows.
+func (n *tree) withComputed(relation string) string {
 	if len(n.computed) == 0 {
-		return placeholder(n.source - 1)
+		return relation
 	}
 	var b strings.Builder
 	b.WriteString("(SELECT *")
 	for i, sql := range n.computed {
 		b.WriteString(", " + sql + " AS " + computedColumn(n.id, i))
 	}
-	b.WriteString(" FROM " + placeholder(n.source-1) + " AS " + leafName(n.id) + ")")
+	b.WriteString(" FROM " + relation + " AS " + leafName(n.id) + ")")
 	return b.String()
 }

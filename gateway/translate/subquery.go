@@ -197,6 +197,9 @@ func (q *query) requireLocal(outer []expr) {
 
 // scalarSubquery translates a subquery that stands for a value.
 func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
+	if e, ok := q.overWith(stmt); ok {
+		return e
+	}
 	if e, ok := q.uncorrelated(stmt); ok {
 		return e
 	}

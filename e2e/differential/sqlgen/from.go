@@ -139,6 +139,7 @@ func (g *gen) source(limit float64, derived bool) (*relation, string) {
 		g.use("cte reference")
 		c := g.ctes[g.r.IntN(len(g.ctes))]
 		rel := *c
+		rel.with = c.alias
 		rel.alias = g.alias("r")
 		return &rel, c.alias + g.one(" AS ", " ") + rel.alias
 	}

@@ -108,6 +108,7 @@ type relation struct {
 	key   []int // columns that identify a row; nil when unknown
 	rows  float64
 	table bool
+	with  string // name of the common table expression that it reads; empty: none
 }
 
 // scope is what a query level sees.

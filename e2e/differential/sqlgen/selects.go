@@ -75,6 +75,9 @@ func (g *gen) where(f fromClause) string {
 	if g.chance(0.6) {
 		conditions = append(conditions, g.predicate(ctx{sc: f.sc}, 1+g.weighted(5, 3, 1)))
 	}
+	if c, ok := g.extremeOfWith(f.sc); ok && g.chance(0.3) {
+		conditions = append(conditions, c)
+	}
 	if len(conditions) == 0 {
 		return ""
 	}

@@ -143,3 +143,27 @@ func (g *gen) subqueryPredicate(c ctx) (string, bool) {
 		return fmt.Sprintf("%s %s %s", left.sql, g.one("=", "<", ">", "<=", ">=", "<>"), right.sql), true
 	}
 }
+
+// extremeOfWith compares a column of a common table expression with an aggregate over all its rows.
+func (g *gen) extremeOfWith(sc *scope) (string, bool) {
+	for _, rel := range sc.rels {
+		if rel.with == "" {
+			continue
+		}
+		i := g.r.IntN(len(rel.cols))
+		c := rel.cols[i]
+		f := c.t.kind.family()
+		if f != famInt && f != famNum && f != famDate && f != famTS || !c.t.canonical() {
+			return "", false
+		}
+		g.use("aggregate over a cte that is joined")
+		x := g.alias("x")
+		aggregate := g.one("max", "min", "max")
+		if f == famNum || f == famInt {
+			aggregate = g.one("max", "min", "max", "avg", "sum")
+		}
+		return fmt.Sprintf("%s %s (SELECT %s(%s.%s) FROM %s %s)", sc.ref(rel, i).sql, g.one("=", "<", "<>", ">=", "="),
+			aggregate, x, QuoteIdent(c.name), rel.with, x), true
+	}
+	return "", false
+}

@@ -1,0 +1,58 @@
+package translate
+
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// overWith translates an aggregate over all rows of a WITH query that the enclosing query joins as well: it is
+// computed beside those rows, so that the WITH query runs once. Where it has no rows, the join has none that would need the
+// aggregate.
+func (q *query) overWith(stmt *pg.SelectStmt) (expr, bool) {
+	call, ref := bareAggregate(stmt)
+	if call == nil || q.grouped || q.noJoins || q.from == nil || q.from.kind != "" {
+		return expr{}, false
+	}
+	c, ok := q.ctes.find(ref.Relname)
+	if !ok {
+		return expr{}, false
+	}
+	i := slices.IndexFunc(q.from.parts, func(p *tree) bool { return p.with == c.stmt })
+	if i < 0 {
+		return expr{}, false
+	}
+	leaf := q.from.parts[i]
+	it := &item{name: ref.Relname, columns: leaf.item.columns}
+	if ref.Alias != nil {
+		it.name = ref.Alias.Aliasname
+	}
+	sub := &query{t: q.t, ctes: q.ctes, scope: &scope{items: []*item{it}, visible: it.columns}, noJoins: true, noWindows: true}
+	e := sub.windowAggregate(call, functionName(call), " OVER ()")
+	if e.opaque || e.oid == oidNumeric && e.dec.display < 0 {
+		return expr{}, false
+	}
+	return leaf.compute(e), true
+}
+
+// bareAggregate recognises SELECT aggregate(…) FROM name.
+func bareAggregate(s *pg.SelectStmt) (*pg.FuncCall, *pg.RangeVar) {
+	if s.Op != pg.SetOperation_SETOP_NONE || len(s.FromClause) != 1 || len(s.TargetList) != 1 || s.WithClause != nil ||
+		s.WhereClause != nil || len(s.GroupClause) > 0 || s.HavingClause != nil || len(s.DistinctClause) > 0 ||
+		s.LimitCount != nil || s.LimitOffset != nil || len(s.WindowClause) > 0 || len(s.LockingClause) > 0 || s.IntoClause != nil {
+		return nil, nil
+	}
+	ref := s.FromClause[0].GetRangeVar()
+	call := s.TargetList[0].GetResTarget().GetVal()
+	if ref == nil || ref.Schemaname != "" || len(ref.GetAlias().GetColnames()) > 0 || !isAggregateCall(call) {
+		return nil, nil
+	}
+	f := call.GetFuncCall()
+	nested := slices.ContainsFunc(f.Args, func(n *pg.Node) bool {
+		return contains(n, func(m *pg.Node) bool { return m.GetSubLink() != nil || isAggregateCall(m) })
+	})
+	if nested || f.AggDistinct || len(f.AggOrder) > 0 || f.AggWithinGroup || f.FuncVariadic || f.AggFilter != nil {
+		return nil, nil
+	}
+	return f, ref
+}
