@@ -3,6 +3,8 @@ package consistency
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-io/freshet/bench/rig"
 	"github.com/freshet-io/freshet/e2e/stand"
@@ -23,11 +26,13 @@ import (
 	"github.com/freshet-io/freshet/workload/invariant"
 )
 
-// snapshots is how many must be checked; accounts is the bank's size.
-const (
-	snapshots = 200
-	accounts  = 100
+var (
+	snapshots = flag.Int("snapshots", 200, "snapshots to check")
+	sessions  = flag.Int("sessions", 4, "sessions that check them")
 )
+
+// accounts is the bank's size.
+const accounts = 100
 
 func TestSnapshots_keepEveryPromise(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 17*time.Minute)
@@ -35,17 +40,9 @@ func TestSnapshots_keepEveryPromise(t *testing.T) {
 	r := start(ctx, t)
 	load := runLoad(ctx, t, r)
 
-	conn := connect(ctx, t, r)
-	// A check that went to PostgreSQL would prove nothing, and consistency does not depend on age.
-	if _, err := conn.PgConn().Exec(ctx, "SET freshet.route = 'columnar'; SET freshet.freshness = 'eventual'").ReadAll(); err != nil {
-		t.Fatal(err)
-	}
-	checker := invariant.NewChecker(append(consistency.Conditions(false), bank.Checks(accounts)...))
-	for checker.Counts().Snapshots < snapshots {
-		if _, err := checker.Snapshot(ctx, conn); err != nil {
-			t.Fatalf("after %d snapshots: %v", checker.Counts().Snapshots, err)
-		}
-	}
+	began := time.Now()
+	checker := check(ctx, t, r)
+	t.Logf("%d snapshots took %v", checker.Counts().Snapshots, time.Since(began).Round(time.Second))
 	if c := checker.Counts(); c.Violations > 0 {
 		t.Errorf("%d violations on %d snapshots; the first: %s", c.Violations, c.Snapshots, c.First)
 	}
@@ -71,6 +68,36 @@ func TestSnapshots_keepEveryPromise(t *testing.T) {
 	load.stop(t)
 	t.Logf("%d snapshots checked beside %d transactions and %d transfers; writers were held off for %v to compare",
 		checker.Counts().Snapshots, load.driver.Progress().Transactions, load.transfers.Load(), compared.Pause)
+}
+
+// check checks snapshots in several sessions side by side: one alone would wait for the load most of the time.
+func check(ctx context.Context, t *testing.T, r *rig.Rig) *invariant.Checker {
+	t.Helper()
+	checker := invariant.NewChecker(append(consistency.Conditions(false), bank.Checks(accounts)...))
+	var conns []*pgx.Conn
+	for range *sessions {
+		conn := connect(ctx, t, r)
+		// A check that went to PostgreSQL would prove nothing, and consistency does not depend on age.
+		if _, err := conn.PgConn().Exec(ctx, "SET freshet.route = 'columnar'; SET freshet.freshness = 'eventual'").ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, conn := range conns {
+		group.Go(func() error {
+			for checker.Counts().Snapshots < *snapshots {
+				if _, err := checker.Snapshot(ctx, conn); err != nil {
+					return fmt.Errorf("after %d snapshots: %w", checker.Counts().Snapshots, err)
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return checker
 }
 
 func start(ctx context.Context, t *testing.T) *rig.Rig {
