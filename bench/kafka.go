@@ -40,11 +40,11 @@ type KafkaResult struct {
 	FloodSeconds float64 `json:"flood_seconds"`
 	FloodRate    float64 `json:"flood_changes_per_second"`
 	// What each part used for it, in CPU seconds.
-	GatewayCPU float64 `json:"gateway_cpu_seconds"`
-	EngineCPU  float64 `json:"engine_cpu_seconds"`
-	BrokerCPU  float64 `json:"broker_cpu_seconds"`
-	ConnectCPU float64 `json:"connect_cpu_seconds"`
-	PostgreCPU float64 `json:"postgresql_cpu_seconds"`
+	GatewayCPU  float64 `json:"gateway_cpu_seconds"`
+	EngineCPU   float64 `json:"engine_cpu_seconds"`
+	BrokerCPU   float64 `json:"broker_cpu_seconds"`
+	ConnectCPU  float64 `json:"connect_cpu_seconds"`
+	PostgresCPU float64 `json:"postgresql_cpu_seconds"`
 	// PerCore is how many changes the gateway takes from the topics into staged columns in a second of CPU time.
 	PerCore float64 `json:"changes_per_gateway_cpu_second"`
 }
@@ -102,7 +102,7 @@ func (k *KafkaResult) catchUp(ctx context.Context, o Options, r *rig.Rig) error 
 		return errors.Join(errors.New("the load ended"), err)
 	}
 	start := time.Now()
-	if err := errors.Join(r.Resume(), k.awaitFresh(ctx, r)); err != nil {
+	if err := errors.Join(r.Resume(), awaitFresh(ctx, r)); err != nil {
 		return err
 	}
 	k.CatchUpSeconds = time.Since(start).Seconds()
@@ -115,7 +115,8 @@ func (k *KafkaResult) catchUp(ctx context.Context, o Options, r *rig.Rig) error 
 	return err
 }
 
-func (k *KafkaResult) awaitFresh(ctx context.Context, r *rig.Rig) error {
+// awaitFresh waits until the newest snapshot is fresh.
+func awaitFresh(ctx context.Context, r *rig.Rig) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*outage)
 	defer cancel()
 	again := time.NewTicker(100 * time.Millisecond)
@@ -161,7 +162,7 @@ func (k *KafkaResult) flood(ctx context.Context, r *rig.Rig) error {
 	}
 	brokerAfter, connectAfter, err := r.PipelineCPU()
 	used := after.Sub(before)
-	k.GatewayCPU, k.EngineCPU, k.PostgreCPU = used.Gateway.Seconds(), used.Engine.Seconds(), used.Postgres.Seconds()
+	k.GatewayCPU, k.EngineCPU, k.PostgresCPU = used.Gateway.Seconds(), used.Engine.Seconds(), used.Postgres.Seconds()
 	k.BrokerCPU, k.ConnectCPU = (brokerAfter - broker).Seconds(), (connectAfter - connect).Seconds()
 	k.PerCore = flood / k.GatewayCPU
 	return err
@@ -205,12 +206,12 @@ func (k *KafkaResult) report(o Options) *report.Report {
 		}},
 		{Title: "Many rows at once", Columns: []string{"", ""}, Rows: [][]string{
 			cells("s to write|%.1f", k.WriteSeconds), cells("s until visible|%.1f", k.FloodSeconds), cells("row changes/s|%.0f", k.FloodRate),
-			cells("CPU s of PostgreSQL|%.1f", k.PostgreCPU), cells("CPU s of Kafka Connect|%.1f", k.ConnectCPU), cells("CPU s of the broker|%.1f", k.BrokerCPU),
+			cells("CPU s of PostgreSQL|%.1f", k.PostgresCPU), cells("CPU s of Kafka Connect|%.1f", k.ConnectCPU), cells("CPU s of the broker|%.1f", k.BrokerCPU),
 			cells("CPU s of the gateway|%.1f", k.GatewayCPU), cells("CPU s of the engine|%.1f", k.EngineCPU),
 		}},
 	}
 	r.Charts = []report.Chart{{Title: "CPU seconds for many rows at once", Labels: []string{"PostgreSQL", "Connect", "broker", "gateway", "engine"},
-		Series: []report.Series{{Name: "CPU s", Values: []float64{k.PostgreCPU, k.ConnectCPU, k.BrokerCPU, k.GatewayCPU, k.EngineCPU}}}}}
+		Series: []report.Series{{Name: "CPU s", Values: []float64{k.PostgresCPU, k.ConnectCPU, k.BrokerCPU, k.GatewayCPU, k.EngineCPU}}}}}
 	r.AtMost("staleness p50", k.StalenessMS.P50, 120, "%.1f ms")
 	r.AtMost("staleness p99", k.StalenessMS.P99, 500, "%.1f ms")
 	r.AtLeast("row changes/s from the topics into staged columns, one core", k.PerCore, 150_000, "%.0f")

@@ -84,9 +84,9 @@ func (b *testbed) guard(t *testing.T) (address, caFile string) {
 }
 
 // secured returns the settings of a secure transport as a gateway's environment gives them.
-func (b *testbed) secured(t *testing.T) (variables map[string]string, passwordFile string) {
+func (b *testbed) secured(t *testing.T) map[string]string {
 	t.Helper()
-	passwordFile = filepath.Join(t.TempDir(), "password")
+	passwordFile := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(passwordFile, []byte(password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func (b *testbed) secured(t *testing.T) (variables map[string]string, passwordFi
 		"KAFKA_BROKERS": b.stack.broker.SecureAddress(), "KAFKA_TLS_CA_FILE": filepath.Join(b.stack.dir, authorityPEM),
 		"KAFKA_SASL_USER": user, "KAFKA_SASL_PASSWORD_FILE": passwordFile,
 		"CONNECT_URL": connect, "CONNECT_TLS_CA_FILE": caFile, "CONNECT_USER": user, "CONNECT_PASSWORD_FILE": passwordFile,
-	}, passwordFile
+	}
 }
 
 func transport(variables map[string]string) func(*debezium.Config) {
@@ -107,7 +107,7 @@ func transport(variables map[string]string) func(*debezium.Config) {
 
 func TestSource_streamsOverTLSWithPasswords(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT g, g FROM generate_series(1, 100) g")
-	variables, _ := b.secured(t)
+	variables := b.secured(t)
 	m := sourcetest.NewModel()
 	m.Start(t, b.newSource(transport(variables)))
 	b.exec("UPDATE t SET v = v + 1", "DELETE FROM t WHERE id % 3 = 0")
@@ -129,7 +129,7 @@ func TestSource_tellsWhoRefusesIt(t *testing.T) {
 		"Connect's authority unknown":  {map[string]string{"CONNECT_TLS_CA_FILE": ""}, "certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			variables, _ := b.secured(t)
+			variables := b.secured(t)
 			for k, v := range c.change {
 				variables[k] = v
 			}
