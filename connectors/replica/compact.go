@@ -33,8 +33,6 @@ type compactor struct {
 const (
 	// compactCheck is how often tables are looked over.
 	compactCheck = 500 * time.Millisecond
-	// maxBlocks bounds the blocks of a delta: each costs a scan some 15 µs.
-	maxBlocks = 400
 	// maxMasked is the part of a base that may be masked, 1/maxMasked.
 	maxMasked = 5
 	// maxParts is the number of parts beyond which the smaller ones are joined.
@@ -82,9 +80,11 @@ func (c *compactor) round(ctx context.Context, force bool) error {
 		c.s.r.metrics.compaction.Observe(time.Since(began).Seconds())
 	}
 	if len(tables) == 0 && (force || idle) {
-		return c.writeRecord(ctx, nil)
+		if err := c.writeRecord(ctx, nil); err != nil {
+			return err
+		}
 	}
-	return nil
+	return c.mergeDeltas(ctx)
 }
 
 // pick returns the tables that are due, the one that waited longest first. idle says
@@ -95,9 +95,7 @@ func (c *compactor) pick(ctx context.Context) (due []*table, idle bool, err erro
 		p := c.s.publisher
 		for _, t := range p.tables {
 			st := &t.stored
-			rows, blocks := st.load()
-			if rows >= cfg.CompactRows || blocks >= maxBlocks ||
-				!st.since.IsZero() && now.Sub(st.since) >= cfg.CompactInterval {
+			if st.load() >= cfg.CompactRows || !st.since.IsZero() && now.Sub(st.since) >= cfg.CompactInterval {
 				due = append(due, t)
 			}
 		}
@@ -170,7 +168,7 @@ func (c *compactor) cut(ctx context.Context, t *table, next *object) (at cut, ok
 		ok = true
 		at = cut{incarnation: st.incarnation, epoch: p.epoch, position: p.position, base: st.base,
 			dead: len(st.dead), rows: st.rows, physical: st.physical}
-		at.changed, _ = st.load()
+		at.changed = st.load()
 		for _, d := range st.deltas {
 			at.deltas = append(at.deltas, d.object)
 		}
@@ -332,7 +330,7 @@ func (c *compactor) install(t *table, at cut, base *object, physical int64) {
 	st.deltas = slices.Clone(st.deltas[len(at.deltas):])
 	st.dead = slices.Clone(st.dead[at.dead:])
 	st.since = time.Time{}
-	if rows, _ := st.load(); rows > 0 {
+	if st.load() > 0 {
 		st.since = c.s.r.clock()
 	}
 	l.free(released.rids, released.deaths)

@@ -24,6 +24,9 @@ type Config struct {
 	FlushInterval time.Duration
 	// CompactRows is the number of changed rows after which a table is compacted; 0 means 50,000.
 	CompactRows int
+	// MergeBlocks is the number of blocks in memory after which a table's changes since its compaction are put into one: each
+	// block costs a scan some 40 µs. 0 means 48.
+	MergeBlocks int
 	// CompactInterval is the longest time that a changed table goes without compaction. It bounds
 	// what is replayed after a crash and what the source has to keep; 0 means 10 s.
 	CompactInterval time.Duration
@@ -51,6 +54,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.CompactRows == 0 {
 		c.CompactRows = 50_000
+	}
+	if c.MergeBlocks == 0 {
+		c.MergeBlocks = 48
 	}
 	if c.CompactInterval == 0 {
 		c.CompactInterval = 10 * time.Second

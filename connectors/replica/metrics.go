@@ -13,6 +13,7 @@ type metrics struct {
 	rows             prometheus.Counter
 	flush            prometheus.Histogram
 	compaction       prometheus.Histogram
+	merge            prometheus.Histogram
 	compactionErrors prometheus.Counter
 	generations      atomic.Uint64
 	deltaRows        atomic.Int64
@@ -30,6 +31,9 @@ func newMetrics(r *Replica, reg prometheus.Registerer) (*metrics, error) {
 		compaction: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "freshet_replica_compaction_seconds", Help: "Time to build and install a table's next base.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}),
+		merge: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "freshet_replica_delta_merge_seconds", Help: "Time to put a table's changes since its compaction into one block.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
 		compactionErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "freshet_replica_compaction_errors_total", Help: "Compactions that the engine refused."}),
 	}
@@ -37,7 +41,7 @@ func newMetrics(r *Replica, reg prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
 	collectors := []prometheus.Collector{
-		m.epochs, m.rows, m.flush, m.compaction, m.compactionErrors, &tableCounts{r: r},
+		m.epochs, m.rows, m.flush, m.compaction, m.merge, m.compactionErrors, &tableCounts{r: r},
 		gauge("freshet_replica_position", "Major part of the current snapshot's source position; 0 without one.",
 			func() float64 { return float64(r.Status().Position.Major) }),
 		gauge("freshet_replica_staleness_seconds", "Age of the current snapshot's watermark; -1 without one.", func() float64 {

@@ -46,6 +46,7 @@ func TestReplica_snapshotsEqualTheModel(t *testing.T) {
 		m := &machine{ctx: ctx, t: rt, src: src, server: server}
 		m.g = newGateway(t, server, "freshet", testPassword, src, func(c *replica.Config) {
 			c.CompactRows = rapid.SampledFrom([]int{20, 1000}).Draw(rt, "compact rows")
+			c.MergeBlocks = rapid.SampledFrom([]int{2, 1000}).Draw(rt, "merge blocks")
 			c.CompactInterval = rapid.SampledFrom([]time.Duration{time.Millisecond, 2 * time.Second}).Draw(rt, "compact interval")
 			c.RewriteRows = rapid.SampledFrom([]int{1, 1000}).Draw(rt, "rewrite rows")
 			c.StageBytes = rapid.SampledFrom([]int{300, 1 << 20}).Draw(rt, "stage bytes")

@@ -63,13 +63,22 @@ func (st *stored) dirty(now time.Time) {
 	}
 }
 
-// load counts the changed rows since the base was built, and the blocks they are in.
-func (st *stored) load() (rows, blocks int) {
+// load counts the changed rows since the base was built.
+func (st *stored) load() int {
+	rows := len(st.dead)
 	for _, d := range st.deltas {
 		rows += d.rows
-		blocks += d.blocks
 	}
-	return rows + len(st.dead), blocks
+	return rows
+}
+
+// blocks counts the blocks that the deltas consist of: one for each epoch that changed the table, until they are merged.
+func (st *stored) blocks() int {
+	n := 0
+	for _, d := range st.deltas {
+		n += d.blocks
+	}
+	return n
 }
 
 // version is what a snapshot has of the table.
@@ -91,8 +100,7 @@ func (p *publisher) refresh() {
 	next := make(map[cdc.TableID]*version, len(p.tables))
 	load := 0
 	for id, t := range p.tables {
-		rows, _ := t.stored.load()
-		load += rows
+		load += t.stored.load()
 		v := p.current[id]
 		if _, stale := p.stale[t]; stale {
 			v = t.version()
