@@ -23,7 +23,7 @@ endif
 
 .PHONY: help
 help: ## Show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: need-go ## Build freshet and freshet-engine into bin/
@@ -51,6 +51,9 @@ endif
 test-kafka: need-go need-npm ## The tests of Kafka, Connect and Debezium; needs Java 17 and Maven
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Java or Maven is missing: install a JDK 17 and Maven (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless maven)"; exit 1; }
 	go test $(RACE) -tags kafka -timeout 30m ./connectors/debezium/... ./connectors/cockroachdb/... ./connectors/kafka/... ./local/kafka/... $(ARGS)
+
+.PHONY: test-kafka-faults
+test-kafka-faults: need-go need-npm ## Kills of broker, Connect and all others under load; takes long
 	go test $(RACE) -tags kafka -timeout 40m -p 1 ./e2e/kafkafaults/... $(ARGS)
 
 .PHONY: bench

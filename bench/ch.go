@@ -120,7 +120,7 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err e
 	case phaseBeside:
 		l.analysts = 0
 		r.DecodeOn(rig.OLTPCore)
-		defer r.DecodeOn(rig.ColumnarCore)
+		defer r.DecodeOn(rig.OLTPCore, rig.ColumnarCore)
 	case phaseAnalytics:
 		l.terminals = 0
 		// Without commits every query would be answered from the results of the one snapshot there is.

@@ -37,8 +37,8 @@ type Config struct {
 	// Warehouses to load; Seed determines their data.
 	Warehouses int
 	Seed       uint64
-	// Pin runs PostgreSQL on [OLTPCore], engine and gateway on [ColumnarCore], and there too the server process that
-	// decodes the log for the change stream, as the local platform does.
+	// Pin runs PostgreSQL on [OLTPCore], engine and gateway on [ColumnarCore]. The server process that decodes the log for
+	// the change stream may use both, as on the local platform.
 	Pin bool
 	// CDC is the way that changes take to the gateway; empty is direct.
 	CDC platform.CDC
@@ -114,11 +114,11 @@ func (r *Rig) progress(step string) {
 	}
 }
 
-func (r *Rig) cores(core int) []int {
+func (r *Rig) cores(cores ...int) []int {
 	if !r.cfg.Pin {
 		return nil
 	}
-	return []int{core}
+	return cores
 }
 
 func (r *Rig) startPostgres(ctx context.Context) error {
@@ -128,7 +128,7 @@ func (r *Rig) startPostgres(ctx context.Context) error {
 	}
 	r.Postgres, err = pgserver.New(pgserver.Config{
 		Home: home, DataDir: filepath.Join(r.dir, "postgres"), Volatile: true, Settings: postgresSettings,
-		Cores: r.cores(OLTPCore), SenderCores: r.cores(ColumnarCore),
+		Cores: r.cores(OLTPCore), SenderCores: r.cores(OLTPCore, ColumnarCore),
 	})
 	if err != nil {
 		return err
@@ -240,8 +240,8 @@ func (r *Rig) Endpoint() string {
 	return fmt.Sprintf("postgres://%s:%s@%s/postgres?sslmode=disable", pgserver.Superuser, r.Postgres.Password(), r.info.Listen)
 }
 
-// DecodeOn moves the server process that decodes the log for the change stream to a core, within a second.
-func (r *Rig) DecodeOn(core int) { r.Postgres.PlaceSenders(r.cores(core)) }
+// DecodeOn moves the server process that decodes the log for the change stream to cores, within a second.
+func (r *Rig) DecodeOn(cores ...int) { r.Postgres.PlaceSenders(r.cores(cores...)) }
 
 // Suspend stops the gateway's process: PostgreSQL then runs as if without a change stream, except
 // that it keeps the log for later.

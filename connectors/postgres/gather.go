@@ -16,11 +16,14 @@ const (
 	// gatherTime is how long changes are let gather in the socket between two reads. It adds to the staleness, in the mean by
 	// half, and is far below what an epoch takes.
 	gatherTime = 2 * time.Millisecond
+	// gatherBytes is what a read finds at least when we are behind. Pausing then would throttle the server: the buffer of a socket
+	// in the file system holds a few hundred changes, whatever their size.
+	gatherBytes = 8 << 10
 	// gatherPatience is how many reads in a row may find nothing before the next change is waited for.
 	gatherPatience = 5
 )
 
-// gatherer reads a socket at most once in gatherTime while changes come, unless there is more than one read can take.
+// gatherer reads a socket at most once in gatherTime while changes come, unless many are there already.
 //
 // The server sends every change by itself. A reader that waits for data is then woken once for each of them, and so is any
 // poller that knows of the socket, which at tens of thousands of changes a second costs the server and us more than decoding
@@ -28,7 +31,7 @@ const (
 // read blocks either: the runtime keeps a watch on threads that do, which is as dear.
 type gatherer struct {
 	fd    int
-	pause bool // the last read left nothing
+	pause bool // the last read found little
 
 	mu     sync.Mutex // keeps the descriptor from being interrupted when it is no longer ours
 	closed bool
@@ -91,6 +94,7 @@ func (s *socket) Close() error {
 }
 
 func (g *gatherer) Read(p []byte) (int, error) {
+	behind := !g.pause
 	for empty := 0; ; {
 		if g.pause {
 			time.Sleep(gatherTime)
@@ -99,7 +103,7 @@ func (g *gatherer) Read(p []byte) (int, error) {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EAGAIN):
-			if empty++; empty <= gatherPatience {
+			if empty++; empty <= gatherPatience && !behind {
 				g.pause = true
 				continue
 			}
@@ -112,7 +116,7 @@ func (g *gatherer) Read(p []byte) (int, error) {
 		case n == 0:
 			return 0, io.EOF
 		default:
-			g.pause = n < len(p)
+			g.pause = n < min(gatherBytes, len(p))
 			return n, nil
 		}
 	}

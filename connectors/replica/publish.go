@@ -45,7 +45,8 @@ type batch struct {
 	changes int
 }
 
-// The publisher's share of time is at most 1/(pace+1) unless somebody waits.
+// The publisher's share of time is at most 1/(pace+1), or a half while somebody waits: queries that always ask for the
+// newest must not take the time that running them needs.
 const pace = 3
 
 func (p *publisher) run(ctx context.Context) error {
@@ -106,8 +107,11 @@ func (p *publisher) next() (*batch, time.Duration) {
 		p.advance(s.arrived)
 		return nil, 0
 	}
-	if !s.spill && !s.pressed && !s.r.awaited() {
+	if !s.spill && !s.pressed {
 		interval := max(s.cfg.FlushInterval, pace*p.lastCost)
+		if s.r.awaited() {
+			interval = p.lastCost
+		}
 		if left := interval - time.Since(p.lastFlush); left > 0 {
 			return nil, left
 		}

@@ -104,10 +104,8 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	conns := make([]*engine.Conn, 0, 3)
-	for i := range cap(conns) {
-		cfg := r.cfg.engine(r.cfg.Database)
-		cfg.Background = i > 0
-		c, err := engine.Dial(ctx, cfg)
+	for range cap(conns) {
+		c, err := engine.Dial(ctx, r.cfg.engine(r.cfg.Database))
 		if err != nil {
 			for _, c := range conns {
 				err = errors.Join(err, c.Close())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -49,7 +48,7 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	eng, err := engine.Open(ctx, engine.Config{
 		Addr: cfg.EngineAddr, Database: "default", User: cfg.EngineUser, Password: cfg.EnginePassword,
-		Settings: querySettings(cfg.EngineThreads),
+		Settings: threads(cfg.EngineThreads),
 	})
 	if err != nil {
 		return err
@@ -91,17 +90,11 @@ func listenMonitor(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// queryNice is how far queries stand back, in the scheduler of their machine, behind the writing of epochs and
-// the processes that bring them: analytics may saturate a core, but not the freshness of its own snapshots. An engine
-// without CAP_SYS_NICE ignores it.
-const queryNice = "10"
-
-func querySettings(threads int) map[string]string {
-	settings := map[string]string{"os_threads_nice_value_query": queryNice}
-	if threads > 0 {
-		settings["max_threads"] = strconv.Itoa(threads)
+func threads(n int) map[string]string {
+	if n <= 0 {
+		return nil
 	}
-	return settings
+	return map[string]string{"max_threads": fmt.Sprint(n)}
 }
 
 func newRoute(cfg Config, u *unit, d *batch.Dispatcher, reg prometheus.Registerer) (*analytics.Router, error) {

@@ -46,8 +46,6 @@ func (s *Server) serverConfig(users string) element {
 		"database_atomic_delay_before_drop_table_sec":   "1",
 		"background_pool_size":                          "2",
 		"background_merges_mutations_concurrency_ratio": "1",
-		// Compaction stands back behind the writing of epochs, and queries behind both.
-		"os_threads_nice_value_merge_mutate": "5",
 	}
 	if s.cfg.MaxMemory > 0 {
 		settings["max_server_memory_usage"] = strconv.FormatInt(s.cfg.MaxMemory, 10)

@@ -25,6 +25,8 @@ type Spec struct {
 	Credential *syscall.Credential
 	// Cores pins the process and its children to these CPUs; empty leaves them free.
 	Cores []int
+	// Nice is added to the caller's scheduling priority, 0 to 19: the higher, the more the process stands back.
+	Nice int
 	// Orphaned is the signal that the process gets when its parent dies; 0 means SIGKILL.
 	Orphaned syscall.Signal
 }
@@ -56,7 +58,7 @@ func Start(spec Spec) (*Process, error) {
 	}
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error, 1)
-	go p.own(spec.Cores, started)
+	go p.own(spec, started)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Path, err)
 	}
@@ -65,14 +67,12 @@ func Start(spec Spec) (*Process, error) {
 
 // own starts the child and waits for it on one thread that lives exactly as long as the child: the
 // kernel delivers the parent-death signal when the starting *thread* ends, and the child inherits that
-// thread's CPU affinity. The thread is never unlocked, so that no other goroutine gets its affinity.
-func (p *Process) own(cores []int, started chan<- error) {
+// thread's CPU affinity and priority. The thread is never unlocked, so that no other goroutine gets them.
+func (p *Process) own(spec Spec, started chan<- error) {
 	runtime.LockOSThread()
-	if len(cores) > 0 {
-		if err := pin(0, cores); err != nil {
-			started <- err
-			return
-		}
+	if err := prepareThread(spec); err != nil {
+		started <- err
+		return
 	}
 	if err := p.cmd.Start(); err != nil {
 		started <- err
@@ -83,6 +83,27 @@ func (p *Process) own(cores []int, started chan<- error) {
 	started <- nil
 	p.err = p.cmd.Wait()
 	close(p.done)
+}
+
+// prepareThread gives the calling thread what a child inherits from it.
+func prepareThread(spec Spec) error {
+	if len(spec.Cores) > 0 {
+		if err := pin(0, spec.Cores); err != nil {
+			return err
+		}
+	}
+	if spec.Nice == 0 {
+		return nil
+	}
+	// The system call returns 20 minus the priority, so that no result is negative.
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err == nil {
+		err = unix.Setpriority(unix.PRIO_PROCESS, 0, min(20-raw+spec.Nice, 19))
+	}
+	if err != nil {
+		return fmt.Errorf("lower the priority by %d: %w", spec.Nice, err)
+	}
+	return nil
 }
 
 // pin moves a thread to the given CPUs; 0 is the calling one.

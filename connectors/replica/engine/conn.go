@@ -20,9 +20,6 @@ type Config struct {
 	Password string
 	// Threads limits each statement; 0 means 1.
 	Threads int
-	// Background makes statements stand back behind those of other connections in the scheduler of the engine's
-	// machine, by half of what queries do. An engine without CAP_SYS_NICE ignores it.
-	Background bool
 }
 
 // silence is how long the engine may be silent during a statement. It reports
@@ -46,9 +43,6 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 		{Key: "lightweight_deletes_sync", Value: "2", Important: true},
 		{Key: "mutations_sync", Value: "2", Important: true},
 		{Key: "max_execution_time", Value: "0", Important: true},
-	}
-	if cfg.Background {
-		settings = append(settings, ch.Setting{Key: "os_threads_nice_value_query", Value: "5", Important: true})
 	}
 	client, err := ch.Dial(ctx, ch.Options{
 		Address: cfg.Addr, Database: cfg.Database, User: cfg.User, Password: cfg.Password,
