@@ -15,7 +15,6 @@ import (
 const (
 	phaseAlone     = "transactions alone, no change stream"
 	phaseStream    = "transactions with change stream"
-	phaseBeside    = "the same, decoded on the transactions' core"
 	phaseBoth      = "transactions and analytics"
 	phaseAnalytics = "analytics alone"
 )
@@ -43,7 +42,6 @@ type CHResult struct {
 	Phases []*PhaseResult `json:"phases"`
 	// The losses are shares of the rate alone.
 	TransactionsLostToStream    float64       `json:"transactions_lost_to_change_stream"`
-	TransactionsLostBeside      float64       `json:"transactions_lost_to_change_stream_decoded_beside"`
 	TransactionsLostToAnalytics float64       `json:"transactions_lost_to_analytics"`
 	AnalyticsLost               float64       `json:"analytics_lost_to_transactions"`
 	Queries                     []QuerySpeed  `json:"queries"`
@@ -68,9 +66,8 @@ func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
 		return nil, err
 	}
 	out := &CHResult{Phases: results}
-	alone, stream, both, analytics, beside := results[0], results[1], results[2], results[3], results[4]
+	alone, stream, both, analytics := results[0], results[1], results[2], results[3]
 	out.TransactionsLostToStream = 1 - stream.TransactionsPerSecond/alone.TransactionsPerSecond
-	out.TransactionsLostBeside = 1 - beside.TransactionsPerSecond/alone.TransactionsPerSecond
 	out.TransactionsLostToAnalytics = 1 - both.TransactionsPerSecond/alone.TransactionsPerSecond
 	out.AnalyticsLost = 1 - both.QueriesPerSecond/analytics.QueriesPerSecond
 	if out.Gateway, err = gatewayMemory(r); err != nil {
@@ -84,7 +81,7 @@ func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
 
 // mixedPhases lets the phases take turns, every other round in the opposite order.
 func mixedPhases(ctx context.Context, o Options, r *rig.Rig) ([]*PhaseResult, error) {
-	results := []*PhaseResult{{Phase: phaseAlone}, {Phase: phaseStream}, {Phase: phaseBoth}, {Phase: phaseAnalytics}, {Phase: phaseBeside}}
+	results := []*PhaseResult{{Phase: phaseAlone}, {Phase: phaseStream}, {Phase: phaseBoth}, {Phase: phaseAnalytics}}
 	for round := range o.Rounds {
 		order := slices.Clone(results)
 		if round%2 == 1 {
@@ -117,10 +114,6 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err e
 		defer func() { _ = r.Resume() }() // again, in case of an error; resuming twice does nothing
 	case phaseStream:
 		l.analysts = 0
-	case phaseBeside:
-		l.analysts = 0
-		r.DecodeOn(rig.OLTPCore)
-		defer r.DecodeOn(rig.OLTPCore, rig.ColumnarCore)
 	case phaseAnalytics:
 		l.terminals = 0
 		// Without commits every query would be answered from the results of the one snapshot there is.
@@ -180,7 +173,6 @@ func (c *CHResult) report(o Options) *report.Report {
 	r.Tables = append(r.Tables, phases, speedTable(c.Queries))
 	r.Charts = append(r.Charts, rates, speedChart(c.Queries))
 	r.AtMost("transactions lost to the change stream", 100*c.TransactionsLostToStream, 5, "%.1f %%")
-	r.AtMost("transactions lost to the change stream, decoded on their core", 100*c.TransactionsLostBeside, 5, "%.1f %%")
 	r.AtMost("transactions lost to the change stream and saturating analytics", 100*c.TransactionsLostToAnalytics, 10, "%.1f %%")
 	r.AtMost("analytics lost to full transactions", 100*c.AnalyticsLost, 5, "%.1f %%")
 	r.AtLeast("22 queries against PostgreSQL, geometric mean", c.SpeedUp, 10, "%.1f×")
@@ -192,5 +184,5 @@ func (c *CHResult) report(o Options) *report.Report {
 }
 
 func shorten(phase string) string {
-	return map[string]string{phaseAlone: "alone", phaseStream: "with change stream", phaseBoth: "with analytics", phaseBeside: "decoded beside"}[phase]
+	return map[string]string{phaseAlone: "alone", phaseStream: "with change stream", phaseBoth: "with analytics"}[phase]
 }

@@ -67,7 +67,7 @@ func (o Options) describe(name, title string) *report.Report {
 	r.AddSetting("seed", o.Rig.Seed)
 	cores := "not pinned"
 	if o.Rig.Pin {
-		cores = fmt.Sprintf("PostgreSQL and transactional clients on core %d; engine, gateway and analytical clients on core %d; the decoding of the log on either",
+		cores = fmt.Sprintf("PostgreSQL and transactional clients on core %d; engine, gateway and analytical clients on core %d",
 			rig.OLTPCore, rig.ColumnarCore)
 	}
 	r.AddSetting("cores", cores)

@@ -37,8 +37,7 @@ type Config struct {
 	// Warehouses to load; Seed determines their data.
 	Warehouses int
 	Seed       uint64
-	// Pin runs PostgreSQL on [OLTPCore], engine and gateway on [ColumnarCore]. The server process that decodes the log for
-	// the change stream may use both, as on the local platform.
+	// Pin runs PostgreSQL on [OLTPCore], engine and gateway on [ColumnarCore].
 	Pin bool
 	// CDC is the way that changes take to the gateway; empty is direct.
 	CDC platform.CDC
@@ -114,11 +113,11 @@ func (r *Rig) progress(step string) {
 	}
 }
 
-func (r *Rig) cores(cores ...int) []int {
+func (r *Rig) cores(core int) []int {
 	if !r.cfg.Pin {
 		return nil
 	}
-	return cores
+	return []int{core}
 }
 
 func (r *Rig) startPostgres(ctx context.Context) error {
@@ -128,7 +127,7 @@ func (r *Rig) startPostgres(ctx context.Context) error {
 	}
 	r.Postgres, err = pgserver.New(pgserver.Config{
 		Home: home, DataDir: filepath.Join(r.dir, "postgres"), Volatile: true, Settings: postgresSettings,
-		Cores: r.cores(OLTPCore), SenderCores: r.cores(OLTPCore, ColumnarCore),
+		Cores: r.cores(OLTPCore),
 	})
 	if err != nil {
 		return err
@@ -239,9 +238,6 @@ func (r *Rig) OLTP() string { return r.Postgres.URL("postgres") }
 func (r *Rig) Endpoint() string {
 	return fmt.Sprintf("postgres://%s:%s@%s/postgres?sslmode=disable", pgserver.Superuser, r.Postgres.Password(), r.info.Listen)
 }
-
-// DecodeOn moves the server process that decodes the log for the change stream to cores, within a second.
-func (r *Rig) DecodeOn(cores ...int) { r.Postgres.PlaceSenders(r.cores(cores...)) }
 
 // Suspend stops the gateway's process: PostgreSQL then runs as if without a change stream, except
 // that it keeps the log for later.

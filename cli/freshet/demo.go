@@ -50,7 +50,7 @@ func demoCommand() *cobra.Command {
 	f.StringVar((*string)(&o.platform.CDC), "cdc", string(platform.Direct), "way of the changes: direct (PostgreSQL's own replication) or kafka (Debezium and Kafka, which need Java 17)")
 	f.StringVar(&o.dir, "dir", "", "parent of the data while it runs (default: the system's folder for temporary files)")
 	f.IntVar(&o.platform.Port, "port", 0, "port of the SQL endpoint (default: any free one)")
-	f.BoolVar(&o.platform.Pin, "pin", false, "run PostgreSQL on CPU 0, the engine and the gateway on CPU 1; the decoding of the log uses both")
+	f.BoolVar(&o.platform.Pin, "pin", false, "run PostgreSQL on CPU 0, the engine and the gateway on CPU 1")
 	f.StringVar(&o.platform.EngineExecutable, "engine-executable", "", "path of freshet-engine (default: beside freshet, or on PATH)")
 	return cmd
 }

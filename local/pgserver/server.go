@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,9 +34,6 @@ type Config struct {
 	Settings map[string]string
 	// Cores pins the server and all its backends to these CPUs; empty leaves them free.
 	Cores []int
-	// SenderCores moves WAL senders to these CPUs instead, within a second of their start: decoding the log for a replica then
-	// takes nothing from transactions. Empty leaves them where the server is.
-	SenderCores []int
 	// LogFile receives the server's log; empty is DataDir + ".log".
 	LogFile string
 	// RunAs names the user that the server runs as where the caller is root; empty is postgres or nobody.
@@ -53,9 +49,6 @@ type Server struct {
 	port     int
 	password string
 	owner    *syscall.Credential
-	// placed is closed when nobody places WAL senders any more.
-	placed      chan struct{}
-	senderCores atomic.Pointer[[]int]
 }
 
 // New returns a server that is not started yet.
@@ -72,9 +65,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up PostgreSQL, which refuses to run as root: %w", err)
 	}
-	s := &Server{Child: process.NewChild("PostgreSQL", syscall.SIGINT), cfg: cfg, port: cfg.Port, owner: owner}
-	s.PlaceSenders(cfg.SenderCores)
-	return s, nil
+	return &Server{Child: process.NewChild("PostgreSQL", syscall.SIGINT), cfg: cfg, port: cfg.Port, owner: owner}, nil
 }
 
 // Start initialises the data folder if it is not there, starts the server and returns when it accepts connections.
@@ -124,8 +115,6 @@ func (s *Server) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.placed = make(chan struct{})
-	go s.placeSenders()
 	if err := s.waitReady(ctx); err != nil {
 		return errors.Join(fmt.Errorf("start PostgreSQL on %s: %w", s.cfg.DataDir, err), s.Kill())
 	}
@@ -148,29 +137,6 @@ func (s *Server) waitReady(ctx context.Context) error {
 			return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 		case <-poll.C:
 		}
-	}
-}
-
-// Stop ends the server by a fast shutdown: sessions are ended, everything is on disk. Where ctx ends
-// before that, the server is killed and the error says so; the next start recovers it.
-func (s *Server) Stop(ctx context.Context) error {
-	defer s.awaitPlaced()
-	return s.Child.Stop(ctx)
-}
-
-// Kill ends the server and its backends with SIGKILL and returns when they are gone.
-func (s *Server) Kill() error {
-	defer s.awaitPlaced()
-	return s.Child.Kill()
-}
-
-// PlaceSenders changes Config.SenderCores of a server that may be running. No cores at all leave WAL senders where they are.
-func (s *Server) PlaceSenders(cores []int) { s.senderCores.Store(&cores) }
-
-// awaitPlaced waits, once the server has ended, for the goroutine that placed its WAL senders.
-func (s *Server) awaitPlaced() {
-	if s.placed != nil && !s.Running() {
-		<-s.placed
 	}
 }
 

@@ -35,8 +35,7 @@ type Config struct {
 	ConnectPort    int `json:"connect_port"`
 	// CDC is the way that changes take to the gateway. It is fixed when the state folder is made.
 	CDC CDC `json:"cdc"`
-	// Pin runs PostgreSQL on the first core, the engine and the gateway on the second; PostgreSQL's WAL senders
-	// may use both.
+	// Pin runs PostgreSQL on the first core, the engine and the gateway on the second.
 	Pin bool `json:"pin"`
 	// EngineMemory caps the engine's memory, in bytes; 0 is half of the machine's.
 	EngineMemory int64 `json:"engine_memory"`

@@ -131,7 +131,7 @@ func (s *supervisor) prepare(ctx context.Context) (err error) {
 	}
 	oltp, columnar := s.cfg.cores()
 	s.postgres, err = pgserver.New(pgserver.Config{
-		Home: home, DataDir: filepath.Join(s.cfg.Dir, postgresDir), Port: s.cfg.PostgresPort, Cores: oltp, SenderCores: slices.Concat(oltp, columnar),
+		Home: home, DataDir: filepath.Join(s.cfg.Dir, postgresDir), Port: s.cfg.PostgresPort, Cores: oltp,
 		Volatile: s.cfg.Volatile,
 	})
 	if err != nil {

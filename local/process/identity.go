@@ -64,23 +64,6 @@ func (id Identity) Signal(sig unix.Signal) error {
 	return nil
 }
 
-// Title returns what the process shows as its command line; empty for one that is gone.
-func (id Identity) Title() string {
-	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id.PID))
-	if err != nil || !id.Alive() {
-		return ""
-	}
-	return strings.TrimRight(strings.ReplaceAll(string(title), "\x00", " "), " ")
-}
-
-// Pin moves the first thread of the process, and those that it will start, to the given CPUs.
-func (id Identity) Pin(cores []int) error {
-	if !id.Alive() {
-		return fmt.Errorf("pin process %d: %w", id.PID, os.ErrProcessDone)
-	}
-	return pin(id.PID, cores)
-}
-
 // Kill ends this very process with SIGKILL and waits until it is gone.
 func (id Identity) Kill() error {
 	if err := id.Signal(unix.SIGKILL); err != nil {

@@ -88,7 +88,7 @@ func (p *Process) own(spec Spec, started chan<- error) {
 // prepareThread gives the calling thread what a child inherits from it.
 func prepareThread(spec Spec) error {
 	if len(spec.Cores) > 0 {
-		if err := pin(0, spec.Cores); err != nil {
+		if err := pinThread(spec.Cores); err != nil {
 			return err
 		}
 	}
@@ -106,13 +106,12 @@ func prepareThread(spec Spec) error {
 	return nil
 }
 
-// pin moves a thread to the given CPUs; 0 is the calling one.
-func pin(thread int, cores []int) error {
+func pinThread(cores []int) error {
 	var set unix.CPUSet
 	for _, c := range cores {
 		set.Set(c)
 	}
-	if err := unix.SchedSetaffinity(thread, &set); err != nil {
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return fmt.Errorf("pin to cores %v (this machine offers %d): %w", cores, runtime.NumCPU(), err)
 	}
 	return nil
