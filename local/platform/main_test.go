@@ -8,12 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-io/freshet/local/platform"
 	"github.com/freshet-io/freshet/local/toolchain"
@@ -48,7 +49,7 @@ func relay(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	target, err := url.Parse(cfg.PostgresURL)
+	target, err := pgconn.ParseConfig(cfg.PostgresURL)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func relay(ctx context.Context, file string) error {
 		}
 		go func() {
 			defer client.Close()
-			server, err := net.Dial("tcp", target.Host)
+			server, err := net.Dial(pgconn.NetworkAddress(target.Host, target.Port))
 			if err != nil {
 				return
 			}
