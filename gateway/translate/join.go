@@ -223,14 +223,19 @@ func (t *translator) outerJoin(b *strings.Builder, n *tree) {
 	if !keyed {
 		fail("outer join without an equality between its sides")
 	}
-	if slices.ContainsFunc(n.conds, func(c expr) bool { return c.refs == 0 }) {
-		// The engine takes a constant NULL for true there.
-		fail("outer join on a constant condition")
-	}
+	refuseConstants(n.conds)
 	t.joinText(b, n.left)
 	b.WriteString(" " + n.kind + " JOIN ")
 	t.joinText(b, n.right)
 	b.WriteString(" ON " + all(n.conds))
+}
+
+// refuseConstants fails for conditions of an outer join that are constant, or may become so in part: the engine takes a
+// constant NULL for true there, also one that it arrives at by itself.
+func refuseConstants(conds []expr) {
+	if slices.ContainsFunc(conds, func(c expr) bool { return c.refs == 0 || strings.Contains(c.sql, "CAST(NULL,") }) {
+		fail("outer join on a constant condition")
+	}
 }
 
 // alias names the subquery of a wrapped join that begins with the table.
@@ -307,6 +312,7 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 			return false
 		})
 		if len(todo) == 0 && !where && len(on) > 0 {
+			refuseConstants(rest)
 			on, rest = append(on, rest...), nil
 		}
 		if len(on) == 0 {
