@@ -74,7 +74,9 @@ func (q *query) tie(c *correlated, n *pg.Node) bool {
 	if l.oid != r.oid && !(isInteger(l.oid) && isInteger(r.oid)) && !(isString(l.oid) && isString(r.oid)) {
 		return false
 	}
-	requireGroupable(expr{oid: l.oid, opaque: l.opaque, enum: l.enum})
+	for _, e := range []expr{l, r} {
+		requireGroupable(expr{oid: e.oid, opaque: e.opaque, enum: e.enum})
+	}
 	if l.oid == oidNumeric {
 		d := widest([]expr{l, r})
 		d.display = 0
