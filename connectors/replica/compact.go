@@ -105,7 +105,7 @@ func (c *compactor) pick(ctx context.Context) (due []*table, idle bool, err erro
 	return due, idle, err
 }
 
-// cut is a table's state at an epoch, from which a new base is built.
+// cut is a table's state at an epoch, from which a new base is built or a merged delta.
 type cut struct {
 	incarnation int
 	epoch       uint32
@@ -113,26 +113,16 @@ type cut struct {
 	base        *object
 	deltas      []*object
 	dead        int // how many of stored.dead
+	born        int // rows in deltas
 	rows        int64
-	changed     int
 	physical    int64
 }
 
 // compact builds a table's next base, records and installs it.
 func (c *compactor) compact(ctx context.Context, t *table) error {
 	l := c.s.ledger
-	// The delta of the next epochs is made here, so that publishing need not.
-	next := l.created(c.s.names.next(fmt.Sprintf("d_%d", t.def.ID)))
-	sql, err := createDelta(l.qualified(next), t.def)
-	if err != nil {
-		return err
-	}
-	if err := c.conn.Exec(ctx, sql); err != nil {
-		return err
-	}
-	at, ok, err := c.cut(ctx, t, next)
+	at, ok, err := c.cut(ctx, t)
 	if err != nil || !ok {
-		l.drop(next)
 		return err
 	}
 	base := l.created(c.s.names.next(fmt.Sprintf("b_%d", t.def.ID)))
@@ -158,8 +148,14 @@ func (c *compactor) compact(ctx context.Context, t *table) error {
 	return err
 }
 
-// cut seals a table's deltas. Until the base is built the cut holds what it is built from.
-func (c *compactor) cut(ctx context.Context, t *table, next *object) (at cut, ok bool, err error) {
+// cut seals a table's deltas: what they hold is all published, and they take no more. The cut holds them and the base until
+// these are dropped.
+func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err error) {
+	// The delta of the next epochs is made here, so that publishing need not.
+	next, err := c.s.makeDelta(ctx, c.conn, t.def)
+	if err != nil {
+		return at, false, err
+	}
 	err = c.s.publisher.do(ctx, func() {
 		p, st := c.s.publisher, &t.stored
 		if p.tables[t.def.ID] != t || st.since.IsZero() || !p.published {
@@ -168,14 +164,17 @@ func (c *compactor) cut(ctx context.Context, t *table, next *object) (at cut, ok
 		ok = true
 		at = cut{incarnation: st.incarnation, epoch: p.epoch, position: p.position, base: st.base,
 			dead: len(st.dead), rows: st.rows, physical: st.physical}
-		at.changed = st.load()
 		for _, d := range st.deltas {
 			at.deltas = append(at.deltas, d.object)
+			at.born += d.rows
 		}
 		c.s.ledger.hold(at.base)
 		c.s.ledger.hold(at.deltas...)
 		st.deltas, st.open = append(st.deltas, &delta{object: next}), true
 	})
+	if !ok {
+		c.s.ledger.drop(next)
+	}
 	return at, ok, err
 }
 

@@ -237,13 +237,12 @@ func (p *publisher) abandon(st *stored) {
 }
 
 func (p *publisher) openDelta(ctx context.Context, t *table) error {
-	name := p.s.names.next(fmt.Sprintf("d_%d", t.def.ID))
-	o := p.s.ledger.created(name)
-	sql, err := createDelta(p.s.ledger.qualified(o), t.def)
-	if err != nil {
+	var o *object
+	err := p.insist(ctx, func() (err error) {
+		o, err = p.s.makeDelta(ctx, p.conn, t.def)
 		return err
-	}
-	if err := p.insist(ctx, func() error { return p.conn.Exec(ctx, sql) }); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	t.stored.deltas = append(t.stored.deltas, &delta{object: o})

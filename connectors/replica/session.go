@@ -205,6 +205,20 @@ func (s *session) copy(def *cdc.Table, attempts int) {
 	s.copier.request()
 }
 
+// makeDelta makes an empty delta with one holder.
+func (s *session) makeDelta(ctx context.Context, conn *engine.Conn, def *cdc.Table) (*object, error) {
+	o := s.ledger.created(s.names.next(fmt.Sprintf("d_%d", def.ID)))
+	sql, err := createDelta(s.ledger.qualified(o), def)
+	if err == nil {
+		err = conn.Exec(ctx, sql)
+	}
+	if err != nil {
+		s.ledger.drop(o) // it may be there all the same
+		return nil, err
+	}
+	return o, nil
+}
+
 // wake tells the publisher that there may be something to do.
 func (s *session) wake() {
 	select {

@@ -21,11 +21,10 @@ var errMissing = errors.New("the source sent no value")
 // Column is a growing buffer of one column's values. It can be sent to the
 // engine and can receive a result from it. It is not safe for concurrent use.
 type Column struct {
-	def      cdc.Column
-	kind     proto.ColumnType
-	nullable bool
-	nulls    proto.ColUInt8
-	values   values
+	def    cdc.Column
+	kind   proto.ColumnType
+	nulls  proto.ColUInt8
+	values values
 }
 
 // values holds a column's values without their NULLs: a NULL has an arbitrary value there.
@@ -53,7 +52,7 @@ func New(c cdc.Column) (*Column, error) {
 	if !ok {
 		return nil, fmt.Errorf("column %q has type OID %d, which the columnar store cannot hold", c.Name, c.Type)
 	}
-	return &Column{def: c, kind: proto.ColumnType(t), nullable: !c.NotNull, values: newValues(c)}, nil
+	return &Column{def: c, kind: proto.ColumnType(t), values: newValues(c)}, nil
 }
 
 // Name returns the column's name.
@@ -78,7 +77,7 @@ func (c *Column) Append(d cdc.Datum) error {
 		c.appendNull(0)
 		return nil
 	case cdc.Null:
-		if !c.nullable {
+		if c.def.NotNull {
 			return fmt.Errorf("column %q: %w", c.def.Name, ErrNull)
 		}
 		c.appendNull(1)
@@ -87,7 +86,7 @@ func (c *Column) Append(d cdc.Datum) error {
 	if err := c.values.append(d); err != nil {
 		return fmt.Errorf("column %q: %w", c.def.Name, err)
 	}
-	if c.nullable {
+	if !c.def.NotNull {
 		c.nulls = append(c.nulls, 0)
 	}
 	return nil
@@ -95,7 +94,7 @@ func (c *Column) Append(d cdc.Datum) error {
 
 func (c *Column) appendNull(mark uint8) {
 	c.values.appendZero()
-	if c.nullable {
+	if !c.def.NotNull {
 		c.nulls = append(c.nulls, mark)
 	}
 }
@@ -108,7 +107,7 @@ func (c *Column) Set(i int, d cdc.Datum) error {
 	case cdc.Unchanged:
 		return nil
 	case cdc.Null:
-		if !c.nullable {
+		if c.def.NotNull {
 			return fmt.Errorf("column %q: %w", c.def.Name, ErrNull)
 		}
 		c.nulls[i] = 1
@@ -117,7 +116,7 @@ func (c *Column) Set(i int, d cdc.Datum) error {
 	if err := c.values.set(i, d); err != nil {
 		return fmt.Errorf("column %q: %w", c.def.Name, err)
 	}
-	if c.nullable {
+	if !c.def.NotNull {
 		c.nulls[i] = 0
 	}
 	return nil
@@ -126,7 +125,7 @@ func (c *Column) Set(i int, d cdc.Datum) error {
 // SetFrom replaces the i-th value by the j-th of a column of the same definition.
 func (c *Column) SetFrom(i int, src *Column, j int) {
 	c.values.setFrom(i, src.values, j)
-	if c.nullable {
+	if !c.def.NotNull {
 		c.nulls[i] = src.nulls[j]
 	}
 }
@@ -134,7 +133,7 @@ func (c *Column) SetFrom(i int, src *Column, j int) {
 // AppendFrom adds the j-th value of a column of the same definition.
 func (c *Column) AppendFrom(src *Column, j int) {
 	c.values.appendFrom(src.values, j)
-	if c.nullable {
+	if !c.def.NotNull {
 		c.nulls = append(c.nulls, src.nulls[j])
 	}
 }
@@ -143,7 +142,7 @@ func (c *Column) AppendFrom(src *Column, j int) {
 // have the same encoding if and only if they are stored alike, and no
 // encoding is a prefix of another.
 func (c *Column) AppendKey(b []byte, i int) []byte {
-	if c.nullable {
+	if !c.def.NotNull {
 		b = append(b, c.nulls[i])
 		if c.nulls[i] != 0 {
 			return b
@@ -158,7 +157,7 @@ func (c *Column) Truncate(n int) {
 		return
 	}
 	c.values.truncate(n)
-	if c.nullable {
+	if !c.def.NotNull {
 		c.nulls = c.nulls[:n]
 	}
 }
@@ -171,7 +170,7 @@ func (c *Column) Reset() {
 
 // EncodeColumn writes the values to b as the engine's native format has them.
 func (c *Column) EncodeColumn(b *proto.Buffer) {
-	if c.nullable {
+	if !c.def.NotNull {
 		c.nulls.EncodeColumn(b)
 	}
 	c.values.EncodeColumn(b)
@@ -179,7 +178,7 @@ func (c *Column) EncodeColumn(b *proto.Buffer) {
 
 // WriteColumn writes the values to w as the engine's native format has them.
 func (c *Column) WriteColumn(w *proto.Writer) {
-	if c.nullable {
+	if !c.def.NotNull {
 		c.nulls.WriteColumn(w)
 	}
 	c.values.WriteColumn(w)
@@ -187,7 +186,7 @@ func (c *Column) WriteColumn(w *proto.Writer) {
 
 // DecodeColumn adds rows values that the engine sends.
 func (c *Column) DecodeColumn(r *proto.Reader, rows int) error {
-	if c.nullable {
+	if !c.def.NotNull {
 		if err := c.nulls.DecodeColumn(r, rows); err != nil {
 			return fmt.Errorf("read nulls of column %q: %w", c.def.Name, err)
 		}
