@@ -7,9 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/freshet-io/freshet/local/process"
 )
 
 // BrokerConfig says where and how to run a broker. Jars and DataDir are needed.
@@ -44,7 +47,7 @@ type Secure struct {
 
 // Broker is one KRaft broker that is its own controller. Start, Stop and Kill must not be called at the same time.
 type Broker struct {
-	running
+	process.Child
 	cfg              BrokerConfig
 	port, controller int
 	secure           int
@@ -63,7 +66,7 @@ func NewBroker(cfg BrokerConfig) (*Broker, error) {
 	if cfg.Heap == 0 {
 		cfg.Heap = 256 << 20
 	}
-	b := &Broker{running: running{title: "Kafka"}, cfg: cfg, port: cfg.Port, controller: cfg.ControllerPort}
+	b := &Broker{Child: process.NewChild("Kafka", syscall.SIGTERM), cfg: cfg, port: cfg.Port, controller: cfg.ControllerPort}
 	if cfg.Secure != nil {
 		b.secure = cfg.Secure.Port
 	}
@@ -72,7 +75,7 @@ func NewBroker(cfg BrokerConfig) (*Broker, error) {
 
 // Start formats the folder if it is new, starts the broker and returns when it serves clients.
 func (b *Broker) Start(ctx context.Context) error {
-	if b.alive() {
+	if b.Running() {
 		return fmt.Errorf("start Kafka on %s: it runs already as process %d", b.cfg.DataDir, b.PID())
 	}
 	if err := os.MkdirAll(b.cfg.DataDir, 0o700); err != nil {
@@ -93,9 +96,7 @@ func (b *Broker) Start(ctx context.Context) error {
 		return err
 	}
 	p := b.program("kafka.Kafka", config)
-	var err error
-	b.proc, err = p.start(ctx, b.serves)
-	return err
+	return p.start(ctx, &b.Child, b.serves)
 }
 
 func (b *Broker) program(main string, args ...string) program {

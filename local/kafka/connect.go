@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"github.com/freshet-io/freshet/local/process"
 )
 
 // ConnectConfig says where and how to run a Kafka Connect worker. Jars, DataDir and Brokers are needed.
@@ -31,7 +34,7 @@ type ConnectConfig struct {
 
 // Connect is one Kafka Connect worker in distributed mode. Start, Stop and Kill must not be called at the same time.
 type Connect struct {
-	running
+	process.Child
 	cfg  ConnectConfig
 	port int
 }
@@ -49,12 +52,12 @@ func NewConnect(cfg ConnectConfig) (*Connect, error) {
 	if cfg.Heap == 0 {
 		cfg.Heap = 512 << 20
 	}
-	return &Connect{running: running{title: "Kafka Connect"}, cfg: cfg, port: cfg.Port}, nil
+	return &Connect{Child: process.NewChild("Kafka Connect", syscall.SIGTERM), cfg: cfg, port: cfg.Port}, nil
 }
 
 // Start starts the worker and returns when it takes requests. The broker must serve.
 func (c *Connect) Start(ctx context.Context) error {
-	if c.alive() {
+	if c.Running() {
 		return fmt.Errorf("start Kafka Connect on %s: it runs already as process %d", c.cfg.DataDir, c.PID())
 	}
 	if err := os.MkdirAll(c.cfg.DataDir, 0o700); err != nil {
@@ -71,9 +74,7 @@ func (c *Connect) Start(ctx context.Context) error {
 		title: "Kafka Connect", jars: c.cfg.Jars, main: "org.apache.kafka.connect.cli.ConnectDistributed", args: []string{config},
 		heap: c.cfg.Heap, dir: c.cfg.DataDir, logFile: c.cfg.LogFile, cores: c.cfg.Cores,
 	}
-	var err error
-	c.proc, err = p.start(ctx, c.healthy)
-	return err
+	return p.start(ctx, &c.Child, c.healthy)
 }
 
 func (c *Connect) settings() map[string]string {

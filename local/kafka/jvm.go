@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/freshet-io/freshet/local/process"
@@ -116,32 +115,31 @@ func (p program) command() ([]string, error) {
 	return append(args, p.args...), nil
 }
 
-// start starts the program and returns when ready reports true.
-func (p program) start(ctx context.Context, ready func(context.Context) bool) (*process.Process, error) {
+// start starts the program as a child and returns when ready reports true.
+func (p program) start(ctx context.Context, child *process.Child, ready func(context.Context) bool) error {
 	java, err := findJava(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", p.title, err)
+		return fmt.Errorf("start %s: %w", p.title, err)
 	}
 	args, err := p.command()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	log, err := os.OpenFile(p.logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open %s's log: %w", p.title, err)
+		return fmt.Errorf("open %s's log: %w", p.title, err)
 	}
 	defer log.Close()
-	proc, err := process.Start(process.Spec{Path: java, Args: args, Dir: p.dir, Output: log, Cores: p.cores})
-	if err != nil {
-		return nil, err
+	if err := child.Launch(process.Spec{Path: java, Args: args, Dir: p.dir, Output: log, Cores: p.cores}); err != nil {
+		return err
 	}
-	if err := p.waitReady(ctx, proc, ready); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w; its log %s ends:\n%s", p.title, err, p.logFile, process.LogTail(p.logFile)), proc.Kill())
+	if err := waitReady(ctx, child, ready); err != nil {
+		return errors.Join(fmt.Errorf("start %s: %w; its log %s ends:\n%s", p.title, err, p.logFile, process.LogTail(p.logFile)), child.Kill())
 	}
-	return proc, nil
+	return nil
 }
 
-func (p program) waitReady(ctx context.Context, proc *process.Process, ready func(context.Context) bool) error {
+func waitReady(ctx context.Context, child *process.Child, ready func(context.Context) bool) error {
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
 	for {
@@ -152,84 +150,13 @@ func (p program) waitReady(ctx context.Context, proc *process.Process, ready fun
 			return nil
 		}
 		select {
-		case <-proc.Done():
-			return errors.New("it ended: " + proc.Exit())
+		case <-child.Done():
+			return errors.New("it ended: " + child.Exit())
 		case <-ctx.Done():
 			return fmt.Errorf("wait until it is ready: %w", ctx.Err())
 		case <-poll.C:
 		}
 	}
-}
-
-// running is the process of a server that may be started and ended again and again.
-type running struct {
-	title string
-	proc  *process.Process
-}
-
-// alive reports whether the process of the last start runs.
-func (r *running) alive() bool {
-	if r.proc == nil {
-		return false
-	}
-	select {
-	case <-r.proc.Done():
-		return false
-	default:
-		return true
-	}
-}
-
-// Stop ends the server in order. Where ctx ends before that, it is killed and the error says so.
-func (r *running) Stop(ctx context.Context) error {
-	if !r.alive() {
-		return nil
-	}
-	if err := r.proc.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stop %s: %w", r.title, err)
-	}
-	select {
-	case <-r.proc.Done():
-		return nil
-	case <-ctx.Done():
-		err := fmt.Errorf("stop %s (process %d): killed it, as it did not end in time: %w", r.title, r.PID(), ctx.Err())
-		return errors.Join(err, r.Kill())
-	}
-}
-
-// Kill ends the server with SIGKILL and returns when it is gone.
-func (r *running) Kill() error {
-	if !r.alive() {
-		return nil
-	}
-	if err := r.proc.Kill(); err != nil {
-		return fmt.Errorf("kill %s: %w", r.title, err)
-	}
-	return nil
-}
-
-// PID returns the server's process id, 0 before the first start.
-func (r *running) PID() int {
-	if r.proc == nil {
-		return 0
-	}
-	return r.proc.PID()
-}
-
-// Identity returns the process's identity, for a file that outlives this process.
-func (r *running) Identity() process.Identity {
-	if r.proc == nil {
-		return process.Identity{}
-	}
-	return r.proc.Identity()
-}
-
-// Done is closed when the process of the last start has ended. Nil before the first start.
-func (r *running) Done() <-chan struct{} {
-	if r.proc == nil {
-		return nil
-	}
-	return r.proc.Done()
 }
 
 // choosePorts finds free ports where none are configured, else makes sure that the configured ones are free.
