@@ -1,7 +1,6 @@
 package freshness
 
 import (
-	"context"
 	"strconv"
 	"syscall"
 	"testing"
@@ -26,9 +25,9 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{postgres: stand.Postgres(t), engine: stand.Engine(t)}
-	admin := connect(t, r.postgres.URL("postgres"))
+	admin := stand.Connect(t, r.postgres.URL("postgres"))
 	exec(t, admin, "CREATE DATABASE "+database)
-	direct := connect(t, r.postgres.URL(database))
+	direct := stand.Connect(t, r.postgres.URL(database))
 	exec(t, direct, "CREATE TABLE counter (id int PRIMARY KEY, n bigint NOT NULL)")
 	exec(t, direct, "INSERT INTO counter SELECT i, 0 FROM generate_series(1, 10) AS i")
 	r.gateway = endpoint.Start(t, r.postgres, r.engine, database)
@@ -37,12 +36,12 @@ func newRig(t *testing.T) *rig {
 }
 
 // direct opens a session with PostgreSQL itself.
-func (r *rig) direct(t *testing.T) *pgx.Conn { return connect(t, r.postgres.URL(database)) }
+func (r *rig) direct(t *testing.T) *pgx.Conn { return stand.Connect(t, r.postgres.URL(database)) }
 
 // session opens a session with the gateway and runs the given settings.
 func (r *rig) session(t *testing.T, settings ...string) *pgx.Conn {
 	t.Helper()
-	c := connect(t, r.gateway.URL(database))
+	c := stand.Connect(t, r.gateway.URL(database))
 	for _, s := range settings {
 		exec(t, c, s)
 	}
@@ -64,16 +63,6 @@ func (r *rig) stopStream(t *testing.T, direct *pgx.Conn) (resume func()) {
 			t.Errorf("resume the walsender: %v", err)
 		}
 	}
-}
-
-func connect(t *testing.T, url string) *pgx.Conn {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	return c
 }
 
 func exec(t *testing.T, c *pgx.Conn, sql string, args ...any) {

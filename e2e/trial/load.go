@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/freshet-io/freshet/e2e/stand"
 	"github.com/freshet-io/freshet/workload/bank"
 	"github.com/freshet-io/freshet/workload/ch"
 	"github.com/freshet-io/freshet/workload/driver"
@@ -149,15 +150,9 @@ func pause(ctx context.Context, d time.Duration) {
 
 func connect(t *testing.T, url string, settings ...string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	conn := stand.Connect(t, url)
 	for _, s := range settings {
-		if _, err := conn.Exec(t.Context(), s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+		stand.Exec(t, conn, s)
 	}
 	return conn
 }
