@@ -98,8 +98,8 @@ func (s *session) serve(encryption *tls.Config, full bool) {
 		s.srv.cfg.Log.Debug("session: the client's side ended", "session", s.info.ID, "error", err)
 	}
 	s.cancel(err)
-	close(s.resume)
 	s.endClient(err)
+	close(s.resume) // not before the client was told why: serverLoop hangs up
 	wg.Wait()
 }
 
