@@ -23,6 +23,14 @@ const (
 	CodeEngineDiskFull      Code = "EngineDiskFull"
 )
 
+// RemedyRecopy is the remedy where the stream has lost something that the replica needs.
+const RemedyRecopy = "reset the replica, so that all tables are copied anew"
+
+// HistoryLost returns the error of a stream whose next changes are not there any more.
+func HistoryLost(detail string, args ...any) error {
+	return &TerminalError{Code: CodeHistoryLost, Detail: fmt.Sprintf(detail, args...), Remedy: RemedyRecopy}
+}
+
 // TableError stops the replication of one table. Its queries go to the source database.
 type TableError struct {
 	Code   Code

@@ -1,6 +1,9 @@
 package cdc
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // TableID names a table for as long as it exists at the source (PostgreSQL: its OID).
 type TableID uint32
@@ -18,6 +21,14 @@ type Table struct {
 	// Version changes with everything that changes the table's rows, or what they mean, without changes in the
 	// stream: a copy is of no use under another version. Empty where the source has no such events.
 	Version string
+}
+
+// FullName returns schema.name, unquoted.
+func (t *Table) FullName() string { return t.Schema + "." + t.Name }
+
+// SameRows reports whether t and o define one table so that a row of the one is a row of the other: they agree in all but their versions.
+func (t *Table) SameRows(o *Table) bool {
+	return t.ID == o.ID && t.Schema == o.Schema && t.Name == o.Name && slices.Equal(t.Columns, o.Columns) && slices.Equal(t.Key, o.Key)
 }
 
 // Column is a column of a [Table].

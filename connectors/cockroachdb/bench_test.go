@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -41,9 +42,9 @@ func orderLine() *cdc.Table {
 		return cdc.Column{Name: name, Type: typ, Modifier: modifier}
 	}
 	return &cdc.Table{ID: 7, Schema: "public", Name: "order_line", Key: []int{0, 1, 2, 3}, Columns: []cdc.Column{
-		column("ol_w_id", typeInt8, -1), column("ol_d_id", typeInt8, -1), column("ol_o_id", typeInt8, -1), column("ol_number", typeInt8, -1),
-		column("ol_i_id", typeInt8, -1), column("ol_supply_w_id", typeInt8, -1), column("ol_delivery_d", typeTimestamp, -1),
-		column("ol_quantity", typeInt8, -1), column("ol_amount", typeNumeric, 4+6<<16+2), column("ol_dist_info", typeBPChar, 28)}}
+		column("ol_w_id", pgtype.Int8OID, -1), column("ol_d_id", pgtype.Int8OID, -1), column("ol_o_id", pgtype.Int8OID, -1), column("ol_number", pgtype.Int8OID, -1),
+		column("ol_i_id", pgtype.Int8OID, -1), column("ol_supply_w_id", pgtype.Int8OID, -1), column("ol_delivery_d", pgtype.TimestampOID, -1),
+		column("ol_quantity", pgtype.Int8OID, -1), column("ol_amount", pgtype.NumericOID, 4+6<<16+2), column("ol_dist_info", pgtype.BPCharOID, 28)}}
 }
 
 // straight is a broker that hands over what there is, as fast as it is taken.

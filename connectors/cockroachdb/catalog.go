@@ -87,7 +87,7 @@ func (t *catalogTable) discover() cdc.Discovered {
 // judge says why a table cannot be replicated, or nil.
 func (t *catalogTable) judge(def *cdc.Table) *cdc.TableError {
 	stop := func(code cdc.Code, remedy, detail string, args ...any) *cdc.TableError {
-		return &cdc.TableError{Code: code, Table: tableName(def), Detail: fmt.Sprintf(detail, args...), Remedy: remedy}
+		return &cdc.TableError{Code: code, Table: def.FullName(), Detail: fmt.Sprintf(detail, args...), Remedy: remedy}
 	}
 	for _, c := range t.columns {
 		switch {

@@ -6,12 +6,6 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
-const remedyRecopy = "reset the replica, so that all tables are copied anew"
-
-func historyLost(detail string, args ...any) error {
-	return &cdc.TerminalError{Code: cdc.CodeHistoryLost, Detail: fmt.Sprintf(detail, args...), Remedy: remedyRecopy}
-}
-
 func misconfigured(remedy string, err error, detail string, args ...any) error {
 	return &cdc.TerminalError{Code: cdc.CodeConfiguration, Detail: fmt.Sprintf(detail, args...), Remedy: remedy, Err: err}
 }

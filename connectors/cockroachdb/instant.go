@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/freshet-io/freshet/connectors/jsonrow"
 )
 
 const (
@@ -20,9 +22,15 @@ var (
 	negativeInfinity = "-infinity"
 )
 
-// appendTimestamp reads "2026-02-02T23:05:06.789012", with "Z" or "+01:00" behind it if zoned, as µs since
+// appendTimestamp reads a timestamp without time zone.
+func appendTimestamp(b, text []byte) ([]byte, error) { return appendMicros(b, text, false) }
+
+// appendInstant reads a timestamp with time zone.
+func appendInstant(b, text []byte) ([]byte, error) { return appendMicros(b, text, true) }
+
+// appendMicros reads "2026-02-02T23:05:06.789012", with "Z" or "+01:00" behind it if zoned, as µs since
 // 2000-01-01. Years are astronomical and may have a sign and more than four digits.
-func appendTimestamp(b, text []byte, zoned bool) ([]byte, error) {
+func appendMicros(b, text []byte, zoned bool) ([]byte, error) {
 	switch string(text) {
 	case infinity:
 		return binary.BigEndian.AppendUint64(b, math.MaxInt64), nil
@@ -31,19 +39,19 @@ func appendTimestamp(b, text []byte, zoned bool) ([]byte, error) {
 	}
 	days, rest, ok := scanDate(text)
 	if !ok || len(rest) == 0 || rest[0] != 'T' {
-		return b, errMisfit
+		return b, jsonrow.ErrMisfit
 	}
 	micros, rest, ok := scanTime(rest[1:])
 	if !ok {
-		return b, errMisfit
+		return b, jsonrow.ErrMisfit
 	}
 	offset, ok := scanZone(rest, zoned)
 	if !ok {
-		return b, errMisfit
+		return b, jsonrow.ErrMisfit
 	}
 	t := (days-pgEpochDays)*dayMicros + micros - offset
 	if t < leastTimestamp || t >= endTimestamp {
-		return b, fmt.Errorf("%w: the timestamp is out of range", errMisfit)
+		return b, fmt.Errorf("%w: the timestamp is out of range", jsonrow.ErrMisfit)
 	}
 	return binary.BigEndian.AppendUint64(b, uint64(t)), nil
 }
@@ -60,13 +68,13 @@ func appendDate(b, text []byte) ([]byte, error) {
 	if bc { // there is no year 0: 1 BC is the astronomical 0
 		days, rest, ok := scanDateFrom(text, true)
 		if !ok || len(rest) != 0 {
-			return b, errMisfit
+			return b, jsonrow.ErrMisfit
 		}
 		return binary.BigEndian.AppendUint32(b, uint32(int32(days-pgEpochDays))), nil
 	}
 	days, rest, ok := scanDate(text)
 	if !ok || len(rest) != 0 {
-		return b, errMisfit
+		return b, jsonrow.ErrMisfit
 	}
 	return binary.BigEndian.AppendUint32(b, uint32(int32(days-pgEpochDays))), nil
 }
@@ -75,7 +83,7 @@ func appendDate(b, text []byte) ([]byte, error) {
 func appendTime(b, text []byte) ([]byte, error) {
 	micros, rest, ok := scanTime(text)
 	if !ok || len(rest) != 0 {
-		return b, errMisfit
+		return b, jsonrow.ErrMisfit
 	}
 	return binary.BigEndian.AppendUint64(b, uint64(micros)), nil
 }

@@ -116,7 +116,7 @@ func (b *kafkaBroker) poll(ctx context.Context, take func(*kgo.Record) error) er
 	var failed error
 	fetches.EachError(func(name string, p int32, err error) {
 		if failed == nil {
-			failed = explain(name, p, err)
+			failed = kafka.ReadError(name, p, err)
 		}
 	})
 	if failed != nil {
@@ -130,22 +130,4 @@ func (b *kafkaBroker) poll(ctx context.Context, take func(*kgo.Record) error) er
 		}
 	})
 	return failed
-}
-
-// explain tells errors that the client gets over by itself from those that mean lost history.
-func explain(name string, p int32, err error) error {
-	var loss *kgo.ErrDataLoss
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return nil
-	case errors.As(err, &loss):
-		return historyLost("the broker lost messages of topic %s, partition %d: %v", name, p, err)
-	case errors.Is(err, kerr.OffsetOutOfRange):
-		return historyLost("messages of topic %s, partition %d have expired before they were read", name, p)
-	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
-		return historyLost("topic %s does not exist any more", name)
-	case kerr.IsRetriable(err):
-		return nil
-	}
-	return fmt.Errorf("read topic %s, partition %d: %w", name, p, err)
 }

@@ -84,7 +84,7 @@ func explainCreate(err error) error {
 	case pgErr.Code == "42501":
 		return &cdc.TerminalError{Code: cdc.CodePrivilege, Detail: "create changefeed: " + pgErr.Message, Remedy: "GRANT CHANGEFEED on the tables to the source's role", Err: err}
 	case strings.Contains(pgErr.Message, "GC threshold"):
-		return &cdc.TerminalError{Code: cdc.CodeHistoryLost, Detail: "create changefeed: " + pgErr.Message, Remedy: remedyRecopy, Err: err}
+		return &cdc.TerminalError{Code: cdc.CodeHistoryLost, Detail: "create changefeed: " + pgErr.Message, Remedy: cdc.RemedyRecopy, Err: err}
 	case strings.Contains(pgErr.Message, "rangefeed"):
 		return misconfigured("SET CLUSTER SETTING kv.rangefeed.enabled = true", err, "create changefeed: %s", pgErr.Message)
 	}

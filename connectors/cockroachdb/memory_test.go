@@ -108,7 +108,7 @@ func (r *memoryReader) poll(ctx context.Context, take func(*kgo.Record) error) e
 		for p, o := range parts {
 			part := r.m.topics[topic].parts[p]
 			if o < part.start {
-				return historyLost("messages of topic %s, partition %d have expired before they were read", topic, p)
+				return cdc.HistoryLost("messages of topic %s, partition %d have expired before they were read", topic, p)
 			}
 			if contains(r.held[topic], p) || r.m.random(4) == 0 {
 				continue

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cockroachdb/changefeedtest"
 )
@@ -16,8 +18,8 @@ import (
 // The tables of the model: their rows are an integer key, an integer and a text that may be NULL.
 func modelTable(i int) *cdc.Table {
 	return &cdc.Table{ID: cdc.TableID(100 + i), Schema: "public", Name: fmt.Sprint("t", i), Key: []int{0}, Columns: []cdc.Column{
-		{Name: "id", Type: typeInt8, Modifier: -1, NotNull: true, Attr: 1}, {Name: "v", Type: typeInt8, Modifier: -1, NotNull: true, Attr: 2},
-		{Name: "note", Type: typeText, Modifier: -1, Attr: 3}}}
+		{Name: "id", Type: pgtype.Int8OID, Modifier: -1, NotNull: true, Attr: 1}, {Name: "v", Type: pgtype.Int8OID, Modifier: -1, NotNull: true, Attr: 2},
+		{Name: "note", Type: pgtype.TextOID, Modifier: -1, Attr: 3}}}
 }
 
 // record is a row of the model.

@@ -68,7 +68,7 @@ func (rd *reader) want(tables map[cdc.TableID]*cdc.Table) error {
 	for id, t := range tables {
 		name := rd.s.cfg.Database.Topic(t)
 		if _, taken := rd.wanted[name]; taken {
-			return misconfigured("exclude or rename one of them, or use the option full_table_name", nil, "two tables share topic %s, one of them is %s", name, tableName(t))
+			return misconfigured("exclude or rename one of them, or use the option full_table_name", nil, "two tables share topic %s, one of them is %s", name, t.FullName())
 		}
 		rd.wanted[name] = id
 	}
@@ -117,7 +117,7 @@ func (rd *reader) discover(ctx context.Context) error {
 			t = &topic{id: info.id, table: rd.wanted[name]}
 			rd.topics[name] = t
 		case t.id != info.id:
-			return historyLost("topic %s was deleted and created anew", name)
+			return cdc.HistoryLost("topic %s was deleted and created anew", name)
 		}
 		if len(t.parts) < info.partitions {
 			if starts[name], err = rd.begin(ctx, name, t, info); err != nil {
@@ -148,7 +148,7 @@ func (rd *reader) confirmGone(ctx context.Context, name string) error {
 			return nil
 		}
 	}
-	return historyLost("topic %s does not exist any more", name)
+	return cdc.HistoryLost("topic %s does not exist any more", name)
 }
 
 func (rd *reader) bookmarked(topic string) *topicBookmark {
@@ -166,7 +166,7 @@ func (rd *reader) begin(ctx context.Context, name string, t *topic, info topicIn
 	}
 	kept := rd.bookmarked(name)
 	if kept != nil && kept.ID != info.id {
-		return nil, historyLost("topic %s was deleted and created anew", name)
+		return nil, cdc.HistoryLost("topic %s was deleted and created anew", name)
 	}
 	starts := map[int32]int64{}
 	for p := int32(len(t.parts)); int(p) < info.partitions; p++ {
@@ -179,13 +179,13 @@ func (rd *reader) begin(ctx context.Context, name string, t *topic, info topicIn
 		case kept != nil && int(p) < len(kept.Next) && kept.Next[p] >= 0:
 			offset = kept.Next[p]
 			if offset < e.start {
-				return nil, historyLost("messages of topic %s, partition %d have expired before they were read: it begins at offset %d, the replica is at %d", name, p, e.start, offset)
+				return nil, cdc.HistoryLost("messages of topic %s, partition %d have expired before they were read: it begins at offset %d, the replica is at %d", name, p, e.start, offset)
 			}
 			if offset > e.end {
-				return nil, historyLost("topic %s, partition %d ends at offset %d, before the replica's %d: messages were lost", name, p, e.end, offset)
+				return nil, cdc.HistoryLost("topic %s, partition %d ends at offset %d, before the replica's %d: messages were lost", name, p, e.end, offset)
 			}
 		case e.start > 0 && e.since <= e.start && !rd.since.IsZero():
-			return nil, historyLost("topic %s, partition %d has no messages from before %s: those that the replica needs have expired", name, p, rd.since.UTC().Format(time.RFC3339))
+			return nil, cdc.HistoryLost("topic %s, partition %d has no messages from before %s: those that the replica needs have expired", name, p, rd.since.UTC().Format(time.RFC3339))
 		}
 		starts[p] = offset
 		t.parts = append(t.parts, &partition{index: rd.s.marks.place(place{name, info.id, p}), next: offset})

@@ -188,7 +188,7 @@ func (r *registry) why(id cdc.TableID) *cdc.TableError {
 	if e.newest.Stopped != nil {
 		return e.newest.Stopped
 	}
-	why.Table = tableName(e.newest.Table)
+	why.Table = e.newest.Table.FullName()
 	return why
 }
 
@@ -214,9 +214,5 @@ func sameDiscovery(a, b cdc.Discovered) bool {
 	if (a.Stopped == nil) != (b.Stopped == nil) || a.Stopped != nil && *a.Stopped != *b.Stopped {
 		return false
 	}
-	return sameTable(a.Table, b.Table)
-}
-
-func sameTable(a, b *cdc.Table) bool {
-	return a.ID == b.ID && a.Schema == b.Schema && a.Name == b.Name && a.Version == b.Version && slices.Equal(a.Columns, b.Columns) && slices.Equal(a.Key, b.Key)
+	return a.Table.Version == b.Table.Version && a.Table.SameRows(b.Table)
 }

@@ -26,13 +26,13 @@ func sampleTables(entry bool) []cdc.Discovered {
 	column := func(name string, typ uint32, modifier int32) cdc.Column {
 		return cdc.Column{Name: name, Type: typ, Modifier: modifier}
 	}
-	orders := &cdc.Table{ID: 1, Schema: "public", Name: "orders", Key: []int{0, 1}, Columns: []cdc.Column{column("w_id", typeInt8, -1), column("o_id", typeInt8, -1),
-		column("c_id", typeInt8, -1), column("total", typeNumeric, numeric122)}}
+	orders := &cdc.Table{ID: 1, Schema: "public", Name: "orders", Key: []int{0, 1}, Columns: []cdc.Column{column("w_id", pgtype.Int8OID, -1), column("o_id", pgtype.Int8OID, -1),
+		column("c_id", pgtype.Int8OID, -1), column("total", pgtype.NumericOID, numeric122)}}
 	if entry {
-		orders.Columns = append(orders.Columns, column("entry", typeTimestampTZ, -1))
+		orders.Columns = append(orders.Columns, column("entry", pgtype.TimestamptzOID, -1))
 	}
-	lines := &cdc.Table{ID: 2, Schema: "public", Name: "lines", Key: []int{0, 1, 2}, Columns: []cdc.Column{column("w_id", typeInt8, -1), column("o_id", typeInt8, -1),
-		column("number", typeInt8, -1), column("i_id", typeInt8, -1), column("amount", typeNumeric, numeric122)}}
+	lines := &cdc.Table{ID: 2, Schema: "public", Name: "lines", Key: []int{0, 1, 2}, Columns: []cdc.Column{column("w_id", pgtype.Int8OID, -1), column("o_id", pgtype.Int8OID, -1),
+		column("number", pgtype.Int8OID, -1), column("i_id", pgtype.Int8OID, -1), column("amount", pgtype.NumericOID, numeric122)}}
 	if entry {
 		return []cdc.Discovered{{Table: orders}, {Table: lines}}
 	}
@@ -94,7 +94,7 @@ func show(c cdc.Column, d cdc.Datum) string {
 	}
 	types := pgtype.NewMap()
 	var v any
-	if c.Type == typeNumeric {
+	if c.Type == pgtype.NumericOID {
 		var n pgtype.Numeric
 		if err := types.Scan(c.Type, pgtype.BinaryFormatCode, d.Data, &n); err != nil {
 			return err.Error()

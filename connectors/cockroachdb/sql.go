@@ -133,7 +133,7 @@ func (d *SQL) Tables(ctx context.Context) ([]cdc.Discovered, error) {
 	}
 	for i := range found {
 		if name := d.name(found[i].Table); found[i].Stopped == nil && !emitting.emits(name) {
-			found[i].Stopped = &cdc.TableError{Code: cdc.CodeConfiguration, Table: tableName(found[i].Table), Detail: "the changefeed does not emit it",
+			found[i].Stopped = &cdc.TableError{Code: cdc.CodeConfiguration, Table: found[i].Table.FullName(), Detail: "the changefeed does not emit it",
 				Remedy: "PAUSE JOB " + emitting.id + "; ALTER CHANGEFEED " + emitting.id + " ADD " + name.String() + "; RESUME JOB " + emitting.id + "; or exclude it"}
 		}
 	}
@@ -258,13 +258,13 @@ func blame(t *cdc.Table, err error) (*cdc.TableError, error) {
 	if errors.As(err, &pgErr) {
 		switch pgErr.Code {
 		case "42P01", "42703", "3F000": // undefined table, column, schema
-			return &cdc.TableError{Code: cdc.CodeSchemaChange, Table: tableName(t), Detail: "it was altered or dropped while it was being copied: " + pgErr.Message,
+			return &cdc.TableError{Code: cdc.CodeSchemaChange, Table: t.FullName(), Detail: "it was altered or dropped while it was being copied: " + pgErr.Message,
 				Remedy: "nothing to do: its new definition is announced and copied by itself"}, nil
 		case "42501": // insufficient privilege
-			return &cdc.TableError{Code: cdc.CodePrivilege, Table: tableName(t), Detail: pgErr.Message, Remedy: "GRANT SELECT on it to the source's role"}, nil
+			return &cdc.TableError{Code: cdc.CodePrivilege, Table: t.FullName(), Detail: pgErr.Message, Remedy: "GRANT SELECT on it to the source's role"}, nil
 		}
 	}
-	return nil, fmt.Errorf("copy table %s: %w", tableName(t), err)
+	return nil, fmt.Errorf("copy table %s: %w", t.FullName(), err)
 }
 
 // copyRows collects rows for a sink. Their memory is used again.
@@ -284,7 +284,7 @@ func (r *copyRows) check(fields []pgconn.FieldDescription) *cdc.TableError {
 	r.checked = true
 	for i, f := range fields {
 		if c := r.table.Columns[i]; f.DataTypeOID != c.Type {
-			return &cdc.TableError{Code: cdc.CodeSchemaChange, Table: tableName(r.table), Detail: fmt.Sprintf("the type of column %q changed before it was copied", c.Name),
+			return &cdc.TableError{Code: cdc.CodeSchemaChange, Table: r.table.FullName(), Detail: fmt.Sprintf("the type of column %q changed before it was copied", c.Name),
 				Remedy: "nothing to do: its new definition is announced and copied by itself"}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
@@ -129,7 +130,7 @@ func (a *answer) fields() pgproto3.BackendMessage {
 	}
 	d := &pgproto3.RowDescription{}
 	for i := range a.Rows[0] {
-		typ := uint32(typeText)
+		typ := uint32(pgtype.TextOID)
 		if i < len(a.Types) {
 			typ = a.Types[i]
 		}
@@ -223,9 +224,9 @@ func TestSQL_findsTablesAndSaysWhatStopsThem(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wantDef := &cdc.Table{ID: 106, Schema: "public", Name: "orders", Key: []int{0, 1}, Columns: []cdc.Column{
-		{Name: "w_id", Type: typeInt8, Modifier: -1, NotNull: true, Attr: 1, BytewiseCollation: true}, {Name: "o_id", Type: typeInt8, Modifier: -1, NotNull: true, Attr: 2, BytewiseCollation: true},
-		{Name: "total", Type: typeNumeric, Modifier: numeric122, Attr: 4, BytewiseCollation: true}, {Name: "state", Type: 100107, Modifier: -1, Attr: 5, BytewiseCollation: true, Enum: true},
-		{Name: "german", Type: typeText, Modifier: -1, Attr: 6}}}
+		{Name: "w_id", Type: pgtype.Int8OID, Modifier: -1, NotNull: true, Attr: 1, BytewiseCollation: true}, {Name: "o_id", Type: pgtype.Int8OID, Modifier: -1, NotNull: true, Attr: 2, BytewiseCollation: true},
+		{Name: "total", Type: pgtype.NumericOID, Modifier: numeric122, Attr: 4, BytewiseCollation: true}, {Name: "state", Type: 100107, Modifier: -1, Attr: 5, BytewiseCollation: true, Enum: true},
+		{Name: "german", Type: pgtype.TextOID, Modifier: -1, Attr: 6}}}
 	for _, x := range found {
 		if x.Table.Name == "orders" {
 			if diff := cmp.Diff(wantDef, x.Table); diff != "" {
@@ -331,14 +332,14 @@ func (c *collector) Stopped(_ context.Context, id cdc.TableID, why *cdc.TableErr
 func TestSQL_copiesTablesAtOneTimestamp(t *testing.T) {
 	at := "1763632800000000000.0000000003"
 	table := func(name string) *cdc.Table {
-		return &cdc.Table{Schema: "public", Name: name, Key: []int{0}, Columns: []cdc.Column{{Name: "a", Type: typeInt8}, {Name: "b", Type: typeText}}}
+		return &cdc.Table{Schema: "public", Name: name, Key: []int{0}, Columns: []cdc.Column{{Name: "a", Type: pgtype.Int8OID}, {Name: "b", Type: pgtype.TextOID}}}
 	}
 	asOf := func(name string) string {
 		return `SELECT "a", "b" FROM "shop"."public"."` + name + `" AS OF SYSTEM TIME '` + at + "'"
 	}
 	s, url := startServer(t, answer{Begins: clockSQL, Rows: [][]string{{at}}},
-		answer{Begins: asOf("one"), Types: []uint32{typeInt8}, Rows: [][]string{{"00000001", "x"}, {"00000002", "NULL"}}},
-		answer{Begins: asOf("altered"), Types: []uint32{typeInt4}, Rows: [][]string{{"0001", "x"}}},
+		answer{Begins: asOf("one"), Types: []uint32{pgtype.Int8OID}, Rows: [][]string{{"00000001", "x"}, {"00000002", "NULL"}}},
+		answer{Begins: asOf("altered"), Types: []uint32{pgtype.Int4OID}, Rows: [][]string{{"0001", "x"}}},
 		answer{Begins: asOf("dropped"), Error: "42P01 relation does not exist"},
 		answer{Begins: asOf("secret"), Error: "42501 user has no SELECT privilege"},
 		answer{Begins: asOf("empty")})

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/jsonrow"
 )
 
 // stream is one run of [Source.Stream]. Its fields belong to the goroutine that reads.
@@ -16,11 +17,11 @@ type stream struct {
 	s       *Source
 	rd      *reader
 	h       cdc.Handler
-	decoder *decoder
+	decoder decoder
 
 	generation uint64
 	tables     map[cdc.TableID]*cdc.Table
-	misfits    map[cdc.TableID]misfits
+	misfits    jsonrow.Misfits
 
 	cut     cdc.Position // of which everything was handed over
 	current cdc.Position // of the transaction at hand
@@ -70,7 +71,7 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 		return err
 	}
 	s.registry.forgetCopies()
-	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), misfits: map[cdc.TableID]misfits{}, generation: ^uint64(0), cut: from, moved: s.cfg.Now()}
+	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), generation: ^uint64(0), cut: from, moved: s.cfg.Now()}
 	if err := st.refresh(ctx); err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (s *Source) checkPosition(ctx context.Context, from cdc.Position) error {
 		return &cdc.TerminalError{
 			Code:   cdc.CodeSourceMismatch,
 			Detail: fmt.Sprintf("the replica's position %s is ahead of the database's clock at %s: it is another cluster, or was restored to an earlier state", FormatHLC(from), FormatHLC(now)),
-			Remedy: remedyRecopy,
+			Remedy: cdc.RemedyRecopy,
 		}
 	}
 	return nil
@@ -157,7 +158,7 @@ func (st *stream) refresh(ctx context.Context) error {
 		return nil
 	}
 	st.generation, st.tables = g, st.s.registry.replicated()
-	st.decoder.forget()
+	st.decoder.Forget()
 	if err := st.rd.want(st.tables); err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func (st *stream) change(ctx context.Context, r *row) error {
 	if def == nil {
 		return nil // stopped or dropped since it was read
 	}
-	if st.decoder.full(st.s.cfg.ChunkChanges) {
+	if st.decoder.Full(st.s.cfg.ChunkChanges) {
 		if err := st.flush(ctx); err != nil {
 			return err
 		}
@@ -261,78 +262,42 @@ func (st *stream) change(ctx context.Context, r *row) error {
 	return nil
 }
 
-// mostMisfits is how many copies in a row are taken anew because of rows that do not fit one definition.
-const mostMisfits = 3
-
-// misfits counts copies of a table whose next changes did not fit.
-type misfits struct {
-	def    *cdc.Table
-	copies int
-	// copied is where the last copy was that had begun when a change did not fit.
-	copied cdc.Position
-}
-
 // misfit deals with a row that does not fit its table's definition: either the catalog knows a newer one,
 // or the row precedes the one that is known. In both cases a copy is to be taken that is later than the row.
 func (st *stream) misfit(ctx context.Context, def *cdc.Table, r *row, why error) error {
 	st.s.metrics.misfits.Inc()
-	copied, m := st.s.registry.copied(def.ID), st.misfits[def.ID]
-	if m.def != def {
-		m = misfits{def: def}
-	}
-	switch {
-	case !copied.Before(r.position):
-		return nil // the copy has it
-	case m.copies > 0 && m.copied == copied:
-		return nil // announced already: the copy to come will have it
-	case m.copies == mostMisfits:
+	switch st.misfits.Judge(def, r.position, st.s.registry.copied(def.ID)) {
+	case jsonrow.Covered:
+		return nil
+	case jsonrow.Stop:
 		st.s.registry.stop(def.ID, &cdc.TableError{
-			Code: cdc.CodeUnrepresentable, Table: tableName(def), Detail: fmt.Sprintf("its changes do not fit its definition again and again: %v", why),
+			Code: cdc.CodeUnrepresentable, Table: def.FullName(), Detail: fmt.Sprintf("its changes do not fit its definition again and again: %v", why),
 			Remedy: "exclude the table; its queries go to the source database",
 		})
-	default:
+	case jsonrow.CopyAnew:
 		if err := st.s.follow(ctx); err != nil {
 			return err
 		}
-		st.s.log.Info("a change does not fit the table's definition: the table is copied anew", "table", tableName(def), "why", why)
+		st.s.log.Info("a change does not fit the table's definition: the table is copied anew", "table", def.FullName(), "why", why)
 		st.s.registry.copyAnew(def.ID)
 	}
-	m.copies, m.copied = m.copies+1, copied
-	st.misfits[def.ID] = m
-	void := &cdc.Table{ID: def.ID, Schema: def.Schema, Name: def.Name}
-	st.decoder.changes = append(st.decoder.changes, cdc.Change{Table: void, Op: cdc.Truncate})
+	st.decoder.Void(def)
 	return nil
 }
 
 // flush hands over the changes collected.
 func (st *stream) flush(ctx context.Context) error {
-	if len(st.decoder.changes) == 0 {
+	if len(st.decoder.Changes) == 0 {
 		return nil
 	}
-	st.s.metrics.changes.Add(float64(len(st.decoder.changes)))
+	st.s.metrics.changes.Add(float64(len(st.decoder.Changes)))
 	st.handed = true
-	err := st.h.Changes(ctx, st.decoder.changes)
-	st.decoder.reset()
+	err := st.h.Changes(ctx, st.decoder.Changes)
+	st.decoder.Reset()
 	return err
 }
 
 // announce hands over what is to be told of tables. Their topics are read already: no cut can pass their changes by.
 func (st *stream) announce(ctx context.Context) error {
-	for {
-		d, dropped, ok := st.s.registry.next()
-		if !ok {
-			return nil
-		}
-		if d.Table == nil {
-			st.s.log.Info("table dropped", "id", dropped)
-			if err := st.h.Dropped(ctx, dropped); err != nil {
-				return err
-			}
-			continue
-		}
-		st.s.log.Info("table discovered", "table", tableName(d.Table), "stopped", d.Stopped)
-		if err := st.h.Discovered(ctx, d); err != nil {
-			return err
-		}
-	}
+	return cdc.Announce(ctx, st.h, st.s.log, st.s.registry.next)
 }

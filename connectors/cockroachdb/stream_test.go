@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cockroachdb/changefeedtest"
+	"github.com/freshet-io/freshet/connectors/jsonrow"
 )
 
 // second is a timestamp n seconds after the tests' beginning.
@@ -129,9 +131,9 @@ func (s *scene) copiesAt(n int) {
 
 // table has the key id and text columns.
 func table(id int, name string, columns ...string) cdc.Discovered {
-	t := &cdc.Table{ID: cdc.TableID(id), Schema: "public", Name: name, Key: []int{0}, Columns: []cdc.Column{{Name: "id", Type: typeInt8, NotNull: true, Modifier: -1}}}
+	t := &cdc.Table{ID: cdc.TableID(id), Schema: "public", Name: name, Key: []int{0}, Columns: []cdc.Column{{Name: "id", Type: pgtype.Int8OID, NotNull: true, Modifier: -1}}}
 	for _, c := range columns {
-		t.Columns = append(t.Columns, cdc.Column{Name: c, Type: typeText, Modifier: -1})
+		t.Columns = append(t.Columns, cdc.Column{Name: c, Type: pgtype.TextOID, Modifier: -1})
 	}
 	return cdc.Discovered{Table: t}
 }
@@ -188,7 +190,7 @@ func TestStream_stopsATableWhoseRowsNeverFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(got, "discovered t, 2 columns, stopped: true") || strings.Count(got, "insert other") != 6 || strings.Count(got, "truncate t") > mostMisfits+1 {
+	if !strings.Contains(got, "discovered t, 2 columns, stopped: true") || strings.Count(got, "insert other") != 6 || strings.Count(got, "truncate t") > jsonrow.MostCopies+1 {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -12,17 +12,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/kafka"
 )
 
 // margin is how much earlier than an END the topics are read, by the clock of their messages: the
 // rows of a transaction are sent before its END, by a clock that may have been set back.
 const margin = 10 * time.Second
-
-const remedyRecopy = "reset the replica, so that all tables are copied anew"
-
-func historyLost(detail string, args ...any) error {
-	return &cdc.TerminalError{Code: cdc.CodeHistoryLost, Detail: fmt.Sprintf(detail, args...), Remedy: remedyRecopy}
-}
 
 // history reads the transaction topic here and there.
 type history struct {
@@ -94,7 +89,7 @@ func (h *history) next(ctx context.Context, offset, limit int64) (m mark, ok boo
 			return mark{}, false, fmt.Errorf("read topic %s: %w", topic, context.Cause(ctx))
 		}
 		for _, e := range fetches.Errors() {
-			if err := explain(e.Topic, e.Partition, e.Err); err != nil {
+			if err := kafka.ReadError(e.Topic, e.Partition, e.Err); err != nil {
 				return mark{}, false, err
 			}
 		}
@@ -127,9 +122,9 @@ func (h *history) find(ctx context.Context, from cdc.Position) (mark, error) {
 	topic := h.s.cfg.boundsTopic()
 	switch {
 	case !ok:
-		return mark{}, historyLost("topic %s has no transactions, the replica is at %s: it was created anew, or everything in it has expired", topic, from)
+		return mark{}, cdc.HistoryLost("topic %s has no transactions, the replica is at %s: it was created anew, or everything in it has expired", topic, from)
 	case from.Before(first.position):
-		return mark{}, historyLost("topic %s begins at %s, after the replica's position %s", topic, first.position, from)
+		return mark{}, cdc.HistoryLost("topic %s begins at %s, after the replica's position %s", topic, first.position, from)
 	}
 	low, high := first, h.end // low is at or before from; the END before high may be too
 	for low.offset+1 < high {

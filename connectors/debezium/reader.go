@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/kafka"
 )
 
 // reader reads the connector's topics into an assembler. It belongs to the goroutine that streams.
@@ -72,7 +73,7 @@ func (s *Source) openReader(ctx context.Context, from cdc.Position) (*reader, er
 	}
 	if rd.topics[s.cfg.boundsTopic()] == nil && !from.IsZero() {
 		rd.close()
-		return nil, historyLost("topic %s does not exist any more", s.cfg.boundsTopic())
+		return nil, cdc.HistoryLost("topic %s does not exist any more", s.cfg.boundsTopic())
 	}
 	return rd, nil
 }
@@ -179,7 +180,7 @@ func (rd *reader) check(ctx context.Context, own kadm.TopicDetails) error {
 		if !there || errors.Is(now.Err, kerr.UnknownTopicOrPartition) {
 			gone, err := rd.s.gone(ctx, name)
 			if gone {
-				err = historyLost("topic %s does not exist any more", name)
+				err = cdc.HistoryLost("topic %s does not exist any more", name)
 			}
 			if err != nil {
 				return err
@@ -187,7 +188,7 @@ func (rd *reader) check(ctx context.Context, own kadm.TopicDetails) error {
 			continue
 		}
 		if now.ID != t.id {
-			return historyLost("topic %s was deleted and created anew", name)
+			return cdc.HistoryLost("topic %s was deleted and created anew", name)
 		}
 	}
 	return nil
@@ -209,7 +210,7 @@ func (rd *reader) poll(ctx context.Context) error {
 	var failed error
 	fetches.EachError(func(name string, p int32, err error) {
 		if failed == nil {
-			failed = explain(name, p, err)
+			failed = kafka.ReadError(name, p, err)
 		}
 	})
 	if failed != nil {
@@ -246,24 +247,6 @@ func (rd *reader) measure() {
 	}
 	rd.s.lag.Store(lag)
 	rd.s.metrics.lag.Set(float64(lag))
-}
-
-// explain tells errors that the client gets over by itself from those that mean lost history.
-func explain(name string, p int32, err error) error {
-	var loss *kgo.ErrDataLoss
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return nil
-	case errors.As(err, &loss):
-		return historyLost("the broker lost messages of topic %s, partition %d: %v", name, p, err)
-	case errors.Is(err, kerr.OffsetOutOfRange):
-		return historyLost("messages of topic %s, partition %d have expired before they were read", name, p)
-	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
-		return historyLost("topic %s does not exist any more", name)
-	case kerr.IsRetriable(err):
-		return nil
-	}
-	return fmt.Errorf("read topic %s, partition %d: %w", name, p, err)
 }
 
 // take puts a record into the assembler.
@@ -340,7 +323,7 @@ func (rd *reader) stalled(ctx context.Context, head endEvent, missing map[string
 	for name, n := range missing {
 		t := rd.topics[name]
 		if t == nil {
-			return historyLost("transaction %s has %d rows in topic %s, which does not exist", head, n, name)
+			return cdc.HistoryLost("transaction %s has %d rows in topic %s, which does not exist", head, n, name)
 		}
 		ends, err := rd.s.admin.ListEndOffsets(ctx, name)
 		if err != nil {
@@ -352,7 +335,7 @@ func (rd *reader) stalled(ctx context.Context, head endEvent, missing map[string
 				return nil // there is more to read
 			}
 		}
-		return historyLost("transaction %s lacks %d rows in topic %s that its END counts: their messages have expired or were lost", head, n, name)
+		return cdc.HistoryLost("transaction %s lacks %d rows in topic %s that its END counts: their messages have expired or were lost", head, n, name)
 	}
 	return nil
 }

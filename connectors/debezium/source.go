@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -171,9 +172,9 @@ func judge(d cdc.Discovered) cdc.Discovered {
 		return d
 	}
 	for _, c := range d.Table.Columns {
-		if c.Type == typeName {
+		if c.Type == pgtype.NameOID {
 			d.Stopped = &cdc.TableError{
-				Code: cdc.CodeUnsupportedType, Table: tableName(d.Table),
+				Code: cdc.CodeUnsupportedType, Table: d.Table.FullName(),
 				Detail: fmt.Sprintf("column %q has type name, whose values Debezium replaces by NULL", c.Name),
 				Remedy: "exclude the table, change the column's type to text, or use the direct stream",
 			}
@@ -181,8 +182,6 @@ func judge(d cdc.Discovered) cdc.Discovered {
 	}
 	return d
 }
-
-func tableName(t *cdc.Table) string { return t.Schema + "." + t.Name }
 
 // prepareConnector creates the topics that are missing and registers the connector.
 func (s *Source) prepareConnector(ctx context.Context, found []cdc.Discovered) error {
@@ -193,7 +192,7 @@ func (s *Source) prepareConnector(ctx context.Context, found []cdc.Discovered) e
 	tables := []string{}
 	for _, d := range found {
 		if d.Stopped == nil {
-			tables = append(tables, s.cfg.tableTopic(tableName(d.Table)))
+			tables = append(tables, s.cfg.tableTopic(d.Table.FullName()))
 		}
 	}
 	for _, group := range []struct {

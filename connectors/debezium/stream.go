@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/jsonrow"
 	"github.com/freshet-io/freshet/connectors/postgres"
 )
 
@@ -18,11 +19,11 @@ type stream struct {
 	s       *Source
 	rd      *reader
 	h       cdc.Handler
-	decoder *decoder
+	decoder decoder
 
 	generation uint64
 	tables     map[string]postgres.Definition // by topic
-	misfits    map[cdc.TableID]misfits
+	misfits    jsonrow.Misfits
 	current    cdc.Position // of the transaction at hand
 	handed     bool         // the handler has had changes of it
 	waiting    time.Time
@@ -71,7 +72,7 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	}
 	defer rd.close()
 	s.log.Info("streaming", "prefix", s.cfg.Prefix, "from", from)
-	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), misfits: map[cdc.TableID]misfits{}, generation: ^uint64(0)}
+	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), generation: ^uint64(0)}
 	st.streamed.Store(from.Major)
 	s.streamed.Store(from.Major)
 	group, gctx := errgroup.WithContext(ctx)
@@ -94,7 +95,7 @@ func (s *Source) checkPosition(ctx context.Context, from cdc.Position) error {
 		return &cdc.TerminalError{
 			Code:   cdc.CodeSourceMismatch,
 			Detail: fmt.Sprintf("the replica's position %s is ahead of the server's log at %s: the server was restored to an earlier state", from, log.Inserted),
-			Remedy: remedyRecopy,
+			Remedy: cdc.RemedyRecopy,
 		}
 	}
 	return nil
@@ -115,7 +116,7 @@ func (s *Source) slotLost() error {
 	return &cdc.TerminalError{
 		Code:   cdc.CodeSlotLost,
 		Detail: fmt.Sprintf("replication slot %q, which the connector reads, does not exist any more or was invalidated", s.cfg.Postgres.Slot),
-		Remedy: "remove the connector and its topics, and " + remedyRecopy,
+		Remedy: "remove the connector and its topics, and " + cdc.RemedyRecopy,
 	}
 }
 
@@ -219,13 +220,13 @@ func (st *stream) change(ctx context.Context, topic string, row storedRow) error
 	if err != nil || def.Given == nil {
 		return err
 	}
-	if st.decoder.full(st.s.cfg.ChunkChanges) {
+	if st.decoder.Full(st.s.cfg.ChunkChanges) {
 		if err := st.flush(ctx); err != nil {
 			return err
 		}
 	}
 	if st.decoder.add(def.Given, row) == nil {
-		delete(st.misfits, def.Given.ID)
+		st.misfits.Fits(def.Given.ID)
 		return nil
 	}
 	return st.misfit(ctx, topic, row)
@@ -243,7 +244,7 @@ func (st *stream) lookup(ctx context.Context, topic string) (postgres.Definition
 	if err := st.s.follow(ctx); err != nil {
 		return postgres.Definition{}, err
 	}
-	if !st.handed && len(st.decoder.changes) == 0 {
+	if !st.handed && len(st.decoder.Changes) == 0 {
 		if err := st.announce(ctx); err != nil {
 			return postgres.Definition{}, err
 		}
@@ -265,7 +266,7 @@ func (st *stream) refresh() error {
 		return nil
 	}
 	st.generation, st.tables = g, map[string]postgres.Definition{}
-	st.decoder.forget()
+	st.decoder.Forget()
 	for name, def := range st.s.catalog.Definitions() {
 		topic := st.s.cfg.tableTopic(name)
 		if _, taken := st.tables[topic]; taken {
@@ -278,16 +279,6 @@ func (st *stream) refresh() error {
 		st.tables[topic] = def
 	}
 	return nil
-}
-
-// mostMisfits is how many copies in a row are taken anew because of rows that do not fit.
-const mostMisfits = 3
-
-// misfits counts copies of a table whose next changes did not fit.
-type misfits struct {
-	copies int
-	// copied is where the last copy was that had begun when a change did not fit.
-	copied cdc.Position
 }
 
 // misfit deals with a row that does not fit its table's definition: either the catalog knows a newer one,
@@ -311,37 +302,32 @@ func (st *stream) misfit(ctx context.Context, topic string, row storedRow) error
 	if why == nil {
 		return nil
 	}
-	id, table := def.Given.ID, tableName(def.Given)
-	copied, m := st.s.copied(id), st.misfits[id]
-	switch {
-	case !copied.Before(st.current):
-		return nil // the copy has it
-	case m.copies > 0 && m.copied == copied:
-		return nil // announced already: the copy to come will have it
-	case m.copies == mostMisfits:
+	id, table := def.Given.ID, def.Given.FullName()
+	switch st.misfits.Judge(def.Given, st.current, st.s.copied(id)) {
+	case jsonrow.Covered:
+		return nil
+	case jsonrow.Stop:
 		st.s.catalog.StopTable(id, &cdc.TableError{
 			Code: cdc.CodeUnrepresentable, Table: table, Detail: fmt.Sprintf("its changes do not fit its definition again and again: %v", why),
 			Remedy: "exclude the table, or use the direct stream; its queries go to the source database",
 		})
-	default:
+	case jsonrow.CopyAnew:
 		st.s.log.Info("a change does not fit the table's definition: the table is copied anew", "table", table, "why", why)
 		st.s.catalog.CopyAnew(id)
 	}
-	st.misfits[id] = misfits{m.copies + 1, copied}
-	void := &cdc.Table{ID: id, Schema: def.Given.Schema, Name: def.Given.Name}
-	st.decoder.changes = append(st.decoder.changes, cdc.Change{Table: void, Op: cdc.Truncate})
+	st.decoder.Void(def.Given)
 	return nil
 }
 
 // flush hands over the changes collected.
 func (st *stream) flush(ctx context.Context) error {
-	if len(st.decoder.changes) == 0 {
+	if len(st.decoder.Changes) == 0 {
 		return nil
 	}
-	st.s.metrics.changes.Add(float64(len(st.decoder.changes)))
+	st.s.metrics.changes.Add(float64(len(st.decoder.Changes)))
 	st.handed = true
-	err := st.h.Changes(ctx, st.decoder.changes)
-	st.decoder.reset()
+	err := st.h.Changes(ctx, st.decoder.Changes)
+	st.decoder.Reset()
 	return err
 }
 
@@ -360,22 +346,8 @@ func (st *stream) betweenTransactions(ctx context.Context) error {
 
 // announce hands over what the catalog has queued.
 func (st *stream) announce(ctx context.Context) error {
-	for {
+	return cdc.Announce(ctx, st.h, st.s.log, func() (cdc.Discovered, cdc.TableID, bool) {
 		d, dropped, ok := st.s.catalog.Next()
-		if !ok {
-			return nil
-		}
-		if d.Table == nil {
-			st.s.log.Info("table dropped", "oid", dropped)
-			if err := st.h.Dropped(ctx, dropped); err != nil {
-				return err
-			}
-			continue
-		}
-		d = judge(d)
-		st.s.log.Info("table discovered", "table", tableName(d.Table), "stopped", d.Stopped)
-		if err := st.h.Discovered(ctx, d); err != nil {
-			return err
-		}
-	}
+		return judge(d), dropped, ok
+	})
 }

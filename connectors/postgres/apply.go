@@ -124,7 +124,7 @@ func (rel *relation) resolve(reg *registry) {
 	case d == nil || given == nil || d.stopped != nil:
 		rel.table = nil
 		return
-	case given.shape.equal(rel.shape) && (sameTable(given.table, d.table) || !d.shape.equal(rel.shape)):
+	case given.shape.equal(rel.shape) && (given.table.SameRows(d.table) || !d.shape.equal(rel.shape)):
 		// Only what no change shows is new (a partition, say), or the catalog is ahead of the stream.
 		rel.table = given.table
 	case d.shape.equal(rel.shape):

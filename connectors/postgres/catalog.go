@@ -166,27 +166,9 @@ func (c *catalogColumn) kind() string {
 	return c.TypeKind
 }
 
-// sameTable reports whether two definitions of one table agree in all that a change shows.
-func sameTable(a, b *cdc.Table) bool {
-	if a.ID != b.ID || a.Schema != b.Schema || a.Name != b.Name || len(a.Columns) != len(b.Columns) || len(a.Key) != len(b.Key) {
-		return false
-	}
-	for i := range a.Columns {
-		if a.Columns[i] != b.Columns[i] {
-			return false
-		}
-	}
-	for i := range a.Key {
-		if a.Key[i] != b.Key[i] {
-			return false
-		}
-	}
-	return true
-}
-
 func sameDefinition(a, b *definition) bool {
 	if (a.stopped == nil) != (b.stopped == nil) || a.stopped != nil && *a.stopped != *b.stopped {
 		return false
 	}
-	return a.table.Version == b.table.Version && sameTable(a.table, b.table) && a.shape.equal(b.shape)
+	return a.table.Version == b.table.Version && a.table.SameRows(b.table) && a.shape.equal(b.shape)
 }

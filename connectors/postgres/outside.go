@@ -86,9 +86,5 @@ func (c Companion) Pending() bool { return c.s.registry.pending() }
 
 // Next takes the next announcement: a table that was discovered, or the ID of one that was dropped, with a nil Table then.
 func (c Companion) Next() (d cdc.Discovered, dropped cdc.TableID, ok bool) {
-	def, dropped, ok := c.s.registry.next()
-	if def != nil {
-		d = def.discovered()
-	}
-	return d, dropped, ok
+	return c.s.registry.next()
 }

@@ -150,8 +150,8 @@ func (r *registry) drop(id cdc.TableID) {
 	r.enqueue(id, e)
 }
 
-// next takes the next announcement. dropped is set instead of d for a table that is gone.
-func (r *registry) next() (d *definition, dropped cdc.TableID, ok bool) {
+// next takes the next announcement. dropped is set, and d has no table, for one that is gone.
+func (r *registry) next() (d cdc.Discovered, dropped cdc.TableID, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.queue) > 0 {
@@ -162,15 +162,15 @@ func (r *registry) next() (d *definition, dropped cdc.TableID, ok bool) {
 		if e.gone {
 			delete(r.entries, id)
 			if e.given != nil {
-				return nil, id, true
+				return d, id, true
 			}
 			continue
 		}
 		e.given, e.gap = e.def, false
 		r.generation.Add(1)
-		return e.def, 0, true
+		return e.def.discovered(), 0, true
 	}
-	return nil, 0, false
+	return d, 0, false
 }
 
 // pending reports whether announcements wait.

@@ -56,17 +56,15 @@ func (s *Source) SlotStatus(ctx context.Context) (SlotStatus, error) {
 	return st, nil
 }
 
-const remedyRecopy = "reset the replica, so that all tables are copied anew"
-
 // lost returns the terminal error of a slot that can no longer serve the stream, or nil.
 func (st SlotStatus) lost(slot string) error {
 	switch {
 	case !st.Exists:
-		return &cdc.TerminalError{Code: cdc.CodeSlotLost, Detail: fmt.Sprintf("replication slot %q does not exist any more", slot), Remedy: remedyRecopy}
+		return &cdc.TerminalError{Code: cdc.CodeSlotLost, Detail: fmt.Sprintf("replication slot %q does not exist any more", slot), Remedy: cdc.RemedyRecopy}
 	case st.Lost:
 		return &cdc.TerminalError{
 			Code: cdc.CodeSlotLost, Detail: fmt.Sprintf("replication slot %q was invalidated by the server", slot),
-			Remedy: remedyRecopy + "; raise max_slot_wal_keep_size if the replica may fall that far behind",
+			Remedy: cdc.RemedyRecopy + "; raise max_slot_wal_keep_size if the replica may fall that far behind",
 		}
 	}
 	return nil

@@ -85,14 +85,14 @@ func (s *Source) startingPoint(ctx context.Context, from uint64) (uint64, error)
 		return 0, &cdc.TerminalError{
 			Code:   cdc.CodeSlotLost,
 			Detail: fmt.Sprintf("replication slot %q is at %s, after the replica's position %s", s.cfg.Slot, slot.Confirmed, at),
-			Remedy: remedyRecopy,
+			Remedy: cdc.RemedyRecopy,
 		}
 	case from > log.inserted:
 		return 0, &cdc.TerminalError{
 			Code: cdc.CodeSourceMismatch,
 			Detail: fmt.Sprintf("the replica's position %s is ahead of the server's log at %s: the server was restored to an earlier state",
 				at, cdc.Position{Major: log.inserted}),
-			Remedy: remedyRecopy,
+			Remedy: cdc.RemedyRecopy,
 		}
 	}
 	return from, nil
@@ -220,23 +220,7 @@ func (st *stream) betweenTransactions(ctx context.Context) error {
 
 // announce hands over what the registry has queued.
 func (st *stream) announce(ctx context.Context) error {
-	for {
-		d, dropped, ok := st.src.registry.next()
-		if !ok {
-			return nil
-		}
-		if d == nil {
-			st.src.log.Info("table dropped", "oid", dropped)
-			if err := st.h.Dropped(ctx, dropped); err != nil {
-				return fromHandler(err)
-			}
-			continue
-		}
-		st.src.log.Info("table discovered", "table", d.shape.schema+"."+d.shape.name, "stopped", d.stopped)
-		if err := st.h.Discovered(ctx, d.discovered()); err != nil {
-			return fromHandler(err)
-		}
-	}
+	return fromHandler(cdc.Announce(ctx, st.h, st.src.log, st.src.registry.next))
 }
 
 // flush hands over the changes collected.

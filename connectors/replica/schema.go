@@ -94,24 +94,7 @@ func dropTable(ctx context.Context, c *engine.Conn, name string) error {
 
 // sameDefinition reports whether rows of one definition are rows of the other.
 func sameDefinition(a, b *cdc.Table) bool {
-	if a == b {
-		return true
-	}
-	if a.ID != b.ID || a.Schema != b.Schema || a.Name != b.Name || a.Version != b.Version ||
-		len(a.Columns) != len(b.Columns) || len(a.Key) != len(b.Key) {
-		return false
-	}
-	for i := range a.Columns {
-		if a.Columns[i] != b.Columns[i] {
-			return false
-		}
-	}
-	for i := range a.Key {
-		if a.Key[i] != b.Key[i] {
-			return false
-		}
-	}
-	return true
+	return a == b || a.Version == b.Version && a.SameRows(b)
 }
 
-func fullName(t *cdc.Table) string { return t.Schema + "." + t.Name }
+func fullName(t *cdc.Table) string { return t.FullName() }

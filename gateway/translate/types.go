@@ -87,14 +87,10 @@ func (d decimal) precision() int { return max(1, d.integer+d.scale) }
 
 func (d decimal) String() string { return fmt.Sprintf("Decimal(%d, %d)", d.precision(), d.scale) }
 
-// numericModifier unpacks a numeric's typmod.
+// numericModifier unpacks the typmod of a numeric that fits the engine's decimals.
 func numericModifier(mod int32) (precision, scale int, ok bool) {
-	if mod < 4 {
-		return 0, 0, false
-	}
-	precision = int((mod - 4) >> 16 & 0xffff)
-	scale = int((mod-4)&0x7ff^1024) - 1024
-	return precision, scale, scale >= 0 && scale <= precision && precision <= maxPrecision
+	precision, scale, ok = cdc.NumericModifier(mod)
+	return precision, scale, ok && scale >= 0 && scale <= precision && precision <= maxPrecision
 }
 
 // columnType sets what a stored column's expression is.

@@ -82,17 +82,11 @@ func baseType(c cdc.Column) (string, bool) {
 // Decimal. It reports false for other columns, also for a numeric that has no
 // precision or one that the engine cannot hold: those are held as their text.
 func Decimal(c cdc.Column) (precision, scale int, ok bool) {
-	const header = 4 // PostgreSQL adds VARHDRSZ to a numeric's modifier
-	if c.Type != oidNumeric || c.Enum || c.Modifier < header {
+	if c.Type != oidNumeric || c.Enum {
 		return 0, 0, false
 	}
-	m := c.Modifier - header
-	precision = int(m>>16) & 0xffff
-	scale = int(m & 0x7ff)
-	if scale >= 1024 { // the scale is an 11-bit signed number
-		scale -= 2048
-	}
-	if scale < 0 || scale > precision || precision < 1 || precision > maxDecimalDigits {
+	precision, scale, ok = cdc.NumericModifier(c.Modifier)
+	if !ok || scale < 0 || scale > precision || precision < 1 || precision > maxDecimalDigits {
 		return 0, 0, false
 	}
 	return precision, scale, true

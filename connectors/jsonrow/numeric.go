@@ -1,10 +1,12 @@
-package cockroachdb
+package jsonrow
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strconv"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
 // Signs in PostgreSQL's binary numeric.
@@ -21,10 +23,10 @@ const (
 	mostFraction = 16383
 )
 
-// appendNumeric appends the binary form of a decimal: the number of digits to base 10,000, the weight of the
-// first, sign, decimal places, digits. A value with more decimal places than the column has is a misfit; one with
-// fewer gets zeros. The digits never pass through a float.
-func (v *valueDecoder) appendNumeric(b, text []byte, modifier int32) ([]byte, error) {
+// AppendNumeric appends the binary form of a decimal number, NaN, Infinity or -Infinity: the number of digits to base 10,000, the
+// weight of the first, sign, decimal places, digits. By a type modifier, a value with more decimal places is a misfit unless those
+// are zeros, and one with fewer gets zeros.
+func AppendNumeric(b, text []byte, modifier int32) ([]byte, error) {
 	switch string(text) {
 	case "NaN":
 		return appendSpecial(b, numericNaN, 0), nil
@@ -37,64 +39,64 @@ func (v *valueDecoder) appendNumeric(b, text []byte, modifier int32) ([]byte, er
 	if len(text) > 0 && text[0] == '-' {
 		sign, text = numericNegative, text[1:]
 	}
-	whole, fraction, err := v.split(text)
+	whole, fraction, err := split(text)
 	if err != nil {
 		return b, err
 	}
 	zeros := 0
-	if scale, has := numericScale(modifier); has {
+	if _, scale, has := cdc.NumericModifier(modifier); has {
 		scale = max(scale, 0)
 		if len(fraction) > scale {
 			if len(bytes.Trim(fraction[scale:], "0")) > 0 {
-				return b, fmt.Errorf("%w: it has more decimal places", errMisfit)
+				return b, fmt.Errorf("%w: it has more decimal places", ErrMisfit)
 			}
 			fraction = fraction[:scale]
 		}
 		zeros = scale - len(fraction)
 	}
-	return appendDigits(b, sign, bytes.TrimLeft(whole, "0"), fraction, len(fraction)+zeros)
+	return appendDigits(b, sign, bytes.TrimLeft(whole, "0"), fraction, len(fraction)+zeros), nil
 }
 
 // split returns the digits before and behind the point of an unsigned number, which may have an exponent.
-func (v *valueDecoder) split(text []byte) (whole, fraction []byte, err error) {
+func split(text []byte) (whole, fraction []byte, err error) {
 	mantissa, exponent := text, 0
 	if i := bytes.IndexAny(text, "eE"); i >= 0 {
 		if exponent, err = strconv.Atoi(string(text[i+1:])); err != nil {
-			return nil, nil, errMisfit
+			return nil, nil, ErrMisfit
 		}
 		mantissa = text[:i]
 	}
 	whole, fraction, _ = bytes.Cut(mantissa, []byte{'.'})
-	if len(whole)+len(fraction) == 0 || !allDigits(whole) || !allDigits(fraction) {
-		return nil, nil, errMisfit
+	if len(whole)+len(fraction) == 0 || !AllDigits(whole) || !AllDigits(fraction) {
+		return nil, nil, ErrMisfit
 	}
 	if exponent < -mostFraction-mostWhole || exponent > mostFraction+mostWhole {
-		return nil, nil, fmt.Errorf("%w: it is out of a numeric's range", errMisfit)
+		return nil, nil, fmt.Errorf("%w: it is out of a numeric's range", ErrMisfit)
 	}
 	if exponent != 0 {
-		whole, fraction = v.shift(whole, fraction, exponent)
+		whole, fraction = shift(whole, fraction, exponent)
 	}
 	if len(whole) > mostWhole || len(fraction) > mostFraction {
-		return nil, nil, fmt.Errorf("%w: it is out of a numeric's range", errMisfit)
+		return nil, nil, fmt.Errorf("%w: it is out of a numeric's range", ErrMisfit)
 	}
 	return whole, fraction, nil
 }
 
 // shift moves the point by exponent digits to the right, or to the left if that is negative.
-func (v *valueDecoder) shift(whole, fraction []byte, exponent int) (w, f []byte) {
+func shift(whole, fraction []byte, exponent int) (w, f []byte) {
 	point := len(whole) + exponent
-	v.digits = v.digits[:0]
+	var digits []byte
 	for ; point < 0; point++ {
-		v.digits = append(v.digits, '0')
+		digits = append(digits, '0')
 	}
-	v.digits = append(append(v.digits, whole...), fraction...)
-	for len(v.digits) < point {
-		v.digits = append(v.digits, '0')
+	digits = append(append(digits, whole...), fraction...)
+	for len(digits) < point {
+		digits = append(digits, '0')
 	}
-	return v.digits[:point], v.digits[point:]
+	return digits[:point], digits[point:]
 }
 
-func appendDigits(b []byte, sign uint16, whole, fraction []byte, places int) ([]byte, error) {
+func appendDigits(b []byte, sign uint16, whole, fraction []byte, places int) []byte {
 	groups := (len(whole) + 3) / 4
 	weight := groups - 1
 	header := len(b)
@@ -117,7 +119,9 @@ func appendDigits(b []byte, sign uint16, whole, fraction []byte, places int) ([]
 		zeros += 2
 		weight--
 	}
-	b = append(b[:body], b[zeros:]...)
+	if zeros > body {
+		b = append(b[:body], b[zeros:]...)
+	}
 	if len(b) == body {
 		weight, sign = 0, 0
 	}
@@ -125,7 +129,7 @@ func appendDigits(b []byte, sign uint16, whole, fraction []byte, places int) ([]
 	binary.BigEndian.PutUint16(b[header+2:], uint16(int16(weight)))
 	binary.BigEndian.PutUint16(b[header+4:], sign)
 	binary.BigEndian.PutUint16(b[header+6:], uint16(places))
-	return b, nil
+	return b
 }
 
 // appendGroup appends up to four decimal digits as one digit to base 10,000, with zeros behind.
@@ -145,23 +149,12 @@ func appendSpecial(b []byte, sign uint16, places byte) []byte {
 	return append(b, 0, 0, 0, 0, byte(sign>>8), byte(sign), 0, places)
 }
 
-func allDigits(b []byte) bool {
+// AllDigits reports whether b has decimal digits only.
+func AllDigits(b []byte) bool {
 	for _, c := range b {
 		if c < '0' || c > '9' {
 			return false
 		}
 	}
 	return true
-}
-
-// numericScale reads the decimal places from a numeric's type modifier; has is false for a numeric without.
-func numericScale(modifier int32) (scale int, has bool) {
-	if modifier < 4 {
-		return 0, false
-	}
-	scale = int((modifier - 4) & 0x7ff)
-	if scale >= 1024 { // an 11-bit signed number
-		scale -= 2048
-	}
-	return scale, true
 }
