@@ -19,6 +19,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/cockroachdb/changefeedtest"
 	"github.com/freshet-io/freshet/connectors/postgres"
+	"github.com/freshet-io/freshet/e2e/stand"
 )
 
 // emulator stands in for CockroachDB: the database is a PostgreSQL, and a changefeed's generator writes to a real Kafka
@@ -67,7 +68,7 @@ func startEmulator(t *testing.T, url, broker, prefix string, envelope changefeed
 		tables: map[cdc.TableID]*cdc.Table{}, staged: map[string]*stagedRow{}, changed: make(chan struct{})}
 	e.client = e.newClient()
 	e.feed = changefeedtest.New(uint64(len(prefix)), changefeedtest.Config{Envelope: envelope, Job: "1", Duplicates: 0.3, Send: e.send, Now: time.Now})
-	ctx := within(t, time.Minute)
+	ctx := stand.Within(t, time.Minute)
 	if e.found, err = pg.Tables(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +340,7 @@ func (e *emulator) awaitPartitions(ctx context.Context, admin *kadm.Client, topi
 func (e *emulator) grow() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ctx := within(e.t, time.Minute)
+	ctx := stand.Within(e.t, time.Minute)
 	admin := kadm.NewClient(e.client)
 	for _, d := range e.found {
 		if _, err := admin.CreatePartitions(ctx, 1, e.Topic(d.Table)); err != nil {

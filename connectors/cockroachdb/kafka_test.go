@@ -4,7 +4,6 @@ package cockroachdb_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -76,13 +74,6 @@ func startBroker() (*local.Broker, error) {
 	return b, nil
 }
 
-// within bounds what a test waits for.
-func within(t testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // testbed is an emulated database with its changefeed.
 type testbed struct {
 	t      *testing.T
@@ -98,14 +89,7 @@ func newTestbed(t *testing.T, envelope changefeedtest.Envelope) *testbed {
 		t.Fatal(err)
 	}
 	b := &testbed{t: t, broker: broker, url: stand.Postgres(t).URL("postgres")}
-	conn, err := pgx.Connect(t.Context(), b.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	if _, err := conn.Exec(t.Context(), sourcetest.Schema, pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatal(err)
-	}
+	stand.ExecAt(t, b.url, sourcetest.Schema)
 	b.e = startEmulator(t, b.url, broker.Address(), fmt.Sprintf("t%d-%d", os.Getpid(), serial.Add(1)), envelope)
 	return b
 }
@@ -200,18 +184,10 @@ func TestSource_resumesThroughKillsOfTheBroker(t *testing.T) {
 		if err := b.broker.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.broker.Start(within(t, 5*time.Minute)); err != nil {
+		if err := b.broker.Start(stand.Within(t, 5*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	})
-}
-
-func wantTerminal(t testing.TB, err error, code cdc.Code) {
-	t.Helper()
-	var terminal *cdc.TerminalError
-	if !errors.As(err, &terminal) || terminal.Code != code || terminal.Remedy == "" {
-		t.Fatalf("error %v, want a terminal error %s with a remedy", err, code)
-	}
 }
 
 func TestStream_reportsLostHistory(t *testing.T) {
@@ -223,7 +199,7 @@ func TestStream_reportsLostHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	ctx := within(t, 2*time.Minute)
+	ctx := stand.Within(t, 2*time.Minute)
 	open := func() *cockroachdb.Source {
 		s := b.newSource(t)
 		if _, err := s.Tables(ctx); err != nil {
@@ -247,7 +223,7 @@ func TestStream_reportsLostHistory(t *testing.T) {
 	if _, err := admin.DeleteRecords(ctx, ends.Offsets()); err != nil {
 		t.Fatal(err)
 	}
-	wantTerminal(t, open().Stream(ctx, m.Position(), m), cdc.CodeHistoryLost)
+	sourcetest.WantTerminal(t, open().Stream(ctx, m.Position(), m), cdc.CodeHistoryLost)
 
 	// The topic is deleted; the bookmark knows that it was there.
 	src := open()
@@ -257,5 +233,5 @@ func TestStream_reportsLostHistory(t *testing.T) {
 	if _, err := admin.DeleteTopics(ctx, topic); err != nil {
 		t.Fatal(err)
 	}
-	wantTerminal(t, src.Stream(ctx, m.Position(), m), cdc.CodeHistoryLost)
+	sourcetest.WantTerminal(t, src.Stream(ctx, m.Position(), m), cdc.CodeHistoryLost)
 }

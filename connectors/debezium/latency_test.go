@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
+	"github.com/freshet-io/freshet/e2e/stand"
 )
 
 // BenchmarkCommitToHandler measures from the acknowledgement of a commit until the handler has it, one commit at a time
@@ -21,7 +22,7 @@ func BenchmarkCommitToHandler(b *testing.B) {
 	if err := m.CatchUpAndCompare(bed.url); err != nil {
 		b.Fatal(err)
 	}
-	ctx := within(b, 5*time.Minute)
+	ctx := stand.Within(b, 5*time.Minute)
 	conn, err := pgx.Connect(ctx, bed.url)
 	if err != nil {
 		b.Fatal(err)

@@ -25,6 +25,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	access "github.com/freshet-io/freshet/connectors/kafka"
+	"github.com/freshet-io/freshet/e2e/stand"
 )
 
 // The account of the secure listener.
@@ -133,7 +134,7 @@ func TestSource_tellsWhoRefusesIt(t *testing.T) {
 			for k, v := range c.change {
 				variables[k] = v
 			}
-			_, err := b.newSource(transport(variables)).Tables(within(t, 20*time.Second))
+			_, err := b.newSource(transport(variables)).Tables(stand.Within(t, 20*time.Second))
 			if err == nil || !strings.Contains(fmt.Sprint(err), c.want) {
 				t.Fatalf("error %v, want one that says %q", err, c.want)
 			}

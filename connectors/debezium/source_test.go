@@ -16,6 +16,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/connectors/postgres"
+	"github.com/freshet-io/freshet/e2e/stand"
 )
 
 func TestSource_copyMeetsTheStreamUnderWrites(t *testing.T) {
@@ -40,7 +41,7 @@ func TestSource_resumesThroughKillsOfConnect(t *testing.T) {
 		if err := b.stack.connect.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.stack.connect.Start(within(t, 5*time.Minute)); err != nil {
+		if err := b.stack.connect.Start(stand.Within(t, 5*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -52,7 +53,7 @@ func TestSource_resumesThroughKillsOfTheBroker(t *testing.T) {
 		if err := b.stack.broker.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.stack.broker.Start(within(t, 5*time.Minute)); err != nil {
+		if err := b.stack.broker.Start(stand.Within(t, 5*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -64,7 +65,7 @@ func TestSource_resumesThroughKillsOfTheDatabase(t *testing.T) {
 		if err := b.stack.postgres.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.stack.postgres.Start(within(t, 5*time.Minute)); err != nil {
+		if err := b.stack.postgres.Start(stand.Within(t, 5*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -140,7 +141,7 @@ func TestStream_followsTablesAndDefinitions(t *testing.T) {
 		"DROP TABLE later; CREATE TABLE later (id int PRIMARY KEY); INSERT INTO later VALUES (1)",
 	} {
 		b.exec("UPDATE t SET id = id + 1000 WHERE id = 2", ddl, "UPDATE t SET id = 2 WHERE id = 1002")
-		err := m.Await(within(t, time.Minute), func() bool { return m.CatchUpAndCompare(b.url) == nil })
+		err := m.Await(stand.Within(t, time.Minute), func() bool { return m.CatchUpAndCompare(b.url) == nil })
 		if err != nil {
 			t.Fatalf("after %s: %v; %v", ddl, err, m.CatchUpAndCompare(b.url))
 		}
@@ -181,7 +182,7 @@ func TestStream_keepsWatermarksFreshWhileIdle(t *testing.T) {
 	}
 	check := func(what string) {
 		start := time.Now()
-		if err := m.Await(within(t, 30*time.Second), func() bool { return m.LastWatermark().Time.After(start) }); err != nil {
+		if err := m.Await(stand.Within(t, 30*time.Second), func() bool { return m.LastWatermark().Time.After(start) }); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
 		t.Logf("%s: the watermark passed the start after %s", what, time.Since(start))
@@ -215,23 +216,23 @@ func TestStream_reportsLostHistory(t *testing.T) {
 	}
 	stop()
 	src := b.newSource(func(c *debezium.Config) { c.StallLimit = 3 * time.Second })
-	ctx := within(t, 3*time.Minute)
-	wantTerminal(t, src.Stream(ctx, cdc.Position{Major: 1}, m), cdc.CodeHistoryLost)
-	wantTerminal(t, src.Stream(ctx, cdc.Position{Major: 1 << 40}, m), cdc.CodeSourceMismatch)
+	ctx := stand.Within(t, 3*time.Minute)
+	sourcetest.WantTerminal(t, src.Stream(ctx, cdc.Position{Major: 1}, m), cdc.CodeHistoryLost)
+	sourcetest.WantTerminal(t, src.Stream(ctx, cdc.Position{Major: 1 << 40}, m), cdc.CodeSourceMismatch)
 
 	// Rows that expire before they are read are missed when Connect has gone on.
 	at := m.Position()
 	b.exec("INSERT INTO t SELECT generate_series(1, 100)")
 	b.awaitRecords(fmt.Sprintf("%s.public.t", b.name), 100)
 	b.expire(fmt.Sprintf("%s.public.t", b.name))
-	wantTerminal(t, src.Stream(ctx, at, m), cdc.CodeHistoryLost)
+	sourcetest.WantTerminal(t, src.Stream(ctx, at, m), cdc.CodeHistoryLost)
 
 	b.deleteTopic(b.name + ".transaction")
 	err := src.Stream(ctx, at, m)
 	for terminal := new(cdc.TerminalError); ctx.Err() == nil && !errors.As(err, &terminal); {
 		err = src.Stream(ctx, at, m) // the broker forgets a topic little by little
 	}
-	wantTerminal(t, err, cdc.CodeHistoryLost)
+	sourcetest.WantTerminal(t, err, cdc.CodeHistoryLost)
 }
 
 func TestTables_createsNoSlotForTopicsThatHaveAHistory(t *testing.T) {
@@ -248,14 +249,14 @@ func TestTables_createsNoSlotForTopicsThatHaveAHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer direct.Close()
-	ctx := within(t, time.Minute)
+	ctx := stand.Within(t, time.Minute)
 	if err := direct.DropSlotAndPublication(ctx); err != nil {
 		t.Fatal(err)
 	}
 	src := b.newSource()
-	wantTerminal(t, src.Stream(ctx, m.Position(), m), cdc.CodeSlotLost)
+	sourcetest.WantTerminal(t, src.Stream(ctx, m.Position(), m), cdc.CodeSlotLost)
 	_, err = src.Tables(ctx)
-	wantTerminal(t, err, cdc.CodeSlotLost)
+	sourcetest.WantTerminal(t, err, cdc.CodeSlotLost)
 	if err := src.Remove(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -276,11 +277,11 @@ func TestStream_tellsThatTheSlotWasMadeAnew(t *testing.T) {
 	b.awaitFreeSlot()
 	b.exec(fmt.Sprintf("SELECT pg_drop_replication_slot('%s')", b.name), "INSERT INTO t VALUES (1)",
 		fmt.Sprintf("SELECT pg_create_logical_replication_slot('%s', 'pgoutput')", b.name))
-	src, ctx := b.newSource(), within(t, 2*time.Minute)
+	src, ctx := b.newSource(), stand.Within(t, 2*time.Minute)
 	if _, err := src.Tables(ctx); err != nil {
 		t.Fatal(err)
 	}
-	wantTerminal(t, src.Stream(ctx, m.Position(), m), cdc.CodeSlotLost)
+	sourcetest.WantTerminal(t, src.Stream(ctx, m.Position(), m), cdc.CodeSlotLost)
 }
 
 // noSink receives a copy of no tables.
@@ -319,17 +320,17 @@ func (h *countingHandler) Dropped(context.Context, cdc.TableID) error       { re
 func TestStream_handsOverALargeTransactionInBoundedMemory(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE big (id int PRIMARY KEY, v bigint, t text)")
 	src := b.newSource(func(c *debezium.Config) { c.MemoryBytes = 8 << 20 })
-	if _, err := src.Tables(within(t, time.Minute)); err != nil {
+	if _, err := src.Tables(stand.Within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	// A connector that starts for the first time begins at the log's end: Copy waits until it has.
-	at, err := src.Copy(within(t, 3*time.Minute), nil, noSink{})
+	at, err := src.Copy(stand.Within(t, 3*time.Minute), nil, noSink{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const rows = 200_000
 	b.exec(fmt.Sprintf("INSERT INTO big SELECT g, g * 2, 'some text of row ' || g FROM generate_series(1, %d) g", rows))
-	ctx, cancel := context.WithCancel(within(t, 8*time.Minute))
+	ctx, cancel := context.WithCancel(stand.Within(t, 8*time.Minute))
 	h := &countingHandler{done: cancel}
 	if err := src.Stream(ctx, at, h); h.commits != 1 {
 		t.Fatalf("%d commits, error %v", h.commits, err)

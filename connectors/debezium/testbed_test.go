@@ -25,6 +25,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/debezium"
 	access "github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/connectors/postgres"
+	"github.com/freshet-io/freshet/e2e/stand"
 	"github.com/freshet-io/freshet/local/kafka"
 	"github.com/freshet-io/freshet/local/pgserver"
 	"github.com/freshet-io/freshet/local/toolchain"
@@ -151,7 +152,7 @@ func newTestbed(t testing.TB, schema string) *testbed {
 	b.url = u.String()
 	b.exec(schema)
 	t.Cleanup(func() {
-		if err := b.newSource().Remove(within(t, time.Minute)); err != nil {
+		if err := b.newSource().Remove(stand.Within(t, time.Minute)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -184,34 +185,9 @@ func (b *testbed) database(options ...func(*debezium.Config)) sourcetest.Databas
 	return sourcetest.Database{URL: b.url, Open: func(testing.TB) cdc.Source { return b.newSource(options...) }}
 }
 
-// within bounds what a test waits for.
-func within(t testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func (b *testbed) exec(sql ...string) {
 	b.t.Helper()
-	ctx := within(b.t, 2*time.Minute)
-	conn, err := pgx.Connect(ctx, b.url)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	for _, s := range sql {
-		if _, err := conn.Exec(ctx, s, pgx.QueryExecModeSimpleProtocol); err != nil {
-			b.t.Fatalf("%s: %v", s, err)
-		}
-	}
-}
-
-func wantTerminal(t testing.TB, err error, code cdc.Code) {
-	t.Helper()
-	var terminal *cdc.TerminalError
-	if !errors.As(err, &terminal) || terminal.Code != code || terminal.Remedy == "" {
-		t.Fatalf("error %v, want a terminal error %s with a remedy", err, code)
-	}
+	stand.ExecAt(b.t, b.url, sql...)
 }
 
 // admin returns a client for what only a test does to topics.
@@ -227,7 +203,7 @@ func (b *testbed) admin() *kadm.Client {
 // awaitRecords waits until a topic has had a number of records.
 func (b *testbed) awaitRecords(topic string, n int64) {
 	b.t.Helper()
-	admin, ctx := b.admin(), within(b.t, time.Minute)
+	admin, ctx := b.admin(), stand.Within(b.t, time.Minute)
 	for {
 		ends, err := admin.ListEndOffsets(ctx, topic)
 		if err != nil {
@@ -249,7 +225,7 @@ func (b *testbed) awaitRecords(topic string, n int64) {
 // expire deletes all that is in a topic, as its retention does in time.
 func (b *testbed) expire(topic string) {
 	b.t.Helper()
-	admin, ctx := b.admin(), within(b.t, time.Minute)
+	admin, ctx := b.admin(), stand.Within(b.t, time.Minute)
 	ends, err := admin.ListEndOffsets(ctx, topic)
 	if err != nil {
 		b.t.Fatal(err)
@@ -262,7 +238,7 @@ func (b *testbed) expire(topic string) {
 // deleteTopic deletes a topic and waits until the broker has forgotten it.
 func (b *testbed) deleteTopic(topic string) {
 	b.t.Helper()
-	admin, ctx := b.admin(), within(b.t, time.Minute)
+	admin, ctx := b.admin(), stand.Within(b.t, time.Minute)
 	if _, err := admin.DeleteTopics(ctx, topic); err != nil {
 		b.t.Fatal(err)
 	}
@@ -285,7 +261,7 @@ func (b *testbed) deleteTopic(topic string) {
 // awaitFreeSlot waits until nobody uses the slot.
 func (b *testbed) awaitFreeSlot() {
 	b.t.Helper()
-	ctx := within(b.t, time.Minute)
+	ctx := stand.Within(b.t, time.Minute)
 	for {
 		conn, err := pgx.Connect(ctx, b.url)
 		if err != nil {
@@ -311,7 +287,7 @@ func (b *testbed) awaitFreeSlot() {
 // removeConnector deletes the connector as an operator would.
 func (b *testbed) removeConnector() {
 	b.t.Helper()
-	req, err := http.NewRequestWithContext(within(b.t, time.Minute), http.MethodDelete, b.stack.connect.URL()+"/connectors/"+b.name, nil)
+	req, err := http.NewRequestWithContext(stand.Within(b.t, time.Minute), http.MethodDelete, b.stack.connect.URL()+"/connectors/"+b.name, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}

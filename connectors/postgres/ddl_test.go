@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/e2e/stand"
 )
 
 // asRole returns a URL for a role whose password is its name.
@@ -155,7 +156,7 @@ func TestStream_takesTablesUpThatSomebodyUnpublished(t *testing.T) {
 
 func TestCopy_stopsOnlyTheTableThatWasDropped(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY); INSERT INTO b VALUES (1)")
-	ctx := within(t, 20*time.Second)
+	ctx := stand.Within(t, 20*time.Second)
 	found, err := b.source.Tables(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
 	"github.com/freshet-io/freshet/connectors/postgres"
+	"github.com/freshet-io/freshet/e2e/stand"
 )
 
 // countingSink counts what a copy hands over.
@@ -102,7 +104,7 @@ func eventually(t *testing.T, what string, limit time.Duration, cond func() bool
 
 func TestStream_handsOverAMillionRowsInBoundedMemory(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE big (id int PRIMARY KEY, v bigint, t text)")
-	if _, err := b.source.Tables(within(t, 20*time.Second)); err != nil {
+	if _, err := b.source.Tables(stand.Within(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	h := &countingHandler{}
@@ -119,11 +121,11 @@ func TestStream_handsOverAMillionRowsInBoundedMemory(t *testing.T) {
 		t.Errorf("heap grew to %d MB, want 64 at most", heap>>20)
 	}
 	sink := &countingSink{}
-	d, err := b.source.Tables(within(t, 20*time.Second))
+	d, err := b.source.Tables(stand.Within(t, 20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.source.Copy(within(t, time.Minute), []cdc.TableID{d[0].Table.ID}, sink); err != nil || sink.rows != 1_000_000 {
+	if _, err := b.source.Copy(stand.Within(t, time.Minute), []cdc.TableID{d[0].Table.ID}, sink); err != nil || sink.rows != 1_000_000 {
 		t.Errorf("copied %d rows, error %v", sink.rows, err)
 	}
 }
@@ -188,7 +190,7 @@ func TestCurrent_isReachedSoonAlsoWhenCommitsAreAsynchronous(t *testing.T) {
 		}
 		commits := b.model.Commits()
 		start := time.Now()
-		if err := b.model.CatchUp(within(t, 10*time.Second)); err != nil {
+		if err := b.model.CatchUp(stand.Within(t, 10*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		took := time.Since(start)
@@ -210,24 +212,24 @@ func TestStream_reportsALostSlot(t *testing.T) {
 	b.follow()
 	b.same()
 	b.stop()
-	ctx := within(t, time.Minute)
+	ctx := stand.Within(t, time.Minute)
 	b.exec("ALTER SYSTEM SET max_slot_wal_keep_size = '16MB'", "SELECT pg_reload_conf()")
 	for range 4 {
 		b.exec("CREATE TABLE filler AS SELECT g, repeat('x', 500) FROM generate_series(1, 60000) g; DROP TABLE filler; SELECT pg_switch_wal()")
 	}
 	b.exec("CHECKPOINT")
-	wantTerminal(t, b.source.Stream(ctx, b.model.Position(), b.model), cdc.CodeSlotLost)
+	sourcetest.WantTerminal(t, b.source.Stream(ctx, b.model.Position(), b.model), cdc.CodeSlotLost)
 	_, err := b.source.Tables(ctx)
-	wantTerminal(t, err, cdc.CodeSlotLost)
+	sourcetest.WantTerminal(t, err, cdc.CodeSlotLost)
 	if err := b.source.DropSlotAndPublication(ctx); err != nil {
 		t.Fatal(err)
 	}
-	wantTerminal(t, b.source.Stream(ctx, b.model.Position(), b.model), cdc.CodeSlotLost)
+	sourcetest.WantTerminal(t, b.source.Stream(ctx, b.model.Position(), b.model), cdc.CodeSlotLost)
 }
 
 func TestStream_takesOverTheSlotOfAStaleConnection(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
-	if _, err := b.source.Tables(within(t, 20*time.Second)); err != nil {
+	if _, err := b.source.Tables(stand.Within(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	blocked := make(chan struct{})
@@ -245,7 +247,7 @@ func TestStream_takesOverTheSlotOfAStaleConnection(t *testing.T) {
 func TestStream_isNotCutOffWhileTheHandlerBlocks(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v text)")
 	b.exec("ALTER SYSTEM SET wal_sender_timeout = '500ms'", "SELECT pg_reload_conf()")
-	if _, err := b.source.Tables(within(t, 20*time.Second)); err != nil {
+	if _, err := b.source.Tables(stand.Within(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	blocked := make(chan struct{})
@@ -265,16 +267,16 @@ func TestStream_isNotCutOffWhileTheHandlerBlocks(t *testing.T) {
 
 func TestStream_doesNotHoldUpAShutdownOfTheServer(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
-	if _, err := b.source.Tables(within(t, 20*time.Second)); err != nil {
+	if _, err := b.source.Tables(stand.Within(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	h := &countingHandler{} // confirms nothing
 	ended := make(chan error, 1)
-	go func() { ended <- b.source.Stream(within(t, time.Minute), cdc.Position{}, h) }()
+	go func() { ended <- b.source.Stream(stand.Within(t, time.Minute), cdc.Position{}, h) }()
 	b.exec("INSERT INTO t VALUES (1)")
 	eventually(t, "the change", 20*time.Second, func() bool { return h.commits.Load() == 1 })
 	start := time.Now()
-	if err := b.server.Stop(within(t, 30*time.Second)); err != nil {
+	if err := b.server.Stop(stand.Within(t, 30*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(start); took > 10*time.Second {
@@ -294,7 +296,7 @@ func TestCurrent_isSafeForConcurrentUse(t *testing.T) {
 	for i := range 16 {
 		wg.Go(func() {
 			b.exec(fmt.Sprintf("INSERT INTO t VALUES (%d)", i))
-			errs <- b.model.CatchUp(within(t, 20*time.Second))
+			errs <- b.model.CatchUp(stand.Within(t, 20*time.Second))
 		})
 	}
 	wg.Wait()

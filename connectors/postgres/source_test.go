@@ -1,14 +1,10 @@
 package postgres_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
@@ -61,26 +57,9 @@ func (b *testbed) database(options ...func(*postgres.Config)) sourcetest.Databas
 	return sourcetest.Database{URL: b.url, Open: func(testing.TB) cdc.Source { return b.newSource(options...) }}
 }
 
-// within bounds what a test waits for.
-func within(t testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func (b *testbed) exec(sql ...string) {
 	b.t.Helper()
-	ctx := within(b.t, time.Minute)
-	conn, err := pgx.Connect(ctx, b.url)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	for _, s := range sql {
-		if _, err := conn.Exec(ctx, s, pgx.QueryExecModeSimpleProtocol); err != nil {
-			b.t.Fatalf("%s: %v", s, err)
-		}
-	}
+	stand.ExecAt(b.t, b.url, sql...)
 }
 
 // same catches up and compares.
@@ -94,7 +73,7 @@ func (b *testbed) same() {
 // await waits for a condition on the model.
 func (b *testbed) await(what string, cond func() bool) {
 	b.t.Helper()
-	if err := b.model.Await(within(b.t, 20*time.Second), cond); err != nil {
+	if err := b.model.Await(stand.Within(b.t, 20*time.Second), cond); err != nil {
 		b.t.Fatalf("%s: %v", what, err)
 	}
 }
@@ -126,7 +105,7 @@ func TestSource_resumesThroughKillsOfTheServer(t *testing.T) {
 		if err := b.server.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.server.Start(within(t, time.Minute)); err != nil {
+		if err := b.server.Start(stand.Within(t, time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -139,18 +118,10 @@ func TestSource_resumesFromAPositionWithoutLossOrRepetition(t *testing.T) {
 
 func TestSource_refusesPositionsThatTheSlotCannotServe(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
-	ctx := within(t, 20*time.Second)
+	ctx := stand.Within(t, 20*time.Second)
 	if _, err := b.source.Tables(ctx); err != nil {
 		t.Fatal(err)
 	}
-	wantTerminal(t, b.source.Stream(ctx, cdc.Position{Major: 1}, b.model), cdc.CodeSlotLost)
-	wantTerminal(t, b.source.Stream(ctx, cdc.Position{Major: 1 << 40}, b.model), cdc.CodeSourceMismatch)
-}
-
-func wantTerminal(t *testing.T, err error, code cdc.Code) {
-	t.Helper()
-	var terminal *cdc.TerminalError
-	if !errors.As(err, &terminal) || terminal.Code != code || terminal.Remedy == "" {
-		t.Fatalf("error %v, want a terminal error %s with a remedy", err, code)
-	}
+	sourcetest.WantTerminal(t, b.source.Stream(ctx, cdc.Position{Major: 1}, b.model), cdc.CodeSlotLost)
+	sourcetest.WantTerminal(t, b.source.Stream(ctx, cdc.Position{Major: 1 << 40}, b.model), cdc.CodeSourceMismatch)
 }

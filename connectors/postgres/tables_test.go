@@ -7,7 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
 	"github.com/freshet-io/freshet/connectors/postgres"
+	"github.com/freshet-io/freshet/e2e/stand"
 )
 
 const assortedSchema = `
@@ -41,7 +43,7 @@ CREATE VIEW v AS SELECT 1 AS a;
 
 func TestTables_saysWhichCanBeReplicatedAndWhyNot(t *testing.T) {
 	b := newTestbed(t, assortedSchema, func(c *postgres.Config) { c.Exclude = []string{"public.skipped_*"} })
-	found, err := b.source.Tables(within(t, 20*time.Second))
+	found, err := b.source.Tables(stand.Within(t, 20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func TestTables_saysWhichCanBeReplicatedAndWhyNot(t *testing.T) {
 
 func TestTables_describesColumnsAndKey(t *testing.T) {
 	b := newTestbed(t, assortedSchema)
-	found, err := b.source.Tables(within(t, 20*time.Second))
+	found, err := b.source.Tables(stand.Within(t, 20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +127,7 @@ func TestTables_followsKeysThatAreNotPrimary(t *testing.T) {
 
 func TestTables_refusesServersThatCannotStream(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY); CREATE ROLE weak LOGIN PASSWORD 'weak'; CREATE PUBLICATION everything FOR ALL TABLES")
-	ctx := within(t, 20*time.Second)
+	ctx := stand.Within(t, 20*time.Second)
 	for name, test := range map[string]struct {
 		change func(*postgres.Config)
 		code   cdc.Code
@@ -136,7 +138,7 @@ func TestTables_refusesServersThatCannotStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := b.newSource(test.change).Tables(ctx)
-			wantTerminal(t, err, test.code)
+			sourcetest.WantTerminal(t, err, test.code)
 		})
 	}
 	b.exec("ALTER SYSTEM SET wal_level = replica")
@@ -147,7 +149,7 @@ func TestTables_refusesServersThatCannotStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := b.source.Tables(ctx)
-	wantTerminal(t, err, cdc.CodeConfiguration)
+	sourcetest.WantTerminal(t, err, cdc.CodeConfiguration)
 }
 
 func TestTables_stopsOnlyTheTableThatTheRoleDoesNotOwn(t *testing.T) {

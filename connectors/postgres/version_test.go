@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/e2e/stand"
 )
 
 // version asks for the version of table t.
@@ -29,7 +30,7 @@ func (b *testbed) version(ctx context.Context) (string, error) {
 
 func (b *testbed) mustVersion() string {
 	b.t.Helper()
-	v, err := b.version(within(b.t, 10*time.Second))
+	v, err := b.version(stand.Within(b.t, 10*time.Second))
 	if err != nil || v == "" {
 		b.t.Fatalf("version %q, %v", v, err)
 	}
@@ -80,7 +81,7 @@ func TestVersions_changeWithWhatTheStreamDoesNotTell(t *testing.T) {
 
 func TestVersions_leaveOutTablesThatAreGone(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
-	versions, err := b.source.Versions(within(t, 10*time.Second), []cdc.TableID{7})
+	versions, err := b.source.Versions(stand.Within(t, 10*time.Second), []cdc.TableID{7})
 	if err != nil || len(versions) != 0 {
 		t.Errorf("versions %v, %v; want none", versions, err)
 	}
@@ -101,7 +102,7 @@ func TestVersions_waitForWhatTheStreamIsAheadOf(t *testing.T) {
 	}()
 	b.await("the transaction in the stream", func() bool { return b.model.Commits() > commits })
 
-	_, err := b.version(within(t, 300*time.Millisecond))
+	_, err := b.version(stand.Within(t, 300*time.Millisecond))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while the commit waits: error %v, want none but the deadline's", err)
 	}
