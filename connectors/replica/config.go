@@ -19,7 +19,7 @@ type Config struct {
 	// SourceID names the source for good (PostgreSQL: system identifier and database). A replica
 	// whose data came from another source refuses to start.
 	SourceID string
-	// FlushInterval is the least time between two epochs that nobody waits for; 0 means 20 ms.
+	// FlushInterval is the least time between two epochs that nobody waits for; 0 means 20 ms. Far behind the source it grows.
 	// It grows by itself where publishing is slow, so that it takes at most a quarter of the time.
 	FlushInterval time.Duration
 	// CompactRows is the number of changed rows after which a table is compacted; 0 means 50,000.

@@ -49,6 +49,13 @@ type batch struct {
 // newest must not take the time that running them needs.
 const pace = 3
 
+// Far behind the source, epochs grow with the lag, by a share of it: what an epoch costs beside its rows is better spent on
+// catching up, and rows that change again in the same epoch are written once.
+const (
+	lagShare     = 8
+	mostInterval = 500 * time.Millisecond
+)
+
 func (p *publisher) run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -108,11 +115,7 @@ func (p *publisher) next() (*batch, time.Duration) {
 		return nil, 0
 	}
 	if !s.spill && !s.pressed {
-		interval := max(s.cfg.FlushInterval, pace*p.lastCost)
-		if s.r.awaited() {
-			interval = p.lastCost
-		}
-		if left := interval - time.Since(p.lastFlush); left > 0 {
+		if left := p.interval(s.arrived) - time.Since(p.lastFlush); left > 0 {
 			return nil, left
 		}
 	}
@@ -127,6 +130,15 @@ func (p *publisher) next() (*batch, time.Duration) {
 	s.touched = s.touched[:0]
 	s.stagedBytes, s.spill = 0, false
 	return b, 0
+}
+
+// interval is the least time between two epochs, where the stream has arrived at w.
+func (p *publisher) interval(w cdc.Watermark) time.Duration {
+	if p.s.r.waiters.any(w.Position) {
+		return p.lastCost
+	}
+	behind := min(p.s.r.clock().Sub(w.Time)/lagShare, mostInterval)
+	return max(p.s.cfg.FlushInterval, pace*p.lastCost, behind)
 }
 
 // flush writes a batch and, if it is whole, publishes it.

@@ -34,7 +34,7 @@ type Replica struct {
 	log     *slog.Logger
 	metrics *metrics
 	names   names
-	waiters atomic.Int32
+	waiters waiters
 	arrived atomic.Pointer[cdc.Watermark] // of the current session
 	// catalog counts the changes of the set of ready tables and of their definitions.
 	catalog atomic.Uint64
@@ -161,7 +161,7 @@ func (r *Replica) Acquire(ctx context.Context, q Request) (*Snapshot, error) {
 			r.current.Retain()
 			return r.current, nil
 		}
-		if err := r.wait(ctx); err != nil {
+		if err := r.wait(ctx, q.Min); err != nil {
 			return nil, err
 		}
 	}
@@ -175,10 +175,9 @@ func (r *Replica) Changed() <-chan struct{} {
 	return r.changed
 }
 
-// wait lets the publisher hurry and waits for another snapshot. It needs mu.
-func (r *Replica) wait(ctx context.Context) error {
-	r.waiters.Add(1)
-	defer r.waiters.Add(-1)
+// wait lets the publisher hurry once it has what is asked for, and waits for another snapshot. It needs mu.
+func (r *Replica) wait(ctx context.Context, p cdc.Position) error {
+	defer r.waiters.add(p)()
 	changed, s := r.changed, r.session
 	r.mu.Unlock()
 	defer r.mu.Lock()
@@ -190,9 +189,6 @@ func (r *Replica) wait(ctx context.Context) error {
 		return nil
 	}
 }
-
-// awaited reports whether somebody waits for a snapshot.
-func (r *Replica) awaited() bool { return r.waiters.Load() > 0 }
 
 // setCurrent publishes a snapshot unless one that was newer has been handed out
 // before. It takes over the holder's part.
