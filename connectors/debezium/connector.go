@@ -66,6 +66,9 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		"slot.name":         c.Postgres.Slot,
 		"publication.name":  c.Postgres.Publication,
 		"slot.drop.on.stop": "false",
+		// The session of a task that was killed may hold the slot for a moment longer. By default it is asked for every 10 s.
+		"slot.max.retries":    "60",
+		"slot.retry.delay.ms": "500",
 		// A slot ahead of what was delivered was created anew: the connector must fail, and not begin behind a gap.
 		"offset.mismatch.strategy": "trust_offset",
 		// The source maintains the publication, and copies tables by itself.

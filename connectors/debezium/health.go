@@ -70,6 +70,7 @@ type keeper struct {
 	s        *Source
 	restarts int // in a row
 	next     time.Time
+	failedAt uint64    // what was handed over when it failed last
 	running  time.Time // since when the task runs; zero: it does not
 	silent   bool      // Connect does not answer
 	gone     time.Time // since when Connect knows no such connector; zero: it does
@@ -136,6 +137,10 @@ func (k *keeper) sound(now time.Time) {
 // recover restarts what failed, less and less often and not for ever.
 func (k *keeper) recover(ctx context.Context, now time.Time, st ConnectorStatus) error {
 	why := cause(st.Trace)
+	// What delivered something since its last failure does work: it is something around it that fails.
+	if at := k.s.streamed.Load(); at != k.failedAt {
+		k.failedAt, k.restarts, k.next = at, 0, time.Time{}
+	}
 	switch {
 	case slotMoved(st.Trace):
 		return k.s.slotRecreated(why)

@@ -105,6 +105,26 @@ func TestKeeper_restartsAFailedTaskWithABoundAndTells(t *testing.T) {
 	}
 }
 
+func TestKeeper_doesNotGiveUpAConnectorThatDelivers(t *testing.T) {
+	k, w := newKeeper(t)
+	now := time.Unix(1_000_000, 0)
+	for n := 1; n <= 3*mostRestarts; n++ {
+		w.set(stateFailed, "java.io.EOFException: the database went away")
+		if err := k.look(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		if w.restarts != n {
+			t.Fatalf("%d restarts after failure %d", w.restarts, n)
+		}
+		w.set(stateRunning, "")
+		k.s.streamed.Add(1)
+		now = now.Add(slotInterval)
+	}
+	if problem := k.s.problem.Load(); problem != nil {
+		t.Errorf("it tells %v of a connector that works between failures", problem)
+	}
+}
+
 func TestKeeper_endsTheStreamWhenTheSlotWasMadeAnew(t *testing.T) {
 	k, w := newKeeper(t)
 	w.set(stateFailed, "io.debezium.DebeziumException: Cannot seek to the last known offset '0/1' on replication slot 'freshet'.")

@@ -42,8 +42,18 @@ type SASL struct {
 	Password  Secret    `json:"password"`
 }
 
-// dialTimeout bounds one attempt to connect, with the TLS handshake.
-const dialTimeout = 10 * time.Second
+const (
+	// dialTimeout bounds one attempt to connect, with the TLS handshake.
+	dialTimeout = 10 * time.Second
+	// firstRetry and lastRetry are the pauses between attempts while a broker does not answer. The client's own grow to 5 s: readers
+	// would stand still for so long after the broker is back.
+	firstRetry, lastRetry = 100 * time.Millisecond, time.Second
+)
+
+// retryPause returns how long to wait after a number of failures in a row.
+func retryPause(failures int) time.Duration {
+	return min(firstRetry<<min(max(failures-1, 0), 4), lastRetry)
+}
 
 // Options returns the client options that reach the cluster. It reads the files that the configuration
 // names, so that what is wrong with them is told now and not at the first connection.
@@ -60,7 +70,7 @@ func (c Config) Options() ([]kgo.Opt, error) {
 	if id == "" {
 		id = "freshet"
 	}
-	options := []kgo.Opt{kgo.SeedBrokers(c.Brokers...), kgo.ClientID(id)}
+	options := []kgo.Opt{kgo.SeedBrokers(c.Brokers...), kgo.ClientID(id), kgo.RetryBackoffFn(retryPause), kgo.MetadataMinAge(lastRetry)}
 	if c.TLS != nil {
 		if _, err := c.TLS.Client(); err != nil {
 			return nil, fmt.Errorf("configure Kafka: %w", err)

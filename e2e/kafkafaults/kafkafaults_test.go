@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,17 +20,16 @@ import (
 
 var (
 	killCount = flag.Int("kills", 20, "processes to kill")
+	victims   = flag.String("victims", "kafka,connect,gateway,engine,postgresql", "what is killed, by commas")
 	faultSeed = flag.Uint64("seed", 0, "seed of the kills; 0 for a random one")
 )
 
 const (
-	// recovery is the longest time that any recovery may take: Connect starts, its group misses a killed member, the connector begins.
-	recovery = 4 * time.Minute
+	// recovery is the longest time that any recovery may take: some 15 s on a machine of two cores of its own, minutes on a crowded one.
+	recovery = 8 * time.Minute
 	// suspension is how long the broker does not answer.
 	suspension = 30 * time.Second
 )
-
-var components = []string{"kafka", "connect", "gateway", "engine", "postgresql"}
 
 func TestPlatform_survivesFaultsOfThePipeline(t *testing.T) {
 	seed := *faultSeed
@@ -40,7 +40,7 @@ func TestPlatform_survivesFaultsOfThePipeline(t *testing.T) {
 	p := trial.Start(t, platform.Kafka, recovery)
 	p.Load(t)
 	stop := p.StartLoad(t, seed)
-	p.KillAll(t, components, *killCount, rand.New(rand.NewPCG(seed, 0)))
+	p.KillAll(t, strings.Split(*victims, ","), *killCount, rand.New(rand.NewPCG(seed, 0)))
 	p.Suspend(t, "kafka", suspension)
 	p.Eventually(t, "recovery after the broker's suspension", p.ColumnarAnswer)
 	reconfigure(t, p, map[string]string{"max.batch.size": "64", "poll.interval.ms": "200", "producer.override.compression.type": "none"})

@@ -17,7 +17,7 @@ func (p *Platform) KillAll(t *testing.T, components []string, kills int, r *rand
 	killed := map[string]int{}
 	for i := range kills {
 		if i < len(components) || r.IntN(3) > 0 {
-			p.Eventually(t, "recovery", p.ColumnarAnswer)
+			p.recover(t)
 		}
 		pause(t.Context(), time.Duration(r.IntN(2500))*time.Millisecond)
 		name := components[i%len(components)]
@@ -28,8 +28,16 @@ func (p *Platform) KillAll(t *testing.T, components []string, kills int, r *rand
 		killed[name]++
 		t.Logf("kill %d: %s (pid %d)", i+1, name, pid)
 	}
-	p.Eventually(t, "recovery", p.ColumnarAnswer)
+	p.recover(t)
 	t.Logf("killed %v", killed)
+}
+
+// recover waits until the replica answers freshly, and tells how long that took.
+func (p *Platform) recover(t *testing.T) {
+	t.Helper()
+	start := time.Now()
+	p.Eventually(t, "recovery", p.ColumnarAnswer)
+	t.Logf("recovered in %.1f s", time.Since(start).Seconds())
 }
 
 // kill kills one server with SIGKILL as soon as it is up, and returns when another process has taken its place.

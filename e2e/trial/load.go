@@ -58,13 +58,15 @@ type Findings struct {
 	Bank      invariant.Counts
 	Transfers int64
 	CHBench   *driver.Report
+	// Waited is the share of the time in which writers waited for the replica.
+	Waited float64
 }
 
 // Require fails the test if a snapshot broke a promise, or if fewer than a number of snapshots were looked at.
 func (f Findings) Require(t *testing.T, least int) {
 	t.Helper()
-	t.Logf("%d transfers and %.0f transactions/s; snapshots checked: %d of the bank, %d of CH-benCHmark", f.Transfers,
-		f.CHBench.TransactionsPerSecond, f.Bank.Snapshots, f.CHBench.SnapshotsChecked)
+	t.Logf("%d transfers and %.0f transactions/s, %.0f %% of the time writers waited for the replica; snapshots checked: %d of the bank, %d of CH-benCHmark",
+		f.Transfers, f.CHBench.TransactionsPerSecond, 100*f.Waited, f.Bank.Snapshots, f.CHBench.SnapshotsChecked)
 	if f.Bank.Violations+f.CHBench.Violations > 0 {
 		t.Errorf("snapshots broke promises: bank %v, CH-benCHmark %s", f.Bank.First, f.CHBench.FirstViolation)
 	}
@@ -73,7 +75,8 @@ func (f Findings) Require(t *testing.T, least int) {
 	}
 }
 
-// StartLoad runs transactions at full rate and consistency checks beside them, all through the endpoint, until stop.
+// StartLoad runs transactions and consistency checks beside them, all through the endpoint, until stop. The transactions come at full rate but
+// while the replica is more than [mostBehind] behind, when they wait.
 func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func() Findings) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -87,8 +90,10 @@ func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func() Findings) {
 			}
 		})
 	}
+	behind := newBacklog()
+	wg.Go(func() { behind.watch(ctx, p.Monitor) })
 	for i := range uint64(2) {
-		keep(bank.Transferrer{Accounts: accounts, Rand: rand.New(rand.NewPCG(seed, 1+i)), Done: &transfers}.Loop)
+		keep(bank.Transferrer{Accounts: accounts, Rand: rand.New(rand.NewPCG(seed, 1+i)), Done: &transfers, Pace: behind.pass}.Loop)
 	}
 	checker := invariant.NewChecker(bank.Checks(accounts))
 	keep(func(ctx context.Context, conn *pgx.Conn) error {
@@ -102,7 +107,7 @@ func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func() Findings) {
 	clients, err := driver.New(driver.Config{
 		OLTP: p.URL, Endpoint: p.URL, Postgres: p.DirectURL, Warehouses: 1, Seed: seed, TransactionClients: 2,
 		Check: true, CheckEvery: time.Second, AnalyticalSetup: "SET freshet.route = 'columnar'", Reconnect: true,
-		Logger: slog.New(slog.DiscardHandler),
+		Logger: slog.New(slog.DiscardHandler), Pace: behind.pass,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -114,10 +119,14 @@ func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func() Findings) {
 			t.Errorf("CH-benCHmark clients: %v", err)
 		}
 	})
+	began := time.Now()
 	return func() Findings {
 		cancel()
 		wg.Wait()
-		return Findings{Bank: checker.Counts(), Transfers: transfers.Load(), CHBench: report}
+		return Findings{
+			Bank: checker.Counts(), Transfers: transfers.Load(), CHBench: report,
+			Waited: behind.total().Seconds() / time.Since(began).Seconds(),
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/freshet-io/freshet/e2e/stand"
 	"github.com/freshet-io/freshet/local/platform"
+	"github.com/freshet-io/freshet/local/process"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -53,12 +54,26 @@ func Start(t *testing.T, cdc platform.CDC, recovery time.Duration) *Platform {
 		t.Fatalf("start platform: %v", err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			p.showLogs(t)
+		}
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("platform ended with %v", err)
 		}
 	})
 	return p
+}
+
+// showLogs shows the ends of the servers' logs.
+func (p *Platform) showLogs(t *testing.T) {
+	report, err := platform.Inspect(context.Background(), p.dir)
+	if err != nil {
+		t.Log(err)
+	}
+	for _, c := range report.Components {
+		t.Logf("%s: up %v, %d restarts; its log ends:\n%s", c.Name, c.Up, c.Restarts, process.LogTail(c.LogFile))
+	}
 }
 
 // Component reads the state of one server.

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"os"
@@ -35,9 +36,13 @@ type ConnectConfig struct {
 // Connect is one Kafka Connect worker in distributed mode. Start, Stop and Kill must not be called at the same time.
 type Connect struct {
 	process.Child
-	cfg  ConnectConfig
-	port int
+	cfg      ConnectConfig
+	port     int
+	clientID string // of this run, and of no other
 }
+
+// connectGroup is the group that workers of one broker form.
+const connectGroup = "freshet-connect"
 
 // NewConnect returns a worker that is not started yet.
 func NewConnect(cfg ConnectConfig) (*Connect, error) {
@@ -67,6 +72,7 @@ func (c *Connect) Start(ctx context.Context) error {
 		return err
 	}
 	config := filepath.Join(c.cfg.DataDir, "worker.properties")
+	c.clientID = "freshet-connect-" + rand.Text()
 	if err := properties(config, c.settings(), c.cfg.Settings); err != nil {
 		return fmt.Errorf("write Kafka Connect's configuration: %w", err)
 	}
@@ -74,13 +80,15 @@ func (c *Connect) Start(ctx context.Context) error {
 		title: "Kafka Connect", jars: c.cfg.Jars, main: "org.apache.kafka.connect.cli.ConnectDistributed", args: []string{config},
 		heap: c.cfg.Heap, dir: c.cfg.DataDir, logFile: c.cfg.LogFile, cores: c.cfg.Cores,
 	}
-	return p.start(ctx, &c.Child, c.healthy)
+	g := &group{worker: c}
+	return p.start(ctx, &c.Child, func(ctx context.Context) bool { return g.dismissDead(ctx) && c.healthy(ctx) })
 }
 
 func (c *Connect) settings() map[string]string {
 	return map[string]string{
 		"bootstrap.servers":                 c.brokers(),
-		"group.id":                          "freshet-connect",
+		"group.id":                          connectGroup,
+		"client.id":                         c.clientID,
 		"listeners":                         "http://" + address(c.port),
 		"key.converter":                     "org.apache.kafka.connect.json.JsonConverter",
 		"key.converter.schemas.enable":      "false",
@@ -95,9 +103,10 @@ func (c *Connect) settings() map[string]string {
 		"status.storage.replication.factor": "1",
 		"status.storage.partitions":         "1",
 		"offset.flush.interval.ms":          "1000",
-		// A worker that was killed is missed after this time; its successor waits for that. The broker's least is 6 s.
-		"session.timeout.ms":                      "6000",
-		"heartbeat.interval.ms":                   "1000",
+		// A worker that does not find its coordinator for a heartbeat's interval stops its tasks: a broker must be able to start again
+		// meanwhile. Workers that were killed need not be missed by their session: see group.
+		"session.timeout.ms":                      "90000",
+		"heartbeat.interval.ms":                   "30000",
 		"scheduled.rebalance.max.delay.ms":        "0",
 		"plugin.discovery":                        "service_load",
 		"connector.client.config.override.policy": "All",

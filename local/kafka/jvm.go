@@ -95,6 +95,10 @@ logger.debezium.name=io.debezium.connector
 logger.debezium.level=info
 logger.task.name=io.debezium.connector.common.BaseSourceTask
 logger.task.level=warn
+logger.worker.name=org.apache.kafka.connect.runtime.distributed
+logger.worker.level=info
+logger.network.name=org.apache.kafka.clients.NetworkClient
+logger.network.level=error
 logger.server.name=kafka.server.KafkaRaftServer
 logger.server.level=info
 `

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/local/kafka"
 )
 
 func TestBroker_keepsWhatItAcknowledgedThroughAKill(t *testing.T) {
@@ -46,9 +47,12 @@ func TestBroker_keepsWhatItAcknowledgedThroughAKill(t *testing.T) {
 	}
 }
 
+// The broker would miss the killed worker only after longer than the test waits.
 func TestConnect_startsAgainAfterAKill(t *testing.T) {
 	broker := stand.Kafka(t)
-	connect := stand.KafkaConnect(t, broker)
+	connect := stand.KafkaConnect(t, broker, func(c *kafka.ConnectConfig) {
+		c.Settings = map[string]string{"session.timeout.ms": "1200000", "rebalance.timeout.ms": "1200000"}
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := connect.Kill(); err != nil {

@@ -46,15 +46,24 @@ type Transferrer struct {
 	Rand     *rand.Rand
 	// Done counts the committed transfers.
 	Done *atomic.Int64
+	// Pace, if set, is called before each transfer, which waits for it to return. An error ends the loop.
+	Pace func(context.Context) error
 }
 
 // Loop transfers over conn until ctx ends, which is no error.
 func (t Transferrer) Loop(ctx context.Context, conn *pgx.Conn) error {
 	for ctx.Err() == nil {
-		if err := t.transfer(ctx, conn); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+		var err error
+		if t.Pace != nil {
+			err = t.Pace(ctx)
+		}
+		if err == nil {
+			err = t.transfer(ctx, conn)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("transfer: %w", err)
 		}
 		t.Done.Add(1)

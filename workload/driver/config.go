@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -54,6 +55,8 @@ type Config struct {
 
 	// TransactionClients are TPC-C terminals without think time.
 	TransactionClients int
+	// Pace, if set, is called before each transaction of theirs, which waits for it to return. An error ends the client.
+	Pace func(context.Context) error
 	// Mix is their mix; the zero Mix means [ch.StandardMix].
 	Mix ch.Mix
 	// ConstantSize keeps the database's size; see [ch.TerminalConfig].

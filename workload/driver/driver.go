@@ -162,6 +162,11 @@ func (d *Driver) terminal(ctx context.Context, number int) error {
 		return err
 	}
 	for ctx.Err() == nil {
+		if d.cfg.Pace != nil {
+			if err := d.cfg.Pace(ctx); err != nil {
+				return err
+			}
+		}
 		outcome, err := t.Run(ctx)
 		if err != nil {
 			return err
