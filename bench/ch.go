@@ -163,8 +163,9 @@ func (c *CHResult) report(o Options) *report.Report {
 		"phase", "transactions/s", "queries/s", "New-Order p99 ms", "staleness p50 ms", "p99 ms", "columnar", "errors", "CPU stolen by the host"}}
 	rates := report.Chart{Title: "Transactions per second", Labels: nil, Series: []report.Series{{Name: "transactions/s"}}}
 	for _, p := range c.Phases {
-		phases.Rows = append(phases.Rows, cells("%s|%.0f|%.1f|%.1f|%.1f|%.1f|%.0f %%|%d|%.1f %%", p.Phase, p.TransactionsPerSecond,
-			p.QueriesPerSecond, p.NewOrderP99MS, p.StalenessP50MS, p.StalenessP99MS, 100*p.ColumnarShare, p.Failures, 100*p.StolenShare))
+		phases.Rows = append(phases.Rows, cells("%s|%s|%s|%s|%s|%s|%s|%d|%.1f %%", p.Phase, unlessZero("%.0f", p.TransactionsPerSecond),
+			unlessZero("%.1f", p.QueriesPerSecond), unlessZero("%.1f", p.NewOrderP99MS), unlessZero("%.1f", p.StalenessP50MS),
+			unlessZero("%.1f", p.StalenessP99MS), unlessZero("%.0f %%", 100*p.ColumnarShare), p.Failures, 100*p.StolenShare))
 		if p.TransactionsPerSecond > 0 {
 			rates.Labels = append(rates.Labels, shorten(p.Phase))
 			rates.Series[0].Values = append(rates.Series[0].Values, p.TransactionsPerSecond)

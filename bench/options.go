@@ -125,3 +125,11 @@ func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 func cells(format string, values ...any) []string {
 	return strings.Split(fmt.Sprintf(format, values...), "|")
 }
+
+// unlessZero formats a figure that a phase has only where it is not zero.
+func unlessZero(format string, v float64) string {
+	if v == 0 {
+		return "–"
+	}
+	return fmt.Sprintf(format, v)
+}
