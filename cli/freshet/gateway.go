@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/freshet-io/freshet/connectors/debezium"
-	"github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/gateway/server"
 	"github.com/freshet-io/freshet/local/platform"
 )
@@ -21,33 +19,40 @@ func gatewayCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:    "gateway",
-		Short:  "Run a gateway (started by freshet local)",
+		Short:  "Run a gateway (started by freshet local and by the operator)",
+		Long:   "Run a gateway, configured by a file from freshet local, or by the environment:\n\n" + environmentHelp(),
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := platform.ReadGatewayConfig(file)
+			if file == "" {
+				cfg, err := gatewayFromEnvironment(os.LookupEnv)
+				if err != nil {
+					return err
+				}
+				return runGateway(cmd.Context(), cfg, func(server.Info) error { return nil })
+			}
+			cfg, err := gatewayFromFile(file)
 			if err != nil {
 				return err
 			}
-			return runGateway(cmd.Context(), cfg)
+			return runGateway(cmd.Context(), cfg, tellReady)
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration file")
-	_ = cmd.MarkFlagRequired("config") // the flag exists
+	cmd.Flags().StringVar(&file, "config", "", "configuration file of freshet local, which is told on file descriptor 3 when the endpoint listens")
 	return cmd
 }
 
-// collectAt is the growth of the heap, in percent, at which garbage is collected unless GOGC says otherwise. Most of
-// the heap is the index of row ids, which holds no pointers: collecting often costs little and keeps the process small.
-const collectAt = 40
-
-// runGateway runs until ctx ends. It tells on file descriptor 3 when the endpoint accepts connections.
-func runGateway(ctx context.Context, cfg platform.GatewayConfig) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectAt)
+// gatewayFromFile reads what a local platform's supervisor wrote.
+func gatewayFromFile(file string) (server.Config, error) {
+	cfg, err := platform.ReadGatewayConfig(file)
+	if err != nil {
+		return server.Config{}, err
 	}
-	var tellErr error
-	err := server.Run(ctx, server.Config{
+	kafka := cfg.Kafka
+	if kafka == nil {
+		kafka = kafkaFromEnvironment(os.LookupEnv)
+	}
+	return server.Config{
 		Listen:         cfg.Listen,
 		MonitorListen:  cfg.MonitorListen,
 		PostgresURL:    cfg.PostgresURL,
@@ -55,30 +60,29 @@ func runGateway(ctx context.Context, cfg platform.GatewayConfig) error {
 		EngineUser:     cfg.EngineUser,
 		EnginePassword: cfg.EnginePassword,
 		EngineThreads:  cfg.EngineThreads,
-		Kafka:          kafkaOf(cfg, os.LookupEnv),
-		Logger:         slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	}, func(info server.Info) {
-		tellErr = tellReady(info)
-	})
+		Kafka:          kafka,
+	}, nil
+}
+
+// collectAt is the growth of the heap, in percent, at which garbage is collected unless GOGC says otherwise. Most of
+// the heap is the index of row ids, which holds no pointers: collecting often costs little and keeps the process small.
+const collectAt = 40
+
+// runGateway runs until ctx ends. It calls tell when the endpoint accepts connections.
+func runGateway(ctx context.Context, cfg server.Config, tell func(server.Info) error) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
+	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	var tellErr error
+	err := server.Run(ctx, cfg, func(info server.Info) { tellErr = tell(info) })
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // asked to stop
 	}
 	return errors.Join(err, tellErr)
 }
 
-// kafkaOf returns where changes come from over Kafka: what the file says, or the environment; nil for neither.
-func kafkaOf(cfg platform.GatewayConfig, lookup func(string) (string, bool)) *debezium.Transport {
-	if cfg.Kafka != nil {
-		return cfg.Kafka
-	}
-	t := debezium.Transport{Kafka: kafka.FromEnvironment("FRESHET_KAFKA_", lookup), Connect: debezium.RESTFromEnvironment("FRESHET_CONNECT_", lookup)}
-	if len(t.Kafka.Brokers) == 0 {
-		return nil
-	}
-	t.Prefix, _ = lookup("FRESHET_KAFKA_PREFIX")
-	return &t
-}
-
+// tellReady writes where the gateway listens to file descriptor 3, for the supervisor that started it.
 func tellReady(info server.Info) error {
 	const readyFD = 3
 	f := os.NewFile(readyFD, "ready")

@@ -13,16 +13,19 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica"
 	"github.com/freshet-io/freshet/gateway/analytics"
 	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/pgwire"
 )
 
 // Config says what a gateway connects. Listen, PostgresURL and EngineAddr are required.
 type Config struct {
 	// Listen is the endpoint's host:port; port 0 takes a free one.
 	Listen string
-	// MonitorListen is host:port of the HTTP port with /metrics, /readyz and /status; empty: none.
+	// MonitorListen is host:port of the HTTP port with /metrics, /healthz, /readyz and /status; empty: none.
 	MonitorListen string
 	// TLS is offered to clients; nil: none.
 	TLS *tls.Config
+	// Defaults are the settings of a session that sets none; zero: bounded by one second, route auto.
+	Defaults pgwire.Settings
 
 	// PostgresURL names the source database with a role that may replicate and owns the tables.
 	PostgresURL string

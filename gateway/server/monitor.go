@@ -103,10 +103,12 @@ func tableStatus(t replica.TableStatus) TableStatus {
 	return out
 }
 
-// serveMonitor answers /metrics, /readyz and /status until ctx ends.
+// serveMonitor answers /metrics, /healthz, /readyz and /status until ctx ends. /healthz says that the process serves, /readyz that
+// its snapshot is fresh.
 func serveMonitor(ctx context.Context, l net.Listener, u *unit, base prometheus.Gatherer) error {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{base, u}, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if s := u.status(); !s.Ready {
 			http.Error(w, fmt.Sprintf("not ready: staleness %.0f ms (-1: no snapshot)", s.StalenessMS), http.StatusServiceUnavailable)

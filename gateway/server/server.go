@@ -107,7 +107,7 @@ func newRelay(cfg Config, route *analytics.Router, reg prometheus.Registerer) *p
 	network, address := pgconn.NetworkAddress(cfg.backend.Host, cfg.backend.Port)
 	return pgwire.NewServer(pgwire.Config{
 		BackendNetwork: network, BackendAddress: address, BackendTLS: cfg.backend.TLSConfig,
-		TLS: cfg.TLS, Analytics: route, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
+		TLS: cfg.TLS, Defaults: cfg.Defaults, Analytics: route, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
 	})
 }
 

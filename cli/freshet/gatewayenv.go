@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/debezium"
+	"github.com/freshet-io/freshet/connectors/kafka"
+	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/server"
+)
+
+// variable is an environment variable that configures a gateway in a container.
+type variable struct {
+	name, meaning string
+	set           func(c *server.Config, value string) error
+}
+
+// variables are all of them but those of the Kafka transport and of TLS. An empty one counts as absent.
+var variables = []variable{
+	{"FRESHET_LISTEN", "host:port of the SQL endpoint; required", text(func(c *server.Config) *string { return &c.Listen })},
+	{"FRESHET_MONITOR_LISTEN", "host:port of /metrics, /healthz, /readyz and /status", text(func(c *server.Config) *string { return &c.MonitorListen })},
+	{"FRESHET_POSTGRES_URL", "connection string of the database; required", text(func(c *server.Config) *string { return &c.PostgresURL })},
+	{"FRESHET_SLOT", "name of the replication slot and publication, freshet unless given", text(func(c *server.Config) *string { return &c.Slot })},
+	{"FRESHET_INCLUDE", "patterns of the tables to replicate, separated by commas, public.* unless given", list(func(c *server.Config) *[]string { return &c.Include })},
+	{"FRESHET_EXCLUDE", "patterns of the tables to leave out, separated by commas", list(func(c *server.Config) *[]string { return &c.Exclude })},
+	{"FRESHET_ENGINE_ADDR", "host:port of the columnar engine's native protocol; required", text(func(c *server.Config) *string { return &c.EngineAddr })},
+	{"FRESHET_ENGINE_USER", "the engine's user", text(func(c *server.Config) *string { return &c.EngineUser })},
+	{"FRESHET_ENGINE_PASSWORD", "the engine's password", text(func(c *server.Config) *string { return &c.EnginePassword })},
+	{"FRESHET_ENGINE_THREADS", "bound of the threads of one query, the engine's own unless given", number(func(c *server.Config) *int { return &c.EngineThreads })},
+	{"FRESHET_READY_STALENESS", "staleness above which /readyz fails, 5s unless given", duration(func(c *server.Config) *time.Duration { return &c.ReadyStaleness })},
+	{"FRESHET_DEFAULT_FRESHNESS", "freshet.freshness of a session that sets none", mode},
+	{"FRESHET_DEFAULT_MAX_STALENESS", "freshet.max_staleness of a session that sets none", duration(func(c *server.Config) *time.Duration { return &c.Defaults.MaxStaleness })},
+}
+
+const (
+	certFileVariable = "FRESHET_TLS_CERT_FILE"
+	keyFileVariable  = "FRESHET_TLS_KEY_FILE"
+)
+
+// gatewayFromEnvironment reads the configuration of a gateway in a container.
+func gatewayFromEnvironment(lookup func(string) (string, bool)) (server.Config, error) {
+	cfg := server.Config{Kafka: kafkaFromEnvironment(lookup)}
+	for _, v := range variables {
+		value, _ := lookup(v.name)
+		if value == "" {
+			continue
+		}
+		if err := v.set(&cfg, value); err != nil {
+			return cfg, fmt.Errorf("read %s=%q: %w", v.name, value, err)
+		}
+	}
+	cert, _ := lookup(certFileVariable)
+	key, _ := lookup(keyFileVariable)
+	if (cert == "") != (key == "") {
+		return cfg, fmt.Errorf("read the endpoint's certificate: %s and %s belong together; give both or none", certFileVariable, keyFileVariable)
+	}
+	if cert == "" {
+		return cfg, nil
+	}
+	var err error
+	cfg.TLS, err = pgwire.LoadTLS(cert, key)
+	return cfg, err
+}
+
+// environmentHelp describes the variables, one a line.
+func environmentHelp() string {
+	var b strings.Builder
+	for _, v := range variables {
+		fmt.Fprintf(&b, "  %-30s %s\n", v.name, v.meaning)
+	}
+	fmt.Fprintf(&b, "  %-30s certificate of the endpoint, PEM; self-signed unless given\n", certFileVariable)
+	fmt.Fprintf(&b, "  %-30s its key, PEM", keyFileVariable)
+	return b.String()
+}
+
+// kafkaFromEnvironment returns where changes come from over Kafka; nil: they come straight from the database.
+func kafkaFromEnvironment(lookup func(string) (string, bool)) *debezium.Transport {
+	t := debezium.Transport{Kafka: kafka.FromEnvironment("FRESHET_KAFKA_", lookup), Connect: debezium.RESTFromEnvironment("FRESHET_CONNECT_", lookup)}
+	if len(t.Kafka.Brokers) == 0 {
+		return nil
+	}
+	t.Prefix, _ = lookup("FRESHET_KAFKA_PREFIX")
+	return &t
+}
+
+func text(field func(*server.Config) *string) func(*server.Config, string) error {
+	return func(c *server.Config, value string) error {
+		*field(c) = value
+		return nil
+	}
+}
+
+func list(field func(*server.Config) *[]string) func(*server.Config, string) error {
+	return func(c *server.Config, value string) error {
+		for item := range strings.SplitSeq(value, ",") {
+			*field(c) = append(*field(c), strings.TrimSpace(item))
+		}
+		return nil
+	}
+}
+
+func number(field func(*server.Config) *int) func(*server.Config, string) error {
+	return func(c *server.Config, value string) (err error) {
+		*field(c), err = strconv.Atoi(value)
+		return err
+	}
+}
+
+func duration(field func(*server.Config) *time.Duration) func(*server.Config, string) error {
+	return func(c *server.Config, value string) error {
+		d, err := time.ParseDuration(value)
+		if err == nil && d <= 0 {
+			err = errors.New("a positive duration is needed")
+		}
+		*field(c) = d
+		return err
+	}
+}
+
+func mode(c *server.Config, value string) error {
+	for _, f := range []pgwire.Freshness{pgwire.Bounded, pgwire.Strong, pgwire.Eventual} {
+		if f.String() == value {
+			c.Defaults.Freshness = f
+			return nil
+		}
+	}
+	return errors.New("use bounded, strong or eventual")
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/server"
+)
+
+func lookupIn(env map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	}
+}
+
+func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
+	got, err := gatewayFromEnvironment(lookupIn(map[string]string{
+		"FRESHET_LISTEN": ":5432", "FRESHET_MONITOR_LISTEN": ":8080", "FRESHET_POSTGRES_URL": "postgres://db/shop", "FRESHET_SLOT": "unit_0",
+		"FRESHET_INCLUDE": "public.*, sales.*", "FRESHET_EXCLUDE": "public.log", "FRESHET_ENGINE_ADDR": "127.0.0.1:9000", "FRESHET_ENGINE_USER": "freshet",
+		"FRESHET_ENGINE_PASSWORD": "secret", "FRESHET_ENGINE_THREADS": "2", "FRESHET_READY_STALENESS": "3s",
+		"FRESHET_DEFAULT_FRESHNESS": "strong", "FRESHET_DEFAULT_MAX_STALENESS": "250ms",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := server.Config{
+		Listen: ":5432", MonitorListen: ":8080", PostgresURL: "postgres://db/shop", Slot: "unit_0",
+		Include: []string{"public.*", "sales.*"}, Exclude: []string{"public.log"},
+		EngineAddr: "127.0.0.1:9000", EngineUser: "freshet", EnginePassword: "secret", EngineThreads: 2, ReadyStaleness: 3 * time.Second,
+		Defaults: pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: 250 * time.Millisecond},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(server.Config{})); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestGatewayFromEnvironment_refusesWhatItCannotRead(t *testing.T) {
+	for name, want := range map[string]string{
+		"FRESHET_ENGINE_THREADS": `read FRESHET_ENGINE_THREADS="x"`, "FRESHET_READY_STALENESS": `read FRESHET_READY_STALENESS="x"`,
+		"FRESHET_DEFAULT_FRESHNESS": "use bounded, strong or eventual", "FRESHET_TLS_CERT_FILE": "give both or none",
+	} {
+		_, err := gatewayFromEnvironment(lookupIn(map[string]string{name: "x"}))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s=x: %v, want %q", name, err, want)
+		}
+	}
+}
