@@ -1,0 +1,104 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// ColumnarSpec are the replica units. Each is one pod: a columnar engine, a full copy of the tables, and the gateway that feeds and
+// queries it.
+type ColumnarSpec struct {
+	// Units is their number. Zero keeps the settings and stops all pods: the volumes are deleted, and copied anew later. One unit is out of
+	// service while it restarts; two or more are changed one by one, each when the one before is fresh again.
+	//
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=32
+	// +optional
+	Units *int32 `json:"units,omitempty"`
+
+	// Image has the program clickhouse-server. Empty: what the operator was started with.
+	//
+	// +kubebuilder:validation:MaxLength=255
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// Tables selects the tables that are replicated. A change restarts the units one by one.
+	//
+	// +kubebuilder:default={}
+	// +optional
+	Tables TablesSpec `json:"tables,omitzero"`
+
+	// Storage is the volume of each unit.
+	//
+	// +kubebuilder:default={}
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
+	// +optional
+	Storage StorageSpec `json:"storage,omitzero"`
+
+	// Resources of each unit's engine. It uses at most nine tenths of the memory for data and queries.
+	//
+	// +kubebuilder:default={cpu: "2", memory: "4Gi"}
+	// +optional
+	Resources ResourcesSpec `json:"resources,omitzero"`
+
+	// NodePoolRef names the nodes that the units run on; without it, any.
+	//
+	// +optional
+	NodePoolRef *NodePoolReference `json:"nodePoolRef,omitempty"`
+}
+
+// TablesSpec selects tables by patterns on schema.table, in which * stands for any characters.
+type TablesSpec struct {
+	// Include are the patterns of the tables that are replicated.
+	//
+	// +kubebuilder:default={"public.*"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	// +optional
+	Include []TablePattern `json:"include,omitempty"`
+
+	// Exclude are the patterns of the tables that are not, although Include has them.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	// +optional
+	Exclude []TablePattern `json:"exclude,omitempty"`
+}
+
+// TablePattern is a pattern on schema.table.
+//
+// +kubebuilder:validation:Pattern=`^[^.,\s]+\.[^.,\s]+$`
+// +kubebuilder:validation:MaxLength=128
+type TablePattern string
+
+// StorageSpec is a volume.
+type StorageSpec struct {
+	// Size in bytes, with a suffix such as Gi.
+	//
+	// +kubebuilder:default="20Gi"
+	// +optional
+	Size resource.Quantity `json:"size,omitzero"`
+
+	// StorageClassName of the claim. Absent: the cluster's default class.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	StorageClassName *string `json:"storageClassName,omitempty"`
+}
+
+// ResourcesSpec is what a container gets: requests and limits are equal, so that the pod is of QoS class Guaranteed and whole CPUs can be
+// pinned by the kubelet.
+type ResourcesSpec struct {
+	// CPU in cores, such as 2 or 500m.
+	//
+	// +kubebuilder:validation:XValidation:rule="!quantity(string(self)).isLessThan(quantity('10m'))",message="cpu: give 10m at least"
+	// +required
+	CPU resource.Quantity `json:"cpu"`
+
+	// Memory in bytes, with a suffix such as Gi.
+	//
+	// +kubebuilder:validation:XValidation:rule="!quantity(string(self)).isLessThan(quantity('64Mi'))",message="memory: give 64Mi at least"
+	// +required
+	Memory resource.Quantity `json:"memory"`
+}

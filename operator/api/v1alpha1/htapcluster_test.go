@@ -1,0 +1,131 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+)
+
+// cluster returns a manifest whose spec is the given lines.
+func cluster(spec ...string) string {
+	return "apiVersion: freshet.io/v1alpha1\nkind: HTAPCluster\nmetadata: {name: shop, namespace: default}\nspec:\n  " + strings.Join(spec, "\n  ") + "\n"
+}
+
+const (
+	external = "oltp: {engine: external, external: {connectionSecretRef: {name: shop-db}}}"
+	builtin  = "oltp: {engine: postgresql, postgresql: {}}"
+)
+
+func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
+	def := loadCRD(t, "freshet.io_htapclusters.yaml")
+	for _, c := range []struct {
+		name, manifest string
+		want           []string
+	}{
+		{"external database", cluster(external), nil},
+		{"builtin database", cluster(builtin), nil},
+		{"no database", cluster("columnar: {units: 1}"), []string{`spec.oltp: Required value`}},
+		{"unknown engine", cluster("oltp: {engine: oracle}"),
+			[]string{`spec.oltp.engine: Unsupported value: "oracle": supported values: "external", "postgresql"`}},
+		{"external without a connection", cluster("oltp: {engine: external}"),
+			[]string{`spec.oltp: Invalid value: engine external: give external, and leave postgresql out`}},
+		{"external and builtin", cluster("oltp: {engine: external, external: {connectionSecretRef: {name: a}}, postgresql: {}}"),
+			[]string{`spec.oltp: Invalid value: engine external: give external, and leave postgresql out`}},
+		{"builtin without its part", cluster("oltp: {engine: postgresql}"),
+			[]string{`spec.oltp: Invalid value: engine postgresql: give postgresql ({} for its defaults), and leave external out`}},
+		{"empty Secret name", cluster("oltp: {engine: external, external: {connectionSecretRef: {name: ''}}}"),
+			[]string{`spec.oltp.external.connectionSecretRef.name: Invalid value: "": spec.oltp.external.connectionSecretRef.name in body should be at least 1 chars long`}},
+		{"transport that does not exist yet", cluster(external, "cdc: {transport: kafka}"),
+			[]string{`spec.cdc.transport: Unsupported value: "kafka": supported values: "direct"`}},
+		{"parameter of the operator's", cluster("oltp: {engine: postgresql, postgresql: {parameters: {wal_level: minimal}}}"),
+			[]string{`spec.oltp.postgresql.parameters: Invalid value: wal_level, max_wal_senders, max_replication_slots, listen_addresses, port, hba_file, data_directory and unix_socket_directories are set by the operator`}},
+		{"parameter that is none", cluster("oltp: {engine: postgresql, postgresql: {parameters: {'work_mem;': '1'}}}"),
+			[]string{`spec.oltp.postgresql.parameters: Invalid value: names of parameters: use lower case letters, digits, _ and .`}},
+		{"too many units", cluster(external, "columnar: {units: 33}"),
+			[]string{`spec.columnar.units: Invalid value: 33: spec.columnar.units in body should be less than or equal to 32`}},
+		{"table without a schema", cluster(external, "columnar: {tables: {include: [orders]}}"),
+			[]string{`spec.columnar.tables.include[0]: Invalid value: "orders": spec.columnar.tables.include[0] in body should match '^[^.,\s]+\.[^.,\s]+$'`}},
+		{"hardly any CPU", cluster(external, "columnar: {resources: {cpu: 1m, memory: 1Gi}}"),
+			[]string{`spec.columnar.resources.cpu: Invalid value: "1m": cpu: give 10m at least`}},
+		{"hardly any memory", cluster(external, "gateway: {resources: {cpu: 1, memory: 1Mi}}"),
+			[]string{`spec.gateway.resources.memory: Invalid value: "1Mi": memory: give 64Mi at least`}},
+		{"impossible objective", cluster(external, "gateway: {freshness: {objective: 1ms}}"),
+			[]string{`spec.gateway.freshness.objective: Invalid value: "1ms": objective: give a duration between 100ms and 1h`}},
+		{"impossible bound", cluster(external, "gateway: {freshness: {default: {maxStaleness: 0s}}}"),
+			[]string{`spec.gateway.freshness.default.maxStaleness: Invalid value: "0s": maxStaleness: give a duration between 1ms and 24h`}},
+		{"unknown mode", cluster(external, "gateway: {freshness: {default: {mode: linearizable}}}"),
+			[]string{`spec.gateway.freshness.default.mode: Unsupported value: "linearizable": supported values: "bounded", "strong", "eventual"`}},
+		{"long name", strings.Replace(cluster(external), "shop", strings.Repeat("s", 41), 1),
+			[]string{`<nil>: Invalid value: metadata.name: use at most 40 characters, names of pods are made of it`}},
+		{"name with dots", strings.Replace(cluster(external), "shop,", "shop.eu,", 1),
+			[]string{`<nil>: Invalid value: metadata.name: use no dots, names of services are made of it`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, def.validate(t, def.object(t, c.manifest), nil)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
+	def := loadCRD(t, "freshet.io_htapclusters.yaml")
+	for _, c := range []struct {
+		name, before, after string
+		want                []string
+	}{
+		{"units", cluster(external), cluster(external, "columnar: {units: 3}"), nil},
+		{"engine", cluster(external), cluster(builtin),
+			[]string{`spec.oltp.engine: Invalid value: "postgresql": the engine cannot be changed: create another HTAPCluster and move the data`}},
+		{"volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 30Gi}}"),
+			[]string{`spec.columnar.storage: Invalid value: storage cannot be changed after creation`}},
+		{"volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: fast}}}"),
+			[]string{`spec.oltp.postgresql.storage: Invalid value: storage cannot be changed after creation`}},
+		{"name of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {database: other}}"),
+			[]string{`spec.oltp.postgresql.database: Invalid value: "other": the database cannot be renamed: it is created with the volume`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, def.validate(t, def.object(t, c.after), def.object(t, c.before))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHTAPCluster_defaultsEveryFieldThatHasOne(t *testing.T) {
+	def := loadCRD(t, "freshet.io_htapclusters.yaml")
+	var got, want v1alpha1.HTAPCluster
+	explicit := cluster(
+		`oltp: {engine: postgresql, postgresql: {database: app, storage: {size: 20Gi}, resources: {cpu: "2", memory: 4Gi}}}`,
+		`cdc: {transport: direct}`,
+		`columnar: {units: 1, tables: {include: [public.*]}, storage: {size: 20Gi}, resources: {cpu: "2", memory: 4Gi}}`,
+		`gateway: {freshness: {objective: 5s, default: {mode: bounded, maxStaleness: 1s}}, tls: {}, resources: {cpu: "1", memory: 1Gi}}`,
+		`deletionPolicy: Retain`)
+	for manifest, into := range map[string]*v1alpha1.HTAPCluster{cluster(builtin): &got, explicit: &want} {
+		o := def.object(t, manifest)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want.Spec, got.Spec); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestHTAPNodePool_needsASelector(t *testing.T) {
+	def := loadCRD(t, "freshet.io_htapnodepools.yaml")
+	manifest := "apiVersion: freshet.io/v1alpha1\nkind: HTAPNodePool\nmetadata: {name: olap}\nspec: {nodeSelector: %}\n"
+	for selector, want := range map[string][]string{
+		"{pool: olap}": nil,
+		"{}":           {`spec.nodeSelector: Invalid value: 0: spec.nodeSelector in body should have at least 1 properties`},
+	} {
+		got := def.validate(t, def.object(t, strings.ReplaceAll(manifest, "%", selector)), nil)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("nodeSelector %s (-want +got):\n%s", selector, diff)
+		}
+	}
+}
