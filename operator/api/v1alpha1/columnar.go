@@ -7,14 +7,14 @@ import (
 // ColumnarSpec are the replica units. Each is one pod: a columnar engine, a full copy of the tables, and the gateway that feeds and
 // queries it.
 type ColumnarSpec struct {
-	// Units is their number. Zero keeps the settings and stops all pods: the volumes are deleted, and copied anew later. One unit is out of
-	// service while it restarts; two or more are changed one by one, each when the one before is fresh again.
+	// Units is their number. A unit that is taken away loses its volume, which is a copy, and its replication slot. One unit is out of service
+	// while it restarts; of two or more one restarts at a time, the next when the one before is fresh again.
 	//
 	// +kubebuilder:default=1
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=32
 	// +optional
-	Units *int32 `json:"units,omitempty"`
+	Units int32 `json:"units,omitempty"`
 
 	// Image has the program clickhouse-server. Empty: what the operator was started with.
 	//

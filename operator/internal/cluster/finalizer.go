@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/apply"
+	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/manifest"
+	"github.com/freshet-io/freshet/operator/internal/task"
+)
+
+// Finalizer keeps an HTAPCluster until its slots and publications are gone.
+const Finalizer = "freshet.io/database-cleanup"
+
+// AbandonAnnotation, set to "true" on an HTAPCluster that is being deleted, leaves slots and publications where they are: for a database that
+// will not come back.
+const AbandonAnnotation = "freshet.io/abandon-database"
+
+func (r *Reconciler) holdFinalizer(ctx context.Context, s *state) (task.Result, error) {
+	return task.Done, r.changeFinalizer(ctx, s, controllerutil.AddFinalizer)
+}
+
+func (r *Reconciler) releaseFinalizer(ctx context.Context, s *state) (task.Result, error) {
+	return task.Done, r.changeFinalizer(ctx, s, controllerutil.RemoveFinalizer)
+}
+
+func (r *Reconciler) changeFinalizer(ctx context.Context, s *state, change func(client.Object, string) bool) error {
+	before := s.cluster.DeepCopy()
+	if !change(s.cluster, Finalizer) {
+		return nil
+	}
+	// The list of finalizers is written as a whole: it must be the one that was read.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, s.cluster, patch, apply.Owner); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write finalizers: %w", err)
+	}
+	return nil
+}
+
+// cleanDatabase drops the slots and publications of all units.
+func (r *Reconciler) cleanDatabase(ctx context.Context, s *state) (task.Result, error) {
+	builtin := s.cluster.Spec.OLTP.Engine == v1alpha1.EnginePostgreSQL
+	if !controllerutil.ContainsFinalizer(s.cluster, Finalizer) || s.cluster.Annotations[AbandonAnnotation] == "true" ||
+		builtin && s.cluster.Spec.DeletionPolicy == v1alpha1.Delete { // they go with the volume
+		return task.Done, nil
+	}
+	wait := func(what string) (task.Result, error) {
+		s.isNot(v1alpha1.ConditionReady, ReasonCleaningDatabase,
+			"slots and publications %s* must be dropped: %s. If the database will not come back, annotate the HTAPCluster with %s=true",
+			manifest.SlotPrefix(s.cluster), what, AbandonAnnotation)
+		return task.Wait(whenNot), nil
+	}
+	found, err := r.readConnection(ctx, s)
+	if err != nil {
+		return task.Done, err
+	}
+	if !found {
+		return wait("the connection Secret is not there")
+	}
+	inUse, err := r.Databases.Clean(ctx, s.connection, manifest.SlotPrefix(s.cluster), 0)
+	var lack *database.Lack
+	switch {
+	case errors.As(err, &lack):
+		return wait(lack.Error())
+	case err != nil:
+		return task.Done, err
+	case len(inUse) > 0:
+		return wait(strings.Join(inUse, ", ") + " is in use")
+	}
+	return task.Done, nil
+}

@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/manifest"
+	"github.com/freshet-io/freshet/operator/internal/task"
+)
+
+// findNodePools reads the pools that the spec refers to.
+func (r *Reconciler) findNodePools(ctx context.Context, s *state) (task.Result, error) {
+	find := func(ref *v1alpha1.NodePoolReference) (*v1alpha1.HTAPNodePool, error) {
+		if ref == nil {
+			return nil, nil
+		}
+		var pool v1alpha1.HTAPNodePool
+		if err := r.Client.Get(ctx, types.NamespacedName{Name: ref.Name}, &pool); err != nil {
+			return nil, err
+		}
+		return &pool, nil
+	}
+	type use struct {
+		condition string
+		ref       *v1alpha1.NodePoolReference
+		pool      **v1alpha1.HTAPNodePool
+	}
+	uses := []use{{v1alpha1.ConditionPipelineReady, s.cluster.Spec.Columnar.NodePoolRef, &s.objects.UnitPool}}
+	if pg := s.cluster.Spec.OLTP.PostgreSQL; pg != nil {
+		uses = append(uses, use{v1alpha1.ConditionOLTPReady, pg.NodePoolRef, &s.objects.OLTPPool})
+	}
+	for _, u := range uses {
+		pool, err := find(u.ref)
+		if apierrors.IsNotFound(err) {
+			s.isNot(u.condition, ReasonNodePoolNotFound, "HTAPNodePool %q does not exist; create it, or correct nodePoolRef", u.ref.Name)
+			return task.Wait(whenNot), nil
+		}
+		if err != nil {
+			return task.Done, fmt.Errorf("read HTAPNodePool %q: %w", u.ref.Name, err)
+		}
+		*u.pool = pool
+	}
+	return task.Done, nil
+}
+
+// provideDatabase runs the builtin database, and reads the connection of either kind.
+func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result, error) {
+	if s.cluster.Spec.OLTP.Engine == v1alpha1.EnginePostgreSQL {
+		if err := r.runPostgreSQL(ctx, s); err != nil {
+			return task.Done, err
+		}
+	}
+	found, err := r.readConnection(ctx, s)
+	if err != nil || !found {
+		return task.Wait(whenNot), err
+	}
+	if s.cluster.Spec.OLTP.Engine == v1alpha1.EnginePostgreSQL {
+		return r.awaitPostgreSQL(ctx, s)
+	}
+	return task.Done, nil
+}
+
+func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
+	password, err := r.passwordIn(ctx, s, manifest.OLTPName(s.cluster))
+	if err != nil {
+		return err
+	}
+	secret := s.objects.Connection(password)
+	if s.cluster.Spec.DeletionPolicy == v1alpha1.Retain {
+		err = r.applier.Kept(ctx, manifest.ClusterLabel, secret) // the volume that is kept knows this password
+	} else {
+		err = r.own(ctx, s, secret)
+	}
+	if err != nil {
+		return err
+	}
+	for _, obj := range []client.Object{s.objects.OLTPService(), s.objects.OLTPPolicy(), s.objects.PostgreSQL()} {
+		if err := r.own(ctx, s, obj); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own applies an object that is deleted with the cluster.
+func (r *Reconciler) own(ctx context.Context, s *state, obj client.Object) error {
+	return r.applier.Controlled(ctx, s.cluster, manifest.ClusterLabel, obj)
+}
+
+// awaitPostgreSQL waits until the builtin database's pod accepts connections.
+func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result, error) {
+	var set appsv1.StatefulSet
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: manifest.OLTPName(s.cluster)}, &set)
+	if client.IgnoreNotFound(err) != nil {
+		return task.Done, fmt.Errorf("read StatefulSet %q: %w", manifest.OLTPName(s.cluster), err)
+	}
+	if set.Status.ReadyReplicas == 1 {
+		return task.Done, nil
+	}
+	var pod corev1.Pod
+	name := types.NamespacedName{Namespace: s.cluster.Namespace, Name: manifest.OLTPName(s.cluster) + "-0"}
+	if err := r.Client.Get(ctx, name, &pod); client.IgnoreNotFound(err) != nil {
+		return task.Done, fmt.Errorf("read pod %q: %w", name.Name, err)
+	}
+	s.isNot(v1alpha1.ConditionOLTPReady, ReasonDatabaseStarting, "pod %s is not ready: %s", name.Name, waitsFor(&pod))
+	return task.Wait(whenNot), nil
+}
+
+// readConnection reads the database's connection Secret; false: it is not as needed, and the status says so.
+func (r *Reconciler) readConnection(ctx context.Context, s *state) (bool, error) {
+	name := manifest.OLTPName(s.cluster)
+	if e := s.cluster.Spec.OLTP.External; e != nil {
+		name = e.ConnectionSecretRef.Name
+	}
+	var secret corev1.Secret
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.isNot(v1alpha1.ConditionOLTPReady, ReasonSecretNotFound, "Secret %q does not exist; create it with the connection string in key uri", name)
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read Secret %q: %w", name, err)
+	case len(secret.Data["uri"]) == 0:
+		s.isNot(v1alpha1.ConditionOLTPReady, ReasonSecretIncomplete, "Secret %q has no key uri; write the connection string there", name)
+		return false, nil
+	}
+	s.connection = database.Connection{URI: string(secret.Data["uri"]), CA: secret.Data["ca.crt"]}
+	s.objects.ConnectionSecret, s.objects.HasCA = name, len(s.connection.CA) > 0
+	s.inputs = append(s.inputs, map[string][]byte{"uri": secret.Data["uri"], "ca.crt": s.connection.CA})
+	s.status.ConnectionSecret = name
+	return true, nil
+}
+
+// inspectDatabase sees whether the database can be replicated. Units that run already go on where it cannot be asked for a while.
+func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result, error) {
+	lacks, err := r.Databases.Inspect(ctx, s.connection, manifest.SlotPrefix(s.cluster), int(s.cluster.Spec.Columnar.Units))
+	if err != nil {
+		return task.Done, err
+	}
+	if len(lacks) == 0 {
+		s.is(v1alpha1.ConditionOLTPReady, ReasonReplicable, "the database can be replicated")
+		return task.Done, nil
+	}
+	var messages []string
+	for _, l := range lacks {
+		messages = append(messages, l.Error())
+	}
+	s.isNot(v1alpha1.ConditionOLTPReady, lacks[0].Reason, "%s", strings.Join(messages, ". "))
+	if len(s.status.Units) > 0 {
+		return task.Done, nil
+	}
+	return task.Wait(whenNot), nil
+}
+
+// passwordIn returns the password in a Secret of the operator's, or a new one where there is none.
+func (r *Reconciler) passwordIn(ctx context.Context, s *state, name string) (string, error) {
+	var secret corev1.Secret
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, &secret)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read Secret %q: %w", name, err)
+	}
+	if p := secret.Data["password"]; len(p) > 0 {
+		return string(p), nil
+	}
+	return rand.Text(), nil
+}

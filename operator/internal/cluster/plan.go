@@ -1,0 +1,28 @@
+package cluster
+
+import (
+	"github.com/freshet-io/freshet/operator/internal/task"
+)
+
+// plan is what makes a cluster what its spec says, in order. Each task does nothing where that is so already, may rely on
+// everything above it, and leaves what it saw in the status.
+func (r *Reconciler) plan(s *state) []task.Task[*state] {
+	if !s.cluster.DeletionTimestamp.IsZero() {
+		return []task.Task[*state]{
+			{Name: "stop units", Run: r.stopUnits},             // nothing may hold the slots
+			{Name: "clean database", Run: r.cleanDatabase},     // slots and publications of all units
+			{Name: "release cluster", Run: r.releaseFinalizer}, // everything else is deleted with it
+		}
+	}
+	return []task.Task[*state]{
+		{Name: "hold cluster", Run: r.holdFinalizer},           // before there is anything to clean up
+		{Name: "find node pools", Run: r.findNodePools},        // or wait for them
+		{Name: "provide database", Run: r.provideDatabase},     // builtin: run it; external: read its Secret
+		{Name: "inspect database", Run: r.inspectDatabase},     // OLTPReady: can it be replicated?
+		{Name: "issue credentials", Run: r.issueCredentials},   // the engine's password
+		{Name: "issue certificate", Run: r.issueCertificate},   // or read the one that is given
+		{Name: "run units", Run: r.runUnits},                   // configuration, pods, services
+		{Name: "observe units", Run: r.observeUnits},           // PipelineReady, ReplicasFresh, SnapshotConsistent
+		{Name: "clean up after units", Run: r.cleanAfterUnits}, // that a smaller number has left in the database
+	}
+}

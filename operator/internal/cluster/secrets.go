@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/manifest"
+	"github.com/freshet-io/freshet/operator/internal/pki"
+	"github.com/freshet-io/freshet/operator/internal/task"
+)
+
+// issueCredentials makes the engine's password, once.
+func (r *Reconciler) issueCredentials(ctx context.Context, s *state) (task.Result, error) {
+	password, err := r.passwordIn(ctx, s, manifest.EngineName(s.cluster))
+	if err != nil {
+		return task.Done, err
+	}
+	secret := s.objects.EnginePassword(password)
+	s.inputs = append(s.inputs, secret.Data)
+	return task.Done, r.own(ctx, s, secret)
+}
+
+// issueCertificate issues the endpoint's certificate and renews it, or takes the one that is given.
+func (r *Reconciler) issueCertificate(ctx context.Context, s *state) (task.Result, error) {
+	if ref := s.cluster.Spec.Gateway.TLS.SecretRef; ref != nil {
+		return r.takeCertificate(ctx, s, ref.Name)
+	}
+	s.objects.CertificateSecret = manifest.TLSName(s.cluster)
+	authority, err := r.readCertificate(ctx, s, manifest.CAName(s.cluster), "ca.crt", "ca.key")
+	if err != nil {
+		return task.Done, err
+	}
+	server, err := r.readCertificate(ctx, s, manifest.TLSName(s.cluster), corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
+	if err != nil {
+		return task.Done, err
+	}
+	now, hosts := r.Clock(), manifest.Hosts(s.cluster)
+	if authority.Due(now, authority) {
+		if authority, err = pki.NewAuthority("HTAPCluster "+s.cluster.Namespace+"/"+s.cluster.Name, now); err != nil {
+			return task.Done, err
+		}
+	}
+	if server.Due(now, authority, hosts...) {
+		if server, err = authority.Server(now, hosts...); err != nil {
+			return task.Done, err
+		}
+	}
+	for _, secret := range []*corev1.Secret{s.objects.Authority(authority.Cert, authority.Key), s.objects.Certificate(server.Cert, server.Key)} {
+		if err := r.own(ctx, s, secret); err != nil {
+			return task.Done, err
+		}
+	}
+	s.inputs = append(s.inputs, map[string][]byte{"cert": server.Cert})
+	return task.Done, nil
+}
+
+// takeCertificate takes the certificate that a user, or cert-manager, has put into a Secret.
+func (r *Reconciler) takeCertificate(ctx context.Context, s *state, name string) (task.Result, error) {
+	var secret corev1.Secret
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.isNot(v1alpha1.ConditionPipelineReady, ReasonSecretNotFound, "Secret %q with the endpoint's certificate does not exist; create it, or leave gateway.tls.secretRef out", name)
+		return task.Wait(whenNot), nil
+	case err != nil:
+		return task.Done, fmt.Errorf("read Secret %q: %w", name, err)
+	case len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[corev1.TLSPrivateKeyKey]) == 0:
+		s.isNot(v1alpha1.ConditionPipelineReady, ReasonSecretIncomplete, "Secret %q needs keys tls.crt and tls.key", name)
+		return task.Wait(whenNot), nil
+	}
+	s.objects.CertificateSecret = name
+	s.inputs = append(s.inputs, map[string][]byte{"cert": secret.Data[corev1.TLSCertKey]})
+	return task.Done, nil
+}
+
+// readCertificate reads a Secret of the operator's; what is not there is empty.
+func (r *Reconciler) readCertificate(ctx context.Context, s *state, name, certKey, keyKey string) (pki.Certificate, error) {
+	var secret corev1.Secret
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, &secret)
+	if client.IgnoreNotFound(err) != nil {
+		return pki.Certificate{}, fmt.Errorf("read Secret %q: %w", name, err)
+	}
+	return pki.Certificate{Cert: secret.Data[certKey], Key: secret.Data[keyKey]}, nil
+}

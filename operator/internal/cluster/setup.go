@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/apply"
+	"github.com/freshet-io/freshet/operator/internal/manifest"
+)
+
+// workers is how many clusters are looked at simultaneously: most of the time of each is spent waiting for its units and database.
+const workers = 16
+
+// Setup adds the reconciler to a manager.
+func (r *Reconciler) Setup(mgr ctrl.Manager) error {
+	r.applier = apply.New(r.Client)
+	// What only the operator itself writes wakes nobody: a cluster's status.
+	spec := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("htapcluster").
+		For(&v1alpha1.HTAPCluster{}, spec).
+		Owns(&appsv1.StatefulSet{}).
+		Owns(&corev1.Service{}).
+		Owns(&corev1.ConfigMap{}).
+		Owns(&policyv1.PodDisruptionBudget{}).
+		Owns(&networkingv1.NetworkPolicy{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(clusterOfPod)).
+		Watches(&v1alpha1.HTAPNodePool{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfPool), spec).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up the controller of HTAPClusters: %w", err)
+	}
+	return nil
+}
+
+func clusterOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[manifest.ClusterLabel]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+// clustersOfPool lists the clusters that refer to a pool.
+func (r *Reconciler) clustersOfPool(ctx context.Context, pool client.Object) []reconcile.Request {
+	var list v1alpha1.HTAPClusterList
+	if err := r.Client.List(ctx, &list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list HTAPClusters", "pool", pool.GetName())
+		return nil // each is looked at again soon
+	}
+	refers := func(ref *v1alpha1.NodePoolReference) bool { return ref != nil && ref.Name == pool.GetName() }
+	var out []reconcile.Request
+	for i := range list.Items {
+		c := &list.Items[i]
+		if refers(c.Spec.Columnar.NodePoolRef) || c.Spec.OLTP.PostgreSQL != nil && refers(c.Spec.OLTP.PostgreSQL.NodePoolRef) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+		}
+	}
+	return out
+}

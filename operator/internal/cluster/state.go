@@ -1,0 +1,105 @@
+package cluster
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/manifest"
+)
+
+// state is what the tasks of one run share. A task fills in what those after it need.
+type state struct {
+	cluster *v1alpha1.HTAPCluster
+	// status is the new one.
+	status *v1alpha1.HTAPClusterStatus
+	// objects builds the cluster's objects.
+	objects manifest.Cluster
+	// connection is the database's.
+	connection database.Connection
+	// inputs are the contents of the Secrets that units read at their start.
+	inputs []map[string][]byte
+}
+
+func newState(c *v1alpha1.HTAPCluster, images manifest.Images) *state {
+	status := c.Status.DeepCopy()
+	status.ObservedGeneration = c.Generation
+	return &state{cluster: c, status: status, objects: manifest.Cluster{HTAPCluster: c, Images: images}}
+}
+
+// is sets a condition to true.
+func (s *state) is(condition, reason, format string, args ...any) {
+	s.set(condition, metav1.ConditionTrue, reason, format, args...)
+}
+
+// isNot sets a condition to false.
+func (s *state) isNot(condition, reason, format string, args ...any) {
+	s.set(condition, metav1.ConditionFalse, reason, format, args...)
+}
+
+func (s *state) set(condition string, status metav1.ConditionStatus, reason, format string, args ...any) {
+	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: clip(fmt.Sprintf(format, args...)), ObservedGeneration: s.cluster.Generation,
+	})
+}
+
+// conclude sets Ready from the conditions that it consists of. One that no task came to in this run is unknown for this generation.
+func (s *state) conclude() {
+	for _, name := range parts {
+		c := meta.FindStatusCondition(s.status.Conditions, name)
+		if c == nil || c.ObservedGeneration != s.cluster.Generation && c.Status == metav1.ConditionTrue {
+			s.set(name, metav1.ConditionUnknown, ReasonNotReached, "what comes before is not done")
+		}
+	}
+	if !s.cluster.DeletionTimestamp.IsZero() {
+		return // the tasks of deletion say how far they are
+	}
+	for _, name := range parts {
+		if c := meta.FindStatusCondition(s.status.Conditions, name); c.Status != metav1.ConditionTrue {
+			s.isNot(v1alpha1.ConditionReady, c.Reason, "%s: %s", name, c.Message)
+			return
+		}
+	}
+	s.is(v1alpha1.ConditionReady, ReasonReady, "all units serve")
+}
+
+// parts are what Ready consists of, in the order of the plan: the first that is not true is the one to look at.
+var parts = []string{
+	v1alpha1.ConditionOLTPReady, v1alpha1.ConditionPipelineReady, v1alpha1.ConditionReplicasFresh, v1alpha1.ConditionSnapshotConsistent,
+}
+
+// Reasons of conditions. Those of a database that cannot be replicated are in package database; a unit that waits for a person gives the code
+// that is its heading in the runbook.
+const (
+	ReasonReady            = "Ready"
+	ReasonNotReached       = "NotReached"
+	ReasonNodePoolNotFound = "NodePoolNotFound"
+	ReasonSecretNotFound   = "SecretNotFound"
+	ReasonSecretIncomplete = "SecretIncomplete"
+	ReasonDatabaseStarting = "DatabaseStarting"
+	ReasonReplicable       = "Replicable"
+	ReasonUnitsNotRunning  = "UnitsNotRunning"
+	ReasonUnitsHindered    = "UnitsHindered"
+	ReasonStreaming        = "Streaming"
+	ReasonUnitsStale       = "UnitsStale"
+	ReasonFresh            = "Fresh"
+	ReasonTablesCopying    = "TablesCopying"
+	ReasonTablesStopped    = "TablesStopped"
+	ReasonNoSnapshot       = "NoSnapshot"
+	ReasonComplete         = "Complete"
+	ReasonStoppingUnits    = "StoppingUnits"
+	ReasonCleaningDatabase = "CleaningDatabase"
+)
+
+// clip shortens a message to what a status may hold.
+func clip(message string) string {
+	const most = 1000
+	if len(message) <= most {
+		return message
+	}
+	return message[:most] + "…"
+}

@@ -1,0 +1,83 @@
+package database
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Connection says how to reach a database.
+type Connection struct {
+	// URI is a connection string.
+	URI string
+	// CA are the certificates that the server's is verified by, PEM; empty: the system's.
+	CA []byte
+}
+
+// Reasons for which a connection cannot be used; they are reasons of the condition OLTPReady.
+const (
+	ReasonInvalidConnection    = "InvalidConnection"
+	ReasonUnreachable          = "DatabaseUnreachable"
+	ReasonAuthenticationFailed = "AuthenticationFailed"
+	ReasonDatabaseNotFound     = "DatabaseNotFound"
+)
+
+// limit bounds how long the operator waits for a database.
+const limit = 5 * time.Second
+
+// connect opens a connection. Where that fails for a reason that a person can do something about, it comes as *Lack.
+func connect(ctx context.Context, c Connection) (*pgx.Conn, error) {
+	cfg, err := pgx.ParseConfig(c.URI)
+	if err != nil {
+		return nil, &Lack{ReasonInvalidConnection, "the connection string cannot be read: " + err.Error(), // without the password: pgconn hides it
+			"write it as postgresql://user:password@host:port/database"}
+	}
+	if len(c.CA) > 0 {
+		if err := trust(cfg, c.CA); err != nil {
+			return nil, err
+		}
+	}
+	cfg.ConnectTimeout = limit
+	cfg.RuntimeParams["application_name"] = "freshet operator"
+	cfg.RuntimeParams["search_path"] = "pg_catalog"
+	cfg.RuntimeParams["statement_timeout"] = fmt.Sprint(limit.Milliseconds())
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	var refusal *pgconn.PgError
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &refusal) && (refusal.Code == "28P01" || refusal.Code == "28000"):
+		return nil, &Lack{ReasonAuthenticationFailed, refusal.Message, "correct user and password in the connection Secret, or pg_hba.conf"}
+	case errors.As(err, &refusal) && refusal.Code == "3D000":
+		return nil, &Lack{ReasonDatabaseNotFound, refusal.Message, "create it, or correct the name in the connection Secret"}
+	default:
+		return nil, &Lack{ReasonUnreachable, fmt.Sprintf("%s:%d does not accept a connection", cfg.Host, cfg.Port),
+			"see that it runs, that its address in the connection Secret is right, and that no NetworkPolicy or certificate is in the way"}
+	}
+}
+
+// trust makes the certificates in ca the only ones that vouch for the server.
+func trust(cfg *pgx.ConnConfig, ca []byte) error {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return &Lack{ReasonInvalidConnection, "ca.crt holds no certificate", "write certificates as PEM into the connection Secret, or leave ca.crt out"}
+	}
+	all := []*tls.Config{cfg.TLSConfig}
+	for _, f := range cfg.Fallbacks {
+		all = append(all, f.TLSConfig)
+	}
+	for _, t := range all {
+		if t != nil {
+			t.RootCAs = roots
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package database_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/local/pgserver"
+	"github.com/freshet-io/freshet/local/toolchain"
+	"github.com/freshet-io/freshet/operator/internal/database"
+)
+
+// startPostgres returns a server with the given settings and a session of its superuser.
+func startPostgres(t *testing.T, settings map[string]string) (*pgserver.Server, *pgx.Conn) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cache, err := toolchain.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := cache.Postgres(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := pgserver.New(pgserver.Config{Home: home, DataDir: filepath.Join(stand.Dir(t), "pg"), Settings: settings, Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	conn, err := pgx.Connect(ctx, server.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return server, conn
+}
+
+func exec(t *testing.T, conn *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// as returns the connection string with another user or database.
+func as(t *testing.T, uri, user, password, db string) string {
+	t.Helper()
+	u, err := url.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User, u.Path = url.UserPassword(user, password), "/"+db
+	return u.String()
+}
+
+func TestInspect_namesEveryLackAndItsRemedy(t *testing.T) {
+	server, conn := startPostgres(t, map[string]string{"wal_level": "replica", "max_replication_slots": "3", "max_wal_senders": "3"})
+	exec(t, conn, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
+	exec(t, conn, "CREATE DATABASE old ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+	exec(t, conn, "SELECT pg_create_physical_replication_slot('standby')")
+	super := server.URL("postgres")
+	for _, c := range []struct {
+		name  string
+		uri   string
+		units int
+		want  []string
+	}{
+		{"superuser", super, 1, []string{"WALLevelNotLogical: wal_level is replica; ALTER SYSTEM SET wal_level = logical, and restart the server"}},
+		{"two units", super, 2, []string{
+			"WALLevelNotLogical: wal_level is replica; ALTER SYSTEM SET wal_level = logical, and restart the server",
+			"TooFewReplicationSlots: 2 units need 4 replication slots, and 1 of 3 are others'; raise max_replication_slots and restart the server, or drop slots that are not used",
+			"TooFewWALSenders: 2 units need 4 WAL senders, and max_wal_senders is 3; raise max_wal_senders and restart the server",
+		}},
+		{"clerk in an old database", as(t, super, "clerk", "clerk", "old"), 1, []string{
+			"WALLevelNotLogical: wal_level is replica; ALTER SYSTEM SET wal_level = logical, and restart the server",
+			`EncodingNotUTF8: database "old" has encoding LATIN1; use a database WITH ENCODING 'UTF8'`,
+			`MissingReplicationPrivilege: role "clerk" may not replicate; ALTER ROLE "clerk" REPLICATION`,
+			`MissingCreatePrivilege: role "clerk" may not create publications in database "old"; GRANT CREATE ON DATABASE "old" TO "clerk"`,
+		}},
+		{"wrong password", as(t, super, "clerk", "guess", "postgres"), 1, []string{
+			`AuthenticationFailed: password authentication failed for user "clerk"; correct user and password in the connection Secret, or pg_hba.conf`}},
+		{"no such database", as(t, super, "clerk", "clerk", "shop"), 1, []string{
+			`DatabaseNotFound: database "shop" does not exist; create it, or correct the name in the connection Secret`}},
+		{"no such server", "postgresql://127.0.0.1:1/shop", 1, []string{
+			"DatabaseUnreachable: 127.0.0.1:1 does not accept a connection; see that it runs, that its address in the connection Secret is right, and that no NetworkPolicy or certificate is in the way"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lacks, err := database.PostgreSQL{}.Inspect(t.Context(), database.Connection{URI: c.uri}, "freshet_0a1b2c3d_", c.units)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, l := range lacks {
+				got = append(got, fmt.Sprintf("%s: %v", l.Reason, l))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInspect_doesNotTellThePassword(t *testing.T) {
+	lacks, err := database.PostgreSQL{}.Inspect(t.Context(), database.Connection{URI: "postgresql://clerk:topsecret@host:port/db"}, "freshet_", 1)
+	if err != nil || len(lacks) != 1 {
+		t.Fatalf("got %v and %v, want one lack", lacks, err)
+	}
+	if lacks[0].Reason != database.ReasonInvalidConnection || strings.Contains(lacks[0].Error(), "topsecret") {
+		t.Errorf("got %s: %v", lacks[0].Reason, lacks[0])
+	}
+}
+
+func TestClean_dropsWhatUnitsThatAreNoMoreHaveLeft(t *testing.T) {
+	server, conn := startPostgres(t, map[string]string{"wal_level": "logical"})
+	for _, name := range []string{"freshet_0a1b2c3d_0", "freshet_0a1b2c3d_1", "freshet_0a1b2c3d_2", "freshet_ffffffff_1"} {
+		exec(t, conn, "SELECT pg_create_logical_replication_slot('"+name+"', 'pgoutput')")
+		exec(t, conn, "CREATE PUBLICATION "+name)
+	}
+	exec(t, conn, "CREATE PUBLICATION freshet_0a1b2c3d_3") // its slot is gone
+	connection := database.Connection{URI: server.URL("postgres")}
+	for _, step := range []struct {
+		keep int
+		want []string
+	}{
+		{1, []string{"freshet_0a1b2c3d_0", "freshet_ffffffff_1"}},
+		{0, []string{"freshet_ffffffff_1"}},
+		{0, []string{"freshet_ffffffff_1"}},
+	} {
+		inUse, err := database.PostgreSQL{}.Clean(t.Context(), connection, "freshet_0a1b2c3d_", step.keep)
+		if err != nil || len(inUse) > 0 {
+			t.Fatalf("in use %v, error %v", inUse, err)
+		}
+		for _, query := range []string{"SELECT slot_name::text FROM pg_replication_slots ORDER BY 1", "SELECT pubname::text FROM pg_publication ORDER BY 1"} {
+			rows, err := conn.Query(t.Context(), query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(step.want, got); diff != "" {
+				t.Errorf("keep %d, %s (-want +got):\n%s", step.keep, query, diff)
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+)
+
+// postgresUser is the user of PostgreSQL's official image.
+const postgresUser = 999
+
+// postgresRole is the superuser that the image creates with the volume.
+const postgresRole = "freshet"
+
+const postgresMount = "/var/lib/postgresql/data"
+
+// PostgreSQL is the StatefulSet of the builtin database.
+func (c Cluster) PostgreSQL() *appsv1.StatefulSet {
+	spec := c.Spec.OLTP.PostgreSQL
+	pod := corev1.PodSpec{
+		SecurityContext:               restrictPod(postgresUser),
+		AutomountServiceAccountToken:  ptr.To(false),
+		EnableServiceLinks:            ptr.To(false),
+		TerminationGracePeriodSeconds: ptr.To[int64](120), // for the checkpoint of an orderly end
+		Containers:                    []corev1.Container{c.postgres(spec)},
+		Volumes: []corev1.Volume{scratch("run"), scratch("tmp"), {Name: "shm", VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}, // parallel queries need more than the usual 64 MB
+		}}},
+	}
+	place(&pod, c.OLTPPool)
+	retention := appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+	if c.Spec.DeletionPolicy == v1alpha1.Delete {
+		retention = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	}
+	return &appsv1.StatefulSet{
+		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
+		Spec: appsv1.StatefulSetSpec{
+			Replicas:    ptr.To[int32](1),
+			ServiceName: OLTPName(c.HTAPCluster),
+			Selector:    &metav1.LabelSelector{MatchLabels: selector(c.HTAPCluster, componentOLTP)},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels(c.HTAPCluster, componentOLTP)},
+				Spec:       pod,
+			},
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim(spec.Storage)},
+			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+				WhenDeleted: retention, WhenScaled: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+			},
+		},
+	}
+}
+
+func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
+	ready := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{
+		"pg_isready", "--quiet", "--host=127.0.0.1", "--username=" + postgresRole, "--dbname=" + spec.Database,
+	}}}
+	return corev1.Container{
+		Name:  "postgresql",
+		Image: cmp.Or(spec.Image, c.Images.PostgreSQL),
+		Args:  append([]string{"postgres"}, settings(spec)...),
+		Env: []corev1.EnvVar{
+			{Name: "POSTGRES_USER", Value: postgresRole},
+			fromSecret("POSTGRES_PASSWORD", OLTPName(c.HTAPCluster), "password"),
+			{Name: "POSTGRES_DB", Value: spec.Database},
+			// Texts are compared on the replica only where their collation orders by bytes.
+			{Name: "POSTGRES_INITDB_ARGS", Value: "--encoding=UTF8 --locale=C.UTF-8 --data-checksums"},
+			{Name: "PGDATA", Value: postgresMount + "/pgdata"}, // a volume's root has a lost+found
+		},
+		Ports:           []corev1.ContainerPort{{Name: "sql", ContainerPort: SQLPort, Protocol: corev1.ProtocolTCP}},
+		Resources:       guaranteed(spec.Resources),
+		SecurityContext: restrictContainer(),
+		VolumeMounts: []corev1.VolumeMount{
+			mount("data", postgresMount), mount("run", "/var/run/postgresql"), mount("tmp", "/tmp"), mount("shm", "/dev/shm"),
+		},
+		// There is no liveness probe: to kill a server that recovers or is overloaded makes it worse.
+		ReadinessProbe: &corev1.Probe{ProbeHandler: ready, PeriodSeconds: 5, FailureThreshold: 3, TimeoutSeconds: 5},
+	}
+}
+
+// slots are enough for the most units that there can be, so that scaling restarts no database: a stream and a copy each, and some spare.
+const slots = "80"
+
+// settings are the server's command line.
+func settings(spec *v1alpha1.PostgreSQLSpec) []string {
+	const mebi = 1 << 20
+	all := map[string]string{
+		"shared_buffers": fmt.Sprintf("%dMB", spec.Resources.Memory.Value()/4/mebi),
+		// A unit that stays away must not fill the volume: beyond this its slot is lost, and the unit is copied anew.
+		"max_slot_wal_keep_size": fmt.Sprintf("%dMB", third(spec.Storage.Size)/mebi),
+	}
+	for name, value := range spec.Parameters {
+		all[name] = string(value)
+	}
+	maps.Copy(all, map[string]string{
+		"listen_addresses": "*", "wal_level": "logical", "max_replication_slots": slots, "max_wal_senders": slots,
+	})
+	var args []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		args = append(args, "-c", name+"="+all[name])
+	}
+	return args
+}
+
+func third(q resource.Quantity) int64 { return q.Value() / 3 }
+
+// Connection is the Secret with the credentials of the builtin database, for the units, the operator and its users. Like the volume
+// that knows the password it outlives the cluster where the deletion policy says so.
+func (c Cluster) Connection(password string) *corev1.Secret {
+	host := fmt.Sprintf("%s.%s.svc", OLTPName(c.HTAPCluster), c.Namespace)
+	database := c.Spec.OLTP.PostgreSQL.Database
+	uri := func(address, parameters string) []byte {
+		return fmt.Appendf(nil, "postgresql://%s:%s@%s/%s?%s", postgresRole, password, address, database, parameters)
+	}
+	return &corev1.Secret{
+		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
+		Data: map[string][]byte{
+			"username": []byte(postgresRole), "password": []byte(password), "database": []byte(database),
+			"uri":          uri(fmt.Sprintf("%s:%d", host, SQLPort), "sslmode=disable"),
+			"endpoint-uri": uri(Endpoint(c.HTAPCluster), "sslmode=require"),
+		},
+	}
+}

@@ -1,0 +1,28 @@
+package manifest
+
+import corev1 "k8s.io/api/core/v1"
+
+// EnginePassword is the Secret with the engine's password.
+func (c Cluster) EnginePassword(password string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: meta(c.HTAPCluster, componentUnit, EngineName(c.HTAPCluster)),
+		Data:       map[string][]byte{"password": []byte(password)},
+	}
+}
+
+// Authority is the Secret with the certificate and key of the cluster's own authority.
+func (c Cluster) Authority(cert, key []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: meta(c.HTAPCluster, componentUnit, CAName(c.HTAPCluster)),
+		Data:       map[string][]byte{"ca.crt": cert, "ca.key": key},
+	}
+}
+
+// Certificate is the Secret with the endpoint's certificate.
+func (c Cluster) Certificate(cert, key []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: meta(c.HTAPCluster, componentUnit, TLSName(c.HTAPCluster)),
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
+	}
+}
