@@ -64,6 +64,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, ctx.Err()
 	}
 	s.conclude()
+	if runErr != nil {
+		s.isNot(v1alpha1.ConditionReady, ReasonTaskFailed, "%v", runErr)
+	}
 	if err := r.writeStatus(ctx, before, s); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -3,9 +3,8 @@ package cluster
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/database"
@@ -76,6 +75,7 @@ var parts = []string{
 // that is its heading in the runbook.
 const (
 	ReasonReady            = "Ready"
+	ReasonTaskFailed       = "TaskFailed"
 	ReasonNotReached       = "NotReached"
 	ReasonNodePoolNotFound = "NodePoolNotFound"
 	ReasonSecretNotFound   = "SecretNotFound"

@@ -1,0 +1,111 @@
+package manifest_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/yaml"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/manifest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func resources(cpu, memory string) v1alpha1.ResourcesSpec {
+	return v1alpha1.ResourcesSpec{CPU: resource.MustParse(cpu), Memory: resource.MustParse(memory)}
+}
+
+// shop is a cluster with its defaults.
+func shop(oltp v1alpha1.OLTPSpec) manifest.Cluster {
+	return manifest.Cluster{
+		HTAPCluster: &v1alpha1.HTAPCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "trade", UID: "0a1b2c3d-0000-4000-8000-000000000000"},
+			Spec: v1alpha1.HTAPClusterSpec{
+				OLTP: oltp,
+				Columnar: v1alpha1.ColumnarSpec{
+					Units: 2, Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("20Gi")},
+					Tables: v1alpha1.TablesSpec{Include: []v1alpha1.TablePattern{"public.*"}, Exclude: []v1alpha1.TablePattern{"public.log", "public.audit"}},
+				},
+				Gateway: v1alpha1.GatewaySpec{Resources: resources("1", "1Gi"), Freshness: v1alpha1.FreshnessSpec{
+					Objective: metav1.Duration{Duration: 5 * time.Second},
+					Default:   v1alpha1.SessionFreshness{Mode: "bounded", MaxStaleness: metav1.Duration{Duration: time.Second}},
+				}},
+				DeletionPolicy: v1alpha1.Retain,
+			},
+		},
+		Images:            manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
+		ConnectionSecret:  "shop-db",
+		CertificateSecret: "shop-tls",
+		Inputs:            "0123456789abcdef",
+	}
+}
+
+func TestCluster_buildsItsUnits(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+	c.HasCA = true
+	c.UnitPool = &v1alpha1.HTAPNodePool{Spec: v1alpha1.HTAPNodePoolSpec{
+		NodeSelector: map[string]string{"pool": "olap"}, Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}},
+	}}
+	config, err := c.EngineConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "units.yaml", config, c.EndpointService(), c.UnitsService(), c.UnitsDisruption(), c.UnitsPolicy(), c.Units())
+}
+
+func TestCluster_buildsItsDatabase(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
+		Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")},
+		Parameters: map[string]v1alpha1.ParameterValue{"work_mem": "64MB", "shared_buffers": "2GB"},
+	}})
+	golden(t, "postgresql.yaml", c.Connection("secret"), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
+}
+
+// golden compares objects with a file in testdata.
+func golden(t *testing.T, file string, objects ...client.Object) {
+	t.Helper()
+	var documents []string
+	for _, o := range objects {
+		gvk, err := apiutil.GVKForObject(o, scheme.Scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.GetObjectKind().SetGroupVersionKind(gvk)
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(fields, "status")
+		text, err := yaml.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, string(text))
+	}
+	got, path := strings.Join(documents, "---\n"), filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; -update accepts it):\n%s", path, diff)
+	}
+}

@@ -1,0 +1,258 @@
+//go:build kubernetes
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/cluster"
+	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/manifest"
+	"github.com/freshet-io/freshet/operator/internal/unit"
+)
+
+// apiServer is how tests reach the real API server that TestMain runs. It has no controllers and no nodes: tests play them.
+var apiServer *rest.Config
+
+func TestMain(m *testing.M) { os.Exit(withAPIServer(m)) }
+
+func withAPIServer(m *testing.M) int {
+	env := &envtest.Environment{CRDDirectoryPaths: []string{"../../manifests/crds"}, ErrorIfCRDPathMissing: true}
+	defer func() {
+		if err := env.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the API server:", err)
+		}
+	}()
+	var err error
+	if apiServer, err = env.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, "start the API server; make test-operator builds it:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// world is a namespace with an operator at work, the test's own client, and what the operator sees outside of the API server.
+type world struct {
+	client.Client
+	t         *testing.T
+	namespace string
+	databases *databases
+	units     *units
+	// writes are the operator's own requests that change something, without events.
+	writes *recorder
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	mgr, err := newManager(apiServer, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(apiServer, client.Options{Scheme: mgr.GetScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "test-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := c.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Client: c, t: t, namespace: namespace.Name, databases: &databases{}, units: &units{}, writes: &recorder{}}
+	w.operate()
+	return w
+}
+
+// operate runs an operator, until the test ends or the returned function is called.
+func (w *world) operate() (stop func()) {
+	w.t.Helper()
+	api := rest.CopyConfig(apiServer)
+	api.Wrap(w.writes.wrap)
+	mgr, err := newManager(api, Config{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r := &cluster.Reconciler{
+		Client: mgr.GetClient(), Databases: w.databases, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
+		Images: manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
+	}
+	if err := r.Setup(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// eventually waits until f returns nil.
+func (w *world) eventually(f func() error) {
+	w.t.Helper()
+	const most = time.Minute
+	ctx, cancel := context.WithTimeout(w.t.Context(), most)
+	defer cancel()
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("after %v still: %v", most, err)
+		case <-poll.C:
+		}
+	}
+}
+
+func (w *world) create(o client.Object) {
+	w.t.Helper()
+	o.SetNamespace(w.namespace)
+	if err := w.Create(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) get(name string, o client.Object) error {
+	return w.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, o)
+}
+
+// run plays StatefulSet controller and kubelet for a pod.
+func (w *world) run(name string, template corev1.PodTemplateSpec, ip string) *corev1.Pod {
+	w.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
+	pod.Name = name
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	w.create(pod)
+	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, ip, []corev1.PodIP{{IP: ip}}
+	if err := w.Status().Update(w.t.Context(), pod); err != nil {
+		w.t.Fatal(err)
+	}
+	return pod
+}
+
+// databases plays source databases.
+type databases struct {
+	mu     sync.Mutex
+	lacks  []*database.Lack
+	inUse  []string
+	cleans []int
+}
+
+func (d *databases) change(f func(d *databases)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f(d)
+}
+
+func (d *databases) Inspect(context.Context, database.Connection, string, int) ([]*database.Lack, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lacks, nil
+}
+
+func (d *databases) Clean(_ context.Context, _ database.Connection, _ string, keep int) ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cleans = append(d.cleans, keep)
+	return d.inUse, nil
+}
+
+// units plays the units' gateways, by address. The position of each moves all the time, and so does its staleness.
+type units struct {
+	mu    sync.Mutex
+	byIP  map[string]unit.Status
+	asked int
+}
+
+func (u *units) answer(ip string, s unit.Status) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.byIP == nil {
+		u.byIP = map[string]unit.Status{}
+	}
+	u.byIP[ip] = s
+}
+
+func (u *units) questions() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.asked
+}
+
+func (u *units) Status(_ context.Context, ip string) (unit.Status, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.asked++
+	s, ok := u.byIP[ip]
+	if !ok {
+		return s, errors.New("connection refused")
+	}
+	if s.Position != "" {
+		s.Position, s.StalenessMS = fmt.Sprintf("0/%X", u.asked), float64(u.asked%900)
+	}
+	return s, nil
+}
+
+// recorder records requests that change something.
+type recorder struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(q *http.Request) (*http.Response, error) {
+		if q.Method != http.MethodGet {
+			r.mu.Lock()
+			r.seen = append(r.seen, q.Method+" "+q.URL.Path)
+			r.mu.Unlock()
+		}
+		return next.RoundTrip(q)
+	})
+}
+
+// take returns what was recorded since the last call.
+func (r *recorder) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := r.seen
+	r.seen = nil
+	return seen
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
+
+// external returns a cluster on an external database, and its connection Secret.
+func external(units int32) (*v1alpha1.HTAPCluster, *corev1.Secret) {
+	c := &v1alpha1.HTAPCluster{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	c.Spec.OLTP = v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal, External: &v1alpha1.ExternalSpec{
+		ConnectionSecretRef: v1alpha1.SecretReference{Name: "shop-db"},
+	}}
+	c.Spec.Columnar.Units = units
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-db"}, Data: map[string][]byte{"uri": []byte("postgresql://u:p@db/shop")}}
+	return c, secret
+}

@@ -1,0 +1,114 @@
+// Package manager composes the operator: its controllers, what they watch, leader election, probes and metrics.
+//
+// Invariant: Secrets are read when they are needed and never kept in memory; of pods only the operator's own are watched.
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apilabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/cluster"
+	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/manifest"
+	"github.com/freshet-io/freshet/operator/internal/nodepool"
+	"github.com/freshet-io/freshet/operator/internal/unit"
+)
+
+// Config says how to run an operator. The images are required.
+type Config struct {
+	// GatewayImage, EngineImage and PostgreSQLImage are run where an HTAPCluster names no other.
+	GatewayImage, EngineImage, PostgreSQLImage string
+	// MetricsAddr and ProbeAddr are host:port of /metrics, and of /healthz and /readyz; empty: none.
+	MetricsAddr, ProbeAddr string
+	// LeaderElection lets one of several operators work; Namespace is where its lease is, empty: the pod's own.
+	LeaderElection bool
+	Namespace      string
+
+	Logger *slog.Logger
+}
+
+// Run runs an operator on the API server until ctx ends.
+func Run(ctx context.Context, api *rest.Config, cfg Config) error {
+	if cfg.GatewayImage == "" || cfg.EngineImage == "" || cfg.PostgreSQLImage == "" {
+		return errors.New("configure operator: the images of gateway, engine and PostgreSQL are needed")
+	}
+	mgr, err := newManager(api, cfg)
+	if err != nil {
+		return err
+	}
+	clusters := &cluster.Reconciler{
+		Client: mgr.GetClient(), Databases: database.PostgreSQL{}, Units: unit.NewClient(manifest.MonitorPort),
+		Images: manifest.Images{Gateway: cfg.GatewayImage, Engine: cfg.EngineImage, PostgreSQL: cfg.PostgreSQLImage},
+		Events: mgr.GetEventRecorder(manifest.ManagedBy), Clock: time.Now,
+	}
+	pools := &nodepool.Reconciler{Client: mgr.GetClient()}
+	if err := errors.Join(clusters.Setup(mgr), pools.Setup(mgr)); err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run operator: %w", err)
+	}
+	return nil
+}
+
+// newManager returns a manager without controllers.
+func newManager(api *rest.Config, cfg Config) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("register types: %w", err)
+	}
+	ours := apilabels.SelectorFromSet(apilabels.Set{manifest.ManagedByLabel: manifest.ManagedBy})
+	mgr, err := ctrl.NewManager(api, ctrl.Options{
+		Scheme: scheme,
+		Logger: logr.FromSlogHandler(logger(cfg).Handler()),
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: ours}},
+		},
+		Metrics:                       metricsserver.Options{BindAddress: orNone(cfg.MetricsAddr)},
+		HealthProbeBindAddress:        orNone(cfg.ProbeAddr),
+		LeaderElection:                cfg.LeaderElection,
+		LeaderElectionID:              "freshet-operator",
+		LeaderElectionNamespace:       cfg.Namespace,
+		LeaderElectionReleaseOnCancel: true, // the program ends with the manager
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return nil, fmt.Errorf("add probes: %w", err)
+	}
+	return mgr, nil
+}
+
+func logger(cfg Config) *slog.Logger {
+	if cfg.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return cfg.Logger
+}
+
+// orNone is how controller-runtime is told not to listen.
+func orNone(addr string) string {
+	if addr == "" {
+		return "0"
+	}
+	return addr
+}
