@@ -56,6 +56,15 @@ test-kafka: need-go need-npm ## The tests of Kafka, Connect and Debezium; needs 
 test-kafka-faults: need-go need-npm ## Kills of broker, Connect and all others under load; takes long
 	go test $(RACE) -tags kafka -timeout 40m -p 1 ./e2e/kafkafaults/... $(ARGS)
 
+.PHONY: test-operator
+test-operator: need-go ## The operator on a real API server; builds it from source once (8 to 18 minutes)
+	@programs=$$(go run ./e2e/kubebin/build) && export $$programs && \
+	go test $(RACE) -tags kubernetes -timeout 20m ./operator/... $(ARGS)
+
+.PHONY: generate
+generate: need-go ## CRDs and deep copies from the API's types
+	go generate ./operator/...
+
 .PHONY: bench
 bench: need-npm build ## All benchmarks; results in out/
 	@mkdir -p out
@@ -70,8 +79,9 @@ GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.
 lint: need-go ## gofmt, go vet and golangci-lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags kafka ./...
-	$(GOLANGCI) run --timeout 10m --build-tags kafka
+	go vet -tags kafka,kubernetes ./...
+	@$(MAKE) --no-print-directory generate && git diff --exit-code -- manifests/crds operator/api || { echo "generated files differ from the API's types: make generate, and commit"; exit 1; }
+	$(GOLANGCI) run --timeout 10m --build-tags kafka,kubernetes
 
 .PHONY: need-go need-npm
 need-go:

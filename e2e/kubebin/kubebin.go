@@ -22,31 +22,41 @@ import (
 // Version of Kubernetes, which its programs report.
 const Version = "1.36.3"
 
-// program is one of Kubernetes' programs.
+// Set is what one module builds.
+type Set struct {
+	name, version string
+	// module is its folder in e2e.
+	module   string
+	programs []program
+}
+
 type program struct{ name, pkg string }
 
-// programs are what an API server for tests takes, under the names by which envtest looks for them.
-var programs = []program{
+// Kubernetes is what an API server for tests takes, under the names by which envtest looks for it.
+var Kubernetes = Set{"kubernetes", Version, "kubernetes", []program{
 	{"etcd", "go.etcd.io/etcd/server/v3"},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
 	{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
-}
+}}
+
+// Helm renders charts.
+var Helm = Set{"helm", "3.22.0", "helm", []program{{"helm", "helm.sh/helm/v3/cmd/helm"}}}
 
 // Progress is called while a program is built: done of total packages. A build of everything takes 8 to 18 minutes on two cores.
 type Progress func(program string, done, total int)
 
-// Ensure returns a folder with etcd, kube-apiserver and kubectl, and builds there what is missing. Several processes may call it at
-// the same time: one builds, the others wait.
-func Ensure(ctx context.Context, cache *toolchain.Cache, progress Progress) (string, error) {
-	module, err := moduleDir(ctx)
+// Ensure returns a folder with the programs of a set, and builds there what is missing. Several processes may call it at the same time:
+// one builds, the others wait.
+func Ensure(ctx context.Context, cache *toolchain.Cache, set Set, progress Progress) (string, error) {
+	module, err := moduleDir(ctx, set.module)
 	if err != nil {
-		return "", fmt.Errorf("find module e2e/kubernetes: %w", err)
+		return "", fmt.Errorf("find module e2e/%s: %w", set.module, err)
 	}
 	key, err := moduleKey(module)
 	if err != nil {
 		return "", fmt.Errorf("read module %s: %w", module, err)
 	}
-	dir := filepath.Join(cache.Dir, "kubernetes-"+Version+"-"+key)
+	dir := filepath.Join(cache.Dir, set.name+"-"+set.version+"-"+key)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("create the cache folder: %w; set %s to another place", err, toolchain.CacheVariable)
 	}
@@ -55,7 +65,7 @@ func Ensure(ctx context.Context, cache *toolchain.Cache, progress Progress) (str
 		return "", err
 	}
 	defer unlock()
-	for _, p := range programs {
+	for _, p := range set.programs {
 		if err := ensure(ctx, module, dir, p, progress); err != nil {
 			return "", fmt.Errorf("build %s: %w", p.name, err)
 		}
@@ -63,13 +73,13 @@ func Ensure(ctx context.Context, cache *toolchain.Cache, progress Progress) (str
 	return dir, nil
 }
 
-// moduleDir returns the folder of the module that names the programs' versions.
-func moduleDir(ctx context.Context) (string, error) {
+// moduleDir returns the folder of a module that names programs' versions.
+func moduleDir(ctx context.Context, name string) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/freshet-io/freshet").Output()
 	if err != nil {
 		return "", fmt.Errorf("go list: %w", err)
 	}
-	return filepath.Join(strings.TrimSpace(string(out)), "e2e", "kubernetes"), nil
+	return filepath.Join(strings.TrimSpace(string(out)), "e2e", name), nil
 }
 
 // moduleKey tells builds from different versions apart.

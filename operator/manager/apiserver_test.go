@@ -15,6 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -42,6 +45,10 @@ func withAPIServer(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "start the API server; make test-operator builds it:", err)
 		return 1
 	}
+	if err := installChart(context.Background(), apiServer); err != nil {
+		fmt.Fprintln(os.Stderr, "install the chart:", err)
+		return 1
+	}
 	return m.Run()
 }
 
@@ -58,11 +65,11 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	mgr, err := newManager(apiServer, Config{})
+	scheme, err := newScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(apiServer, client.Options{Scheme: mgr.GetScheme()})
+	c, err := client.New(apiServer, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +88,12 @@ func newWorld(t *testing.T) *world {
 func (w *world) operate() (stop func()) {
 	w.t.Helper()
 	api := rest.CopyConfig(apiServer)
+	api.Impersonate.UserName = operatorAccount
 	api.Wrap(w.writes.wrap)
-	mgr, err := newManager(api, Config{})
+	mgr, err := newManager(api, Config{}, func(o *ctrl.Options) {
+		o.Cache.DefaultNamespaces = map[string]cache.Config{w.namespace: {}} // other tests have operators of their own
+		o.Controller.SkipNameValidation = ptr.To(true)
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 	if cfg.GatewayImage == "" || cfg.EngineImage == "" || cfg.PostgreSQLImage == "" {
 		return errors.New("configure operator: the images of gateway, engine and PostgreSQL are needed")
 	}
-	mgr, err := newManager(api, cfg)
+	mgr, err := newManager(api, cfg, func(*ctrl.Options) {})
 	if err != nil {
 		return err
 	}
@@ -67,14 +67,14 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 	return nil
 }
 
-// newManager returns a manager without controllers.
-func newManager(api *rest.Config, cfg Config) (ctrl.Manager, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("register types: %w", err)
+// newManager returns a manager without controllers, whose options tune may change.
+func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
 	}
 	ours := apilabels.SelectorFromSet(apilabels.Set{manifest.ManagedByLabel: manifest.ManagedBy})
-	mgr, err := ctrl.NewManager(api, ctrl.Options{
+	options := ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(logger(cfg).Handler()),
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
@@ -88,7 +88,9 @@ func newManager(api *rest.Config, cfg Config) (ctrl.Manager, error) {
 		LeaderElectionID:              "freshet-operator",
 		LeaderElectionNamespace:       cfg.Namespace,
 		LeaderElectionReleaseOnCancel: true, // the program ends with the manager
-	})
+	}
+	tune(&options)
+	mgr, err := ctrl.NewManager(api, options)
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
@@ -96,6 +98,15 @@ func newManager(api *rest.Config, cfg Config) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("add probes: %w", err)
 	}
 	return mgr, nil
+}
+
+// newScheme returns the types that the operator reads and writes.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("register types: %w", err)
+	}
+	return scheme, nil
 }
 
 func logger(cfg Config) *slog.Logger {

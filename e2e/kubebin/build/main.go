@@ -1,4 +1,5 @@
-// Command build puts Kubernetes' programs for tests into the cache and prints their folder, for KUBEBUILDER_ASSETS.
+// Command build puts Kubernetes' programs and Helm into the cache. It prints the folder of the former, for
+// KUBEBUILDER_ASSETS, and the path of Helm, as assignments for a shell.
 package main
 
 import (
@@ -17,15 +18,19 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	cache, err := toolchain.Default()
-	var dir string
+	var kubernetes, helm string
+	progress := report(time.Now, 10*time.Second)
 	if err == nil {
-		dir, err = kubebin.Ensure(ctx, cache, report(time.Now, 10*time.Second))
+		helm, err = kubebin.Ensure(ctx, cache, kubebin.Helm, progress)
+	}
+	if err == nil {
+		kubernetes, err = kubebin.Ensure(ctx, cache, kubebin.Kubernetes, progress)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "build Kubernetes' programs:", err)
+		fmt.Fprintln(os.Stderr, "build programs for tests:", err)
 		os.Exit(1)
 	}
-	fmt.Println(dir)
+	fmt.Printf("KUBEBUILDER_ASSETS=%s\nFRESHET_HELM=%s/helm\n", kubernetes, helm)
 }
 
 // report writes a line for every program's beginning and, at most, each interval.
@@ -37,6 +42,6 @@ func report(now func() time.Time, interval time.Duration) kubebin.Progress {
 			return
 		}
 		program, last = p, now()
-		fmt.Fprintf(os.Stderr, "building %s %s: %d of at most %d packages\n", p, kubebin.Version, done, total)
+		fmt.Fprintf(os.Stderr, "building %s: %d of at most %d packages\n", p, done, total)
 	}
 }
