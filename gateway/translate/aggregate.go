@@ -146,13 +146,16 @@ func (a aggregation) sum(x expr, null bool, place func(engineCall, expr) expr) e
 
 // average is PostgreSQL's: the sum, as a numeric, divided by the number of values.
 func (a aggregation) average(x expr, null bool, place func(engineCall, expr) expr) expr {
-	if isInteger(x.oid) {
+	if x.oid == oidInt8 {
 		x = toNumeric(x)
 	}
-	if x.oid != oidNumeric || x.opaque {
+	if x.oid != oidNumeric && !isInteger(x.oid) || x.opaque {
 		fail("avg over this type")
 	}
 	sum := a.sum(x, null, place)
+	if isInteger(sum.oid) { // PostgreSQL sums smaller integers as bigint, too
+		sum = toNumeric(sum)
+	}
 	arg := ""
 	if x.null {
 		arg = x.sql
