@@ -103,7 +103,9 @@ func (a aggregation) count(star bool, x expr, place func(engineCall, expr) expr)
 	d := expr{oid: oidInt8, pad: -1, bounded: true, low: 0, high: 1 << 62}
 	if a.distinct {
 		requireGroupable(x)
-		return place(a.counting("uniqExact", x.sql), d)
+		call := a.counting("uniqExact", x.sql)
+		call.compact = !isString(x.oid)
+		return place(call, d)
 	}
 	arg := ""
 	if !star && x.null {

@@ -45,7 +45,7 @@ func newArm(parts []*tree, conds []expr) (*tree, []expr) {
 	var rest []expr
 	arm.conds, rest = within(arm.mask(), conds)
 	for _, c := range arm.conds {
-		if c.keys == nil {
+		if c.keys == nil && !c.lenient {
 			arm.rows /= 4
 		}
 	}

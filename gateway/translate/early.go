@@ -56,7 +56,7 @@ func (e *early) mask() uint64 { return (&tree{parts: e.details}).mask() }
 
 // split finds the partial aggregates, if the rest of the query does without what they read.
 func (e *early) split(aggs []engineCall) bool {
-	if slices.ContainsFunc(e.beyond, func(c expr) bool { return c.keys == nil && c.refs != 0 }) {
+	if slices.ContainsFunc(e.beyond, func(c expr) bool { return c.keys == nil && c.refs != 0 && !c.lenient }) {
 		return false // it may leave few of the aggregates
 	}
 	others := (&tree{parts: e.others}).mask()
@@ -151,7 +151,7 @@ func (e *early) text(keys []string, aggs []engineCall) string {
 	for i, merge := range e.merges {
 		if merge != "" {
 			name := "p" + strconv.Itoa(i+1)
-			partial = append(partial, aggs[i].plain()+" AS "+name)
+			partial = append(partial, aggs[i].partial()+" AS "+name)
 			merged[i].function, merged[i].args = merge, e.details[0].alias()+"."+name
 		}
 	}

@@ -10,6 +10,8 @@ type engineCall struct {
 	over string
 	// cast is a function around the call; empty: none.
 	cast string
+	// compact values can be collected before they are counted.
+	compact bool
 }
 
 func (c engineCall) sql() string { return c.cast + c.parenthesised(c.plain()) }
@@ -32,8 +34,21 @@ func (c engineCall) merge() string {
 		return "sum"
 	case "sum", "sumOrNull", "min", "minOrNull", "max", "maxOrNull", "any":
 		return f
+	case "uniqExact":
+		if c.compact {
+			return "uniqExactArray"
+		}
 	}
 	return ""
+}
+
+// partial is the call for part of the rows, of whose results merge makes the whole. Values that are counted once travel as
+// arrays: they are few, and a set for each part costs more than its values.
+func (c engineCall) partial() string {
+	if rest, ok := strings.CutPrefix(c.function, "uniqExact"); ok {
+		c.function = "groupArray" + rest
+	}
+	return c.plain()
 }
 
 // ignoresRepetition reports whether the result stays the same when rows come again.
@@ -50,6 +65,8 @@ func (c engineCall) ofOne() string {
 	switch strings.TrimSuffix(c.function, "OrNull") {
 	case "sum", "min", "max", "any":
 		return c.cast + "(" + c.args + ")"
+	case "uniqExactArray":
+		return c.cast + "(arrayUniq(" + c.args + "))"
 	}
 	return ""
 }

@@ -37,6 +37,8 @@ type expr struct {
 	source, index int
 	// costly values are better computed before a join than after it.
 	costly bool
+	// lenient conditions are expected to hold for most rows: negations.
+	lenient bool
 	// ratio says of which operands the value is the quotient.
 	ratio *ratio
 }

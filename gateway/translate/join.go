@@ -370,7 +370,7 @@ func (n *tree) expected(conds []expr) float64 {
 	rows := float64(n.rows)
 	mask := n.mask()
 	for _, c := range conds {
-		if c.keys == nil && c.refs == mask {
+		if c.keys == nil && c.refs == mask && !c.lenient {
 			rows /= 4
 		}
 	}

@@ -298,6 +298,7 @@ func (q *query) in(a *pg.A_Expr, negated bool) expr {
 	}
 	if negated {
 		e = with(oidBool, "NOT ("+e.sql+")", e)
+		e.lenient = true
 	}
 	return e
 }

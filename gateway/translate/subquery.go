@@ -86,7 +86,9 @@ func negate(e expr, negated bool) expr {
 	if !negated {
 		return e
 	}
-	return with(oidBool, "NOT ("+boolText(e)+")", e)
+	out := with(oidBool, "NOT ("+boolText(e)+")", e)
+	out.lenient = true
+	return out
 }
 
 // exists translates EXISTS.

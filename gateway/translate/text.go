@@ -77,7 +77,7 @@ func (q *query) like(x expr, patternNode *pg.Node, negated, fold bool) expr {
 		op = " NOT" + op
 	}
 	e := with(oidBool, subject+op+quote(pattern), x)
-	e.costly = true
+	e.costly, e.lenient = true, negated
 	return e
 }
 
