@@ -80,7 +80,7 @@ lint: need-go ## gofmt, go vet and golangci-lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	go vet -tags kafka,kubernetes ./...
-	@$(MAKE) --no-print-directory generate && git diff --exit-code -- manifests/crds operator/api || { echo "generated files differ from the API's types: make generate, and commit"; exit 1; }
+	@$(MAKE) --no-print-directory generate && git diff --exit-code -- charts/freshet/crds operator/api || { echo "generated files differ from the API's types: make generate, and commit"; exit 1; }
 	$(GOLANGCI) run --timeout 10m --build-tags kafka,kubernetes
 
 .PHONY: need-go need-npm

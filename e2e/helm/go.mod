@@ -2,6 +2,7 @@ module github.com/freshet-io/freshet/e2e/helm
 
 go 1.26.0
 
+// Helm, for tests of the chart. Package e2e/kubebin of the main module builds it.
 tool helm.sh/helm/v3/cmd/helm
 
 require (

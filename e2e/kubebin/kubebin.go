@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -141,6 +142,7 @@ func ensure(ctx context.Context, module, dir string, p program, progress Progres
 			progress(p.name, done, total)
 		}
 	}
+	_, _ = io.Copy(&other, log) // a line too long for the scanner must not hold up the build
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, other.String())
 	}
