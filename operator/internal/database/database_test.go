@@ -68,7 +68,7 @@ func as(t *testing.T, uri, user, password, db string) string {
 func TestInspect_namesEveryLackAndItsRemedy(t *testing.T) {
 	server, conn := startPostgres(t, map[string]string{"wal_level": "replica", "max_replication_slots": "3", "max_wal_senders": "3"})
 	exec(t, conn, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
-	exec(t, conn, "CREATE DATABASE old ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+	exec(t, conn, "CREATE DATABASE old ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0")
 	exec(t, conn, "SELECT pg_create_physical_replication_slot('standby')")
 	super := server.URL("postgres")
 	for _, c := range []struct {
