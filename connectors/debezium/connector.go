@@ -96,8 +96,8 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		"heartbeat.action.query":      "SELECT pg_logical_emit_message(true, 'freshet', '')",
 		// Latency and throughput as measured.
 		"poll.interval.ms":                    "5",
-		"max.batch.size":                      "8192",
-		"max.queue.size":                      "32768",
+		"max.batch.size":                      "2048",
+		"max.queue.size":                      "8192", // what waits there is copied by each collection of garbage
 		"extended.headers.enabled":            "false",
 		"statistics.metrics.enabled":          "false", // quantiles for each record, which nobody reads
 		"retriable.restart.connector.wait.ms": "1000",
