@@ -53,7 +53,7 @@ func TestConnect_startsAgainAfterAKill(t *testing.T) {
 	connect := stand.KafkaConnect(t, broker, func(c *kafka.ConnectConfig) {
 		c.Settings = map[string]string{"session.timeout.ms": "1200000", "rebalance.timeout.ms": "1200000"}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := connect.Kill(); err != nil {
 		t.Fatal(err)
