@@ -41,6 +41,8 @@ type Dispatcher interface {
 type Config struct {
 	// Database is the source database that is replicated; sessions of others are relayed.
 	Database string
+	// Dialect is that of the source database.
+	Dialect translate.Dialect
 	// LagLimit is how long a statement waits for a snapshot that is fresh enough before PostgreSQL
 	// runs it instead. Zero means one second.
 	LagLimit time.Duration

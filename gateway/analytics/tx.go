@@ -6,6 +6,7 @@ import (
 
 	"github.com/freshet-io/freshet/gateway/batch"
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/translate"
 )
 
 // pinned is the snapshot of a READ ONLY transaction block.
@@ -18,6 +19,9 @@ func (p *pinned) End() { p.snapshot.Release() }
 func (r *Router) Begin(ctx context.Context, s *pgwire.SessionInfo) (pgwire.Tx, error) {
 	if err := r.sessionFit(s); err != nil {
 		return nil, r.relay(err)
+	}
+	if r.cfg.Dialect == translate.CockroachDB {
+		return nil, r.relay(&pgwire.RelayError{Reason: "a transaction block of CockroachDB may read AS OF another time"})
 	}
 	need := requirement(s)
 	deadline := r.clock().Add(r.cfg.LagLimit)

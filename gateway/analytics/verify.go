@@ -62,6 +62,7 @@ func checkKey(s *pgwire.SessionInfo, p planned) string {
 	return b.String()
 }
 
+// checkSQL keeps to what CockroachDB documents too.
 func checkSQL(relations []translate.Relation) string {
 	ids := make([]string, len(relations))
 	for i, rel := range relations {
@@ -69,7 +70,7 @@ func checkSQL(relations []translate.Relation) string {
 	}
 	return `SELECT c.oid, pg_catalog.has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity,
  c.relhassubclass AND c.relkind <> 'p',
- (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum, a.atttypid, a.atttypmod, a.attname), E'\n' ORDER BY a.attnum)
+ (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum::text, a.atttypid::text, a.atttypmod::text, a.attname::text), E'\n' ORDER BY a.attnum)
   FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
  pg_catalog.pg_table_is_visible(c.oid)
  FROM pg_catalog.pg_class c WHERE c.oid IN (` + strings.Join(ids, ",") + `)`

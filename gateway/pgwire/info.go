@@ -9,9 +9,9 @@ import (
 // infoColumns are the expressions that info is refreshed from. Everything is schema-qualified:
 // the session's search_path is the user's.
 var infoColumns = []string{
-	"session_user", "current_user",
+	"session_user", "current_user", "pg_catalog.current_database()", // CockroachDB has USE
 	"pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(1))",
-	"EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
+	"EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
 	setting("TimeZone"), setting("DateStyle"), setting("IntervalStyle"), setting("client_encoding"), setting("bytea_output"),
 	setting("extra_float_digits"), setting("standard_conforming_strings"), setting("statement_timeout"),
 	setting("application_name"), setting("transaction_isolation"), setting("transaction_read_only"),
@@ -36,7 +36,7 @@ func (s *session) takeInfo(rows [][][]byte) error {
 		return v
 	}
 	i := &s.info
-	i.SessionUser, i.User = text(), text()
+	i.SessionUser, i.User, i.Database = text(), text(), text()
 	i.SearchPath = strings.Split(text(), "\x01")
 	i.TempTables = text() == "t"
 	i.TimeZone, i.DateStyle, i.IntervalStyle, i.ClientEncoding, i.ByteaOutput = text(), text(), text(), text(), text()

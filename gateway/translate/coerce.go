@@ -220,6 +220,7 @@ func floatLiteral(oid uint32, v float64, text string) expr {
 
 // parseLiteral reads a string constant as PostgreSQL's input function of a type would.
 func (t *translator) parseLiteral(s string, oid uint32) expr {
+	t.env.Dialect.checkText(s, oid)
 	switch oid {
 	case oidText, oidVarchar, oidName:
 		return textLiteral(oid, s)

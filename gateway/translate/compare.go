@@ -39,6 +39,7 @@ func (q *query) compare(name string, l, r expr) expr {
 
 // comparable brings two operands to the types that they are compared in.
 func (q *query) comparable(l, r expr) (expr, expr) {
+	q.t.env.Dialect.checkOperands(l, r)
 	switch {
 	case l.isUnknown() && r.isUnknown():
 		return q.coerce(l, oidText), q.coerce(r, oidText)

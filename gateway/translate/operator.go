@@ -304,6 +304,9 @@ func (q *query) in(a *pg.A_Expr, negated bool) expr {
 }
 
 func (q *query) inValues(x expr, items []expr) expr {
+	for _, i := range items {
+		q.t.env.Dialect.checkOperands(x, i)
+	}
 	// PostgreSQL brings all of them to one type if it can.
 	unified := q.unify(append([]expr{x}, items...))
 	if !x.isUnknown() {

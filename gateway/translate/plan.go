@@ -55,6 +55,8 @@ type Env struct {
 	Fields            []Field
 	ParamOIDs         []uint32
 	Params            []Param
+	// Dialect is the source database's.
+	Dialect Dialect
 	// Rows estimates a table's number of rows; nil: unknown. It only affects speed.
 	Rows func(cdc.TableID) int64
 }

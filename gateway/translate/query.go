@@ -292,6 +292,7 @@ func (w *writer) sortKeys(distinct bool) string {
 		by := n.GetSortBy()
 		e := w.sortExpr(by.Node)
 		requireOrdered(e)
+		w.q.t.env.Dialect.checkOrder(e, by)
 		sql := w.q.t.orderable(e)
 		if distinct {
 			sql = w.distinctKey(e)

@@ -31,7 +31,10 @@ func Translate(t *Tree, env Env) (plan *Plan, err error) {
 	}()
 	tr := &translator{env: env}
 	tr.checkEnv()
-	return tr.plan(t.statements[0].Stmt.GetSelectStmt()), nil
+	env.Dialect.checkStatement(t.statements[0].Stmt.GetSelectStmt())
+	plan = tr.plan(t.statements[0].Stmt.GetSelectStmt())
+	env.Dialect.checkRelations(plan.Relations)
+	return plan, nil
 }
 
 // AsUnsupported finds an [*Unsupported] in an error.
