@@ -35,18 +35,22 @@ type catalogTable struct {
 	schema, name string
 	columns      []catalogColumn
 	key          []string
+	version      string
 }
 
-// parseTable reads a row of the catalog query: the table's ID, schema, name, columns and key, the last two as JSON.
+// parseTable reads a row of the catalog query: the table's ID, schema, name, columns and key, both as JSON, and version.
 func parseTable(row []string) (catalogTable, error) {
-	if len(row) != 5 {
-		return catalogTable{}, fmt.Errorf("read catalog: a row of %d columns, want 5", len(row))
+	if len(row) != 6 {
+		return catalogTable{}, fmt.Errorf("read catalog: a row of %d columns, want 6", len(row))
 	}
 	id, err := strconv.ParseUint(row[0], 10, 32)
 	if err != nil {
 		return catalogTable{}, fmt.Errorf("read catalog: table ID: %w", err)
 	}
-	t := catalogTable{id: cdc.TableID(id), schema: row[1], name: row[2]}
+	t := catalogTable{id: cdc.TableID(id), schema: row[1], name: row[2], version: row[5]}
+	if t.version == "" {
+		return t, fmt.Errorf("read catalog: table %s.%s has no version in crdb_internal.tables; let the source's role read it (allow_unsafe_internals)", t.schema, t.name)
+	}
 	for _, part := range []struct {
 		text string
 		into any
@@ -64,7 +68,7 @@ func parseTable(row []string) (catalogTable, error) {
 
 // discover makes a definition of a table, or says why it cannot be replicated.
 func (t *catalogTable) discover() cdc.Discovered {
-	def := &cdc.Table{ID: t.id, Schema: t.schema, Name: t.name}
+	def := &cdc.Table{ID: t.id, Schema: t.schema, Name: t.name, Version: t.version}
 	for _, c := range t.columns {
 		if c.Hidden && c.Virtual {
 			continue // of a hash-sharded key, which has its columns besides

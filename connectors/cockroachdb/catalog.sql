@@ -1,4 +1,4 @@
--- The tables of the current database with their columns and primary keys, one row each. Parameters: none.
+-- The tables of the current database with their columns, primary keys and versions, one row each. Parameters: none.
 -- Hidden columns and crdb_sql_type are CockroachDB's own additions to information_schema.columns.
 SELECT
     c.oid::INT8,
@@ -19,7 +19,8 @@ SELECT
             JOIN information_schema.statistics s ON s.table_schema = n.nspname AND s.table_name = c.relname AND s.index_name = ic.relname
                 AND s.storing = 'NO' AND s.implicit = 'NO'
             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = s.column_name
-            WHERE x.indrelid = c.oid AND x.indisprimary ORDER BY s.seq_in_index) k)::STRING
+            WHERE x.indrelid = c.oid AND x.indisprimary ORDER BY s.seq_in_index) k)::STRING,
+    (SELECT v.version::STRING FROM crdb_internal.tables v WHERE v.table_id = c.oid::INT8)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'crdb_internal', 'pg_extension')

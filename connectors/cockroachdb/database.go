@@ -19,6 +19,13 @@ type Database interface {
 	Now(ctx context.Context) (cdc.Position, error)
 	// Changefeed tells of the changefeed that writes the topics; the zero value if there is none.
 	Changefeed(ctx context.Context) (Changefeed, error)
+	// Versions returns the versions that tables have at a timestamp that is not before since; a table that is not there any more is left
+	// out.
+	Versions(ctx context.Context, ids []cdc.TableID, since cdc.Position) (map[cdc.TableID]string, error)
+	// ClusterID returns the identity of the cluster, which no other has.
+	ClusterID(ctx context.Context) (string, error)
+	// Close releases the connections.
+	Close()
 	// Topic names the topic of a table.
 	Topic(t *cdc.Table) string
 }

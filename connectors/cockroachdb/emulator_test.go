@@ -79,7 +79,7 @@ func startEmulator(t *testing.T, url, broker, prefix string, envelope changefeed
 			t.Fatal(d.Stopped)
 		}
 		own := *d.Table
-		own.Version = "" // which changes with files of PostgreSQL's
+		own.Version = "1" // PostgreSQL's changes with its files
 		e.found[i].Table, e.tables[own.ID] = &own, &own
 		ids = append(ids, d.Table.ID)
 		e.state[d.Table.ID] = map[string]cdc.Row{}
@@ -401,6 +401,21 @@ func (e *emulator) Changefeed(context.Context) (cockroachdb.Changefeed, error) {
 	defer e.mu.Unlock()
 	return cockroachdb.Changefeed{Job: "1", Start: e.reached[0].at, Created: time.Unix(0, int64(e.reached[0].at.Major))}, nil
 }
+
+// Versions implements [cockroachdb.Database]: the emulator's definitions do not change.
+func (e *emulator) Versions(context.Context, []cdc.TableID, cdc.Position) (map[cdc.TableID]string, error) {
+	versions := map[cdc.TableID]string{}
+	for id, t := range e.tables {
+		versions[id] = t.Version
+	}
+	return versions, nil
+}
+
+// ClusterID implements [cockroachdb.Database].
+func (e *emulator) ClusterID(ctx context.Context) (string, error) { return e.pg.SystemID(ctx) }
+
+// Close implements [cockroachdb.Database]. The emulator ends with its test.
+func (e *emulator) Close() {}
 
 // Now implements [cockroachdb.Database].
 func (e *emulator) Now(ctx context.Context) (cdc.Position, error) {

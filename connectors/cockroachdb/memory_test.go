@@ -154,4 +154,12 @@ func (d *fakeDatabase) Now(context.Context) (cdc.Position, error) { return d.now
 
 func (d *fakeDatabase) Changefeed(context.Context) (Changefeed, error) { return d.feed, nil }
 
+func (d *fakeDatabase) Versions(context.Context, []cdc.TableID, cdc.Position) (map[cdc.TableID]string, error) {
+	return map[cdc.TableID]string{}, nil
+}
+
+func (d *fakeDatabase) ClusterID(context.Context) (string, error) { return "fake", nil }
+
+func (d *fakeDatabase) Close() {}
+
 func (d *fakeDatabase) Topic(t *cdc.Table) string { return "shop." + t.Schema + "." + t.Name }

@@ -180,16 +180,13 @@ func (r *registry) why(id cdc.TableID) *cdc.TableError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entries[id]
-	why := &cdc.TableError{Code: cdc.CodeSchemaChange, Detail: "it was altered or dropped before it was copied",
-		Remedy: "nothing to do: its new definition is announced and copied by itself"}
-	if e == nil {
-		return why
-	}
-	if e.newest.Stopped != nil {
+	switch {
+	case e == nil:
+		return altered(&cdc.Table{ID: id}, "it was dropped before it was copied")
+	case e.newest.Stopped != nil:
 		return e.newest.Stopped
 	}
-	why.Table = e.newest.Table.FullName()
-	return why
+	return altered(e.newest.Table, "it was altered before it was copied")
 }
 
 // replicated returns the tables that are there and may be replicated: the definitions that the consumer knows, or

@@ -22,6 +22,9 @@ type Source struct {
 	marks    marks
 	open     func() (broker, error)
 
+	// cut is the last one that a stream of this source has handed over.
+	cut atomic.Pointer[cdc.Position]
+
 	following sync.Mutex
 	checking  sync.Mutex
 	paused    bool // guarded by checking
@@ -51,6 +54,21 @@ func newSource(cfg Config, open func() (broker, error)) (*Source, error) {
 		return nil, fmt.Errorf("register source metrics: %w", err)
 	}
 	return &Source{cfg: cfg, log: cfg.Logger, metrics: m, registry: newRegistry(), open: open}, nil
+}
+
+// Close releases the connections to the database. Streams and copies must have ended.
+func (s *Source) Close() { s.cfg.Database.Close() }
+
+// SystemID returns the identity of the cluster, which no other has.
+func (s *Source) SystemID(ctx context.Context) (string, error) { return s.cfg.Database.ClusterID(ctx) }
+
+// Versions returns the versions that tables have at or after all that was handed over; a table that is not there any more is left out.
+func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error) {
+	var since cdc.Position
+	if cut := s.cut.Load(); cut != nil {
+		since = *cut
+	}
+	return s.cfg.Database.Versions(ctx, ids, since)
 }
 
 // Tables implements [cdc.Source].

@@ -63,6 +63,8 @@ func OpenSQL(cfg SQLConfig) (*SQL, error) {
 	}
 	pc.MaxConns = 4
 	pc.ConnConfig.RuntimeParams["application_name"] = "freshet"
+	pc.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable" // cluster_logical_timestamp() needs it
+	pc.AfterConnect = allowInternals
 	pool, err := pgxpool.NewWithConfig(context.Background(), pc)
 	if err != nil {
 		return nil, fmt.Errorf("configure CockroachDB: %w", err)
@@ -203,8 +205,17 @@ func (d *SQL) Copy(ctx context.Context, tables []*cdc.Table, sink cdc.CopySink) 
 	if err != nil {
 		return at, err
 	}
+	tables, changed, err := d.unchanged(ctx, tables, at)
+	if err != nil {
+		return at, err
+	}
 	if err := sink.Begin(ctx, at, tables); err != nil {
 		return at, err
+	}
+	for _, t := range changed {
+		if err := sink.Stopped(ctx, t.ID, altered(t, "it was altered or dropped before it was copied")); err != nil {
+			return at, err
+		}
 	}
 	for _, t := range tables {
 		why, err := d.copyTable(ctx, t, at, sink)
@@ -252,14 +263,19 @@ func (d *SQL) copyTable(ctx context.Context, t *cdc.Table, at cdc.Position, sink
 	return nil, rows.flush(ctx)
 }
 
+// altered says that a copy gives up a table that is to be announced anew.
+func altered(t *cdc.Table, detail string) *cdc.TableError {
+	return &cdc.TableError{Code: cdc.CodeSchemaChange, Table: t.FullName(), Detail: detail,
+		Remedy: "nothing to do: its new definition is announced and copied by itself"}
+}
+
 // blame tells errors that one table has caused from those of the connection or the server.
 func blame(t *cdc.Table, err error) (*cdc.TableError, error) {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
 		switch pgErr.Code {
 		case "42P01", "42703", "3F000": // undefined table, column, schema
-			return &cdc.TableError{Code: cdc.CodeSchemaChange, Table: t.FullName(), Detail: "it was altered or dropped while it was being copied: " + pgErr.Message,
-				Remedy: "nothing to do: its new definition is announced and copied by itself"}, nil
+			return altered(t, "it was altered or dropped while it was being copied: "+pgErr.Message), nil
 		case "42501": // insufficient privilege
 			return &cdc.TableError{Code: cdc.CodePrivilege, Table: t.FullName(), Detail: pgErr.Message, Remedy: "GRANT SELECT on it to the source's role"}, nil
 		}
@@ -284,8 +300,7 @@ func (r *copyRows) check(fields []pgconn.FieldDescription) *cdc.TableError {
 	r.checked = true
 	for i, f := range fields {
 		if c := r.table.Columns[i]; f.DataTypeOID != c.Type {
-			return &cdc.TableError{Code: cdc.CodeSchemaChange, Table: r.table.FullName(), Detail: fmt.Sprintf("the type of column %q changed before it was copied", c.Name),
-				Remedy: "nothing to do: its new definition is announced and copied by itself"}
+			return altered(r.table, fmt.Sprintf("the type of column %q changed before it was copied", c.Name))
 		}
 	}
 	return nil

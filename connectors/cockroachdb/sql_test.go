@@ -117,7 +117,7 @@ func (s *server) statements() (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sql := range s.asked {
-		if !strings.HasPrefix(sql, "--") && !strings.HasPrefix(sql, "SELECT") {
+		if !strings.HasPrefix(sql, "--") && !strings.HasPrefix(sql, "SELECT") && !strings.HasPrefix(sql, "SET ") {
 			out = append(out, sql)
 		}
 	}
@@ -174,7 +174,7 @@ func fixture(t *testing.T) answer {
 	}
 	a := answer{Begins: "--"}
 	for _, x := range tables {
-		a.Rows = append(a.Rows, []string{x.ID, x.Schema, x.Name, string(x.Columns), string(x.Key)})
+		a.Rows = append(a.Rows, []string{x.ID, x.Schema, x.Name, string(x.Columns), string(x.Key), "3"})
 	}
 	return a
 }
@@ -223,7 +223,7 @@ func TestSQL_findsTablesAndSaysWhatStopsThem(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	wantDef := &cdc.Table{ID: 106, Schema: "public", Name: "orders", Key: []int{0, 1}, Columns: []cdc.Column{
+	wantDef := &cdc.Table{ID: 106, Schema: "public", Name: "orders", Version: "3", Key: []int{0, 1}, Columns: []cdc.Column{
 		{Name: "w_id", Type: pgtype.Int8OID, Modifier: -1, NotNull: true, Attr: 1, BytewiseCollation: true}, {Name: "o_id", Type: pgtype.Int8OID, Modifier: -1, NotNull: true, Attr: 2, BytewiseCollation: true},
 		{Name: "total", Type: pgtype.NumericOID, Modifier: numeric122, Attr: 4, BytewiseCollation: true}, {Name: "state", Type: 100107, Modifier: -1, Attr: 5, BytewiseCollation: true, Enum: true},
 		{Name: "german", Type: pgtype.TextOID, Modifier: -1, Attr: 6}}}
@@ -331,24 +331,28 @@ func (c *collector) Stopped(_ context.Context, id cdc.TableID, why *cdc.TableErr
 
 func TestSQL_copiesTablesAtOneTimestamp(t *testing.T) {
 	at := "1763632800000000000.0000000003"
+	ids := map[string]cdc.TableID{"one": 1, "altered": 2, "dropped": 3, "secret": 4, "empty": 5, "changed": 6, "gone": 7}
 	table := func(name string) *cdc.Table {
-		return &cdc.Table{Schema: "public", Name: name, Key: []int{0}, Columns: []cdc.Column{{Name: "a", Type: pgtype.Int8OID}, {Name: "b", Type: pgtype.TextOID}}}
+		return &cdc.Table{ID: ids[name], Schema: "public", Name: name, Version: "3", Key: []int{0}, Columns: []cdc.Column{{Name: "a", Type: pgtype.Int8OID}, {Name: "b", Type: pgtype.TextOID}}}
 	}
 	asOf := func(name string) string {
 		return `SELECT "a", "b" FROM "shop"."public"."` + name + `" AS OF SYSTEM TIME '` + at + "'"
 	}
+	const versions = "SELECT (SELECT string_agg"
 	s, url := startServer(t, answer{Begins: clockSQL, Rows: [][]string{{at}}},
+		answer{Begins: versions, Rows: [][]string{{"6=3 7=3", "1763632799000000000.0000000000"}}}, // of a node whose clock is behind
+		answer{Begins: versions, Rows: [][]string{{"1=3 2=3 3=3 4=3 5=3 6=4", at}}},
 		answer{Begins: asOf("one"), Types: []uint32{pgtype.Int8OID}, Rows: [][]string{{"00000001", "x"}, {"00000002", "NULL"}}},
 		answer{Begins: asOf("altered"), Types: []uint32{pgtype.Int4OID}, Rows: [][]string{{"0001", "x"}}},
 		answer{Begins: asOf("dropped"), Error: "42P01 relation does not exist"},
 		answer{Begins: asOf("secret"), Error: "42501 user has no SELECT privilege"},
 		answer{Begins: asOf("empty")})
 	sink := &collector{}
-	got, err := openTest(t, url, false).Copy(t.Context(), []*cdc.Table{table("one"), table("altered"), table("dropped"), table("secret"), table("empty")}, sink)
+	got, err := openTest(t, url, false).Copy(t.Context(), []*cdc.Table{table("one"), table("altered"), table("dropped"), table("secret"), table("empty"), table("changed"), table("gone")}, sink)
 	if err != nil || FormatHLC(got) != at {
 		t.Fatalf("copied at %s, error %v; asked %q", FormatHLC(got), err, s.asked)
 	}
-	want := []string{"begin " + at, "one|00000001|x", "one|00000002|", "public.altered UnsupportedSchemaChange", "public.dropped UnsupportedSchemaChange", "public.secret InsufficientPrivilege"}
+	want := []string{"begin " + at, "public.changed UnsupportedSchemaChange", "public.gone UnsupportedSchemaChange", "one|00000001|x", "one|00000002|", "public.altered UnsupportedSchemaChange", "public.dropped UnsupportedSchemaChange", "public.secret InsufficientPrivilege"}
 	if diff := cmp.Diff(want, sink.lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

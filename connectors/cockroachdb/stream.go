@@ -187,6 +187,7 @@ func (st *stream) advance(ctx context.Context) error {
 		st.s.log.Info("resolved timestamps move again", "cut", FormatHLC(at))
 	}
 	st.moved, st.stalled = st.s.cfg.Now(), false
+	st.s.cut.Store(&at) // before the handler can make a snapshot of it
 	if err := st.handOver(ctx, at); err != nil {
 		return err
 	}
