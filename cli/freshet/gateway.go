@@ -48,11 +48,7 @@ func gatewayFromFile(file string) (server.Config, error) {
 	if err != nil {
 		return server.Config{}, err
 	}
-	kafka := cfg.Kafka
-	if kafka == nil {
-		kafka = kafkaFromEnvironment(os.LookupEnv)
-	}
-	return server.Config{
+	out := server.Config{
 		Listen:         cfg.Listen,
 		MonitorListen:  cfg.MonitorListen,
 		PostgresURL:    cfg.PostgresURL,
@@ -60,8 +56,13 @@ func gatewayFromFile(file string) (server.Config, error) {
 		EngineUser:     cfg.EngineUser,
 		EnginePassword: cfg.EnginePassword,
 		EngineThreads:  cfg.EngineThreads,
-		Kafka:          kafka,
-	}, nil
+		Kafka:          cfg.Kafka,
+		CockroachDB:    cfg.CockroachDB,
+	}
+	if out.Kafka == nil && out.CockroachDB == nil { // the file does not say how changes come
+		err = sourceFromEnvironment(&out, os.LookupEnv)
+	}
+	return out, err
 }
 
 // collectAt is the growth of the heap, in percent, at which garbage is collected unless GOGC says otherwise. Most of

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/gateway/pgwire"
@@ -43,7 +44,10 @@ const (
 
 // gatewayFromEnvironment reads the configuration of a gateway in a container.
 func gatewayFromEnvironment(lookup func(string) (string, bool)) (server.Config, error) {
-	cfg := server.Config{Kafka: kafkaFromEnvironment(lookup)}
+	var cfg server.Config
+	if err := sourceFromEnvironment(&cfg, lookup); err != nil {
+		return cfg, err
+	}
 	for _, v := range variables {
 		value, _ := lookup(v.name)
 		if value == "" {
@@ -72,9 +76,26 @@ func environmentHelp() string {
 	for _, v := range variables {
 		fmt.Fprintf(&b, "  %-30s %s\n", v.name, v.meaning)
 	}
+	fmt.Fprintf(&b, "  %-30s postgresql (unless given) or cockroachdb\n", sourceVariable)
 	fmt.Fprintf(&b, "  %-30s certificate of the endpoint, PEM; self-signed unless given\n", certFileVariable)
 	fmt.Fprintf(&b, "  %-30s its key, PEM", keyFileVariable)
 	return b.String()
+}
+
+// sourceVariable names the kind of the source database.
+const sourceVariable = "FRESHET_SOURCE"
+
+// sourceFromEnvironment sets how changes come.
+func sourceFromEnvironment(cfg *server.Config, lookup func(string) (string, bool)) error {
+	switch source, _ := lookup(sourceVariable); source {
+	case "", "postgresql":
+		cfg.Kafka = kafkaFromEnvironment(lookup)
+	case "cockroachdb":
+		cfg.CockroachDB = cockroachdb.TransportFromEnvironment(lookup)
+	default:
+		return fmt.Errorf("read %s=%q: use postgresql or cockroachdb", sourceVariable, source)
+	}
+	return nil
 }
 
 // kafkaFromEnvironment returns where changes come from over Kafka; nil: they come straight from the database.

@@ -23,6 +23,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/e2e/stand"
 	local "github.com/freshet-io/freshet/local/kafka"
+	"github.com/freshet-io/freshet/local/pgserver"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -78,18 +79,25 @@ func startBroker() (*local.Broker, error) {
 type testbed struct {
 	t      *testing.T
 	broker *local.Broker
+	server *pgserver.Server
 	url    string
 	e      *emulator
 }
 
 func newTestbed(t *testing.T, envelope changefeedtest.Envelope) *testbed {
 	t.Helper()
+	return newTestbedOf(t, sourcetest.Schema, envelope)
+}
+
+func newTestbedOf(t *testing.T, schema string, envelope changefeedtest.Envelope) *testbed {
+	t.Helper()
 	broker, err := sharedBroker()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &testbed{t: t, broker: broker, url: stand.Postgres(t).URL("postgres")}
-	stand.ExecAt(t, b.url, sourcetest.Schema)
+	b := &testbed{t: t, broker: broker, server: stand.Postgres(t)}
+	b.url = b.server.URL("postgres")
+	stand.ExecAt(t, b.url, schema)
 	b.e = startEmulator(t, b.url, broker.Address(), fmt.Sprintf("t%d-%d", os.Getpid(), serial.Add(1)), envelope)
 	return b
 }

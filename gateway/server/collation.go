@@ -15,8 +15,11 @@ const bytewiseDefault = `SELECT CASE d->>'datlocprovider'
   ELSE d->>'datcollate' IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') END
 FROM (SELECT to_jsonb(r) FROM pg_catalog.pg_database r WHERE r.datname = current_database()) AS x(d)`
 
-func readBytewiseDefault(ctx context.Context, url string) (bool, error) {
-	conn, err := pgx.Connect(ctx, url)
+func readBytewiseDefault(ctx context.Context, cfg Config) (bool, error) {
+	if cfg.CockroachDB != nil { // whose strings are ordered so unless a column has a collation
+		return true, nil
+	}
+	conn, err := pgx.Connect(ctx, cfg.PostgresURL)
 	if err != nil {
 		return false, fmt.Errorf("connect to read the default collation: %w", err)
 	}

@@ -9,11 +9,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/connectors/replica"
 	"github.com/freshet-io/freshet/gateway/analytics"
 	"github.com/freshet-io/freshet/gateway/batch"
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/translate"
 )
 
 // Config says what a gateway connects. Listen, PostgresURL and EngineAddr are required.
@@ -27,10 +29,14 @@ type Config struct {
 	// Defaults are the settings of a session that sets none; zero: bounded by one second, route auto.
 	Defaults pgwire.Settings
 
-	// PostgresURL names the source database with a role that may replicate and owns the tables.
+	// PostgresURL names the source database with a role that may replicate and owns the tables; with CockroachDB, a role that may
+	// read the tables and see changefeeds.
 	PostgresURL string
 	// Kafka, when set, is where changes come from, by way of Debezium; nil: straight from PostgreSQL.
 	Kafka *debezium.Transport
+	// CockroachDB, when set, says that the source database is a CockroachDB, whose changes come by a changefeed. Kafka and
+	// Slot are of no use then.
+	CockroachDB *cockroachdb.Transport
 	// Slot names the replication slot and publication; empty: "freshet".
 	Slot string
 	// Include and Exclude select the tables, as patterns on schema.table; empty Include: "public.*".
@@ -63,6 +69,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("configure gateway: Listen is empty; give host:port")
 	case c.PostgresURL == "":
 		return c, errors.New("configure gateway: PostgresURL is empty; give a connection string")
+	case c.Kafka != nil && c.CockroachDB != nil:
+		return c, errors.New("configure gateway: Kafka (Debezium) and CockroachDB are both set; give the one that the source database has")
 	case c.EngineAddr == "":
 		return c, errors.New("configure gateway: EngineAddr is empty; give host:port of the engine's native protocol")
 	}
@@ -88,5 +96,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("configure gateway: PostgresURL: %w", err)
 	}
 	c.backend, c.database = source, source.Database
+	c.Route.Database = source.Database
+	if c.CockroachDB != nil {
+		c.Route.Dialect = translate.CockroachDB
+	}
 	return c, nil
 }

@@ -98,9 +98,7 @@ func threads(n int) map[string]string {
 }
 
 func newRoute(cfg Config, u *unit, d *batch.Dispatcher, reg prometheus.Registerer) (*analytics.Router, error) {
-	route := cfg.Route
-	route.Database = cfg.database
-	return analytics.New(route, u, freshness.NewGate(u, u), d, cfg.Clock, cfg.Logger, reg)
+	return analytics.New(cfg.Route, u, freshness.NewGate(u, u), d, cfg.Clock, cfg.Logger, reg)
 }
 
 func newRelay(cfg Config, route *analytics.Router, reg prometheus.Registerer) *pgwire.Server {

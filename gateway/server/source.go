@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/connectors/postgres"
 )
@@ -27,10 +28,13 @@ func openSource(cfg Config, registry prometheus.Registerer) (source, error) {
 		URL: cfg.PostgresURL, Slot: cfg.Slot, Include: cfg.Include, Exclude: cfg.Exclude,
 		Now: cfg.Clock, Logger: cfg.Logger, Registerer: registry,
 	}
-	if cfg.Kafka == nil {
-		return postgres.New(database)
+	switch {
+	case cfg.CockroachDB != nil:
+		return cfg.CockroachDB.Open(cfg.PostgresURL, cfg.Include, cfg.Exclude, cockroachdb.Config{Now: cfg.Clock, Logger: cfg.Logger, Registerer: registry})
+	case cfg.Kafka != nil:
+		return debezium.New(debezium.Config{Postgres: database, Transport: *cfg.Kafka, Logger: cfg.Logger, Registerer: registry})
 	}
-	return debezium.New(debezium.Config{Postgres: database, Transport: *cfg.Kafka, Logger: cfg.Logger, Registerer: registry})
+	return postgres.New(database)
 }
 
 // Pipeline is how what stands between the database and a gateway does; only a stream over Kafka has one.

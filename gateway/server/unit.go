@@ -82,7 +82,7 @@ func (u *unit) incarnate(ctx context.Context) error {
 		return fmt.Errorf("open source: %w", err)
 	}
 	defer source.Close()
-	bytewise, err := readBytewiseDefault(ctx, u.cfg.PostgresURL)
+	bytewise, err := readBytewiseDefault(ctx, u.cfg)
 	if err != nil {
 		return err
 	}

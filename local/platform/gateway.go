@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/local/process"
 )
@@ -25,6 +26,8 @@ type GatewayConfig struct {
 	EngineThreads  int    `json:"engine_threads"`
 	// Kafka is where changes come from; nil: straight from PostgreSQL.
 	Kafka *debezium.Transport `json:"kafka,omitempty"`
+	// CockroachDB says that PostgresURL names a CockroachDB, and where its changefeed's topics are.
+	CockroachDB *cockroachdb.Transport `json:"cockroachdb,omitempty"`
 }
 
 // GatewayInfo is the line that the gateway process writes to file descriptor 3 when its endpoint accepts connections.
