@@ -48,9 +48,6 @@ func parseTable(row []string) (catalogTable, error) {
 		return catalogTable{}, fmt.Errorf("read catalog: table ID: %w", err)
 	}
 	t := catalogTable{id: cdc.TableID(id), schema: row[1], name: row[2], version: row[5]}
-	if t.version == "" {
-		return t, fmt.Errorf("read catalog: table %s.%s has no version in crdb_internal.tables; let the source's role read it (allow_unsafe_internals)", t.schema, t.name)
-	}
 	for _, part := range []struct {
 		text string
 		into any
@@ -92,6 +89,9 @@ func (t *catalogTable) discover() cdc.Discovered {
 func (t *catalogTable) judge(def *cdc.Table) *cdc.TableError {
 	stop := func(code cdc.Code, remedy, detail string, args ...any) *cdc.TableError {
 		return &cdc.TableError{Code: code, Table: def.FullName(), Detail: fmt.Sprintf(detail, args...), Remedy: remedy}
+	}
+	if t.version == "" {
+		return stop(cdc.CodePrivilege, "let the source's role read it and crdb_internal", "crdb_internal.tables does not show its version")
 	}
 	for _, c := range t.columns {
 		switch {

@@ -22,7 +22,7 @@ type Source struct {
 	marks    marks
 	open     func() (broker, error)
 
-	// cut is the last one that a stream of this source has handed over.
+	// cut is the last one that a stream of this source has handed over, or where it began.
 	cut atomic.Pointer[cdc.Position]
 
 	following sync.Mutex
@@ -64,11 +64,15 @@ func (s *Source) SystemID(ctx context.Context) (string, error) { return s.cfg.Da
 
 // Versions returns the versions that tables have at or after all that was handed over; a table that is not there any more is left out.
 func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error) {
-	var since cdc.Position
-	if cut := s.cut.Load(); cut != nil {
-		since = *cut
+	cut := s.cut.Load()
+	if cut == nil { // what the consumer holds came from another source, up to now at the latest
+		now, err := s.cfg.Database.Now(ctx)
+		if err != nil {
+			return nil, err
+		}
+		cut = &now
 	}
-	return s.cfg.Database.Versions(ctx, ids, since)
+	return s.cfg.Database.Versions(ctx, ids, *cut)
 }
 
 // Tables implements [cdc.Source].

@@ -71,6 +71,7 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 		return err
 	}
 	s.registry.forgetCopies()
+	s.cut.Store(&from)
 	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), generation: ^uint64(0), cut: from, moved: s.cfg.Now()}
 	if err := st.refresh(ctx); err != nil {
 		return err

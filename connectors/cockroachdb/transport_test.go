@@ -13,7 +13,8 @@ func TestTransport_asksTheDatabaseAtItsAddress(t *testing.T) {
 		answer{Begins: "SELECT crdb_internal.cluster_id()", Rows: [][]string{{"5b2b0d1a-0000-4000-8000-000000000001"}}},
 		answer{Begins: "SELECT job_id"}, answer{Begins: clockSQL, Rows: [][]string{{"1763632800000000000.0000000003"}}},
 		answer{Begins: "CREATE CHANGEFEED", Rows: [][]string{{"9"}}},
-		answer{Begins: "SELECT (SELECT string_agg", Rows: [][]string{{"106=3", "1763632800000000000.0000000003"}}})
+		answer{Begins: "SELECT (SELECT string_agg", Rows: [][]string{{"106=2", "1763632800400000000.0000000000"}}}, // too early
+		answer{Begins: "SELECT (SELECT string_agg", Rows: [][]string{{"106=3", "1763632800500000000.0000000003"}}})
 	transport := Transport{Kafka: kafka.Config{Brokers: []string{"broker:9092"}}, Sink: kafka.Secret{Value: "kafka://broker:9092"}}
 	src, err := transport.Open(url, nil, []string{"public.skipped"}, Config{})
 	if err != nil {
