@@ -361,3 +361,13 @@ func TestSQL_copiesTablesAtOneTimestamp(t *testing.T) {
 		t.Errorf("now is %s, error %v, want half a second later than the clock", FormatHLC(now), err)
 	}
 }
+
+func TestSQL_stopsATableWhoseVersionItMayNotSee(t *testing.T) {
+	found, err := parseTable([]string{"106", "public", "orders", `[{"name": "id", "type": 20, "modifier": -1, "attr": 1}]`, `["id"]`, ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := found.discover(); d.Stopped == nil || d.Stopped.Code != cdc.CodePrivilege {
+		t.Errorf("it is stopped by %v, want %s", d.Stopped, cdc.CodePrivilege)
+	}
+}
