@@ -99,16 +99,15 @@ func (m *Model) follow(ctx context.Context, src cdc.Source) error {
 		}
 	}
 	m.mu.Unlock()
+	var copied cdc.Position
 	if len(missing) > 0 {
-		if err := m.copy(ctx, missing); err != nil {
+		if copied, err = m.copy(ctx, missing); err != nil {
 			return err
 		}
 	}
 	m.mu.Lock()
 	if m.position.IsZero() { // never streamed: all copies were taken together just now
-		for _, t := range m.tables {
-			m.position = t.copied
-		}
+		m.position = copied
 	}
 	from := m.position
 	m.mu.Unlock()
@@ -130,11 +129,11 @@ func equalTables(a, b *cdc.Table) bool {
 	return fmt.Sprintf("%+v", *a) == fmt.Sprintf("%+v", *b)
 }
 
-func (m *Model) copy(ctx context.Context, ids []cdc.TableID) error {
+func (m *Model) copy(ctx context.Context, ids []cdc.TableID) (cdc.Position, error) {
 	sink := &copySink{model: m}
 	at, err := m.source.Copy(ctx, ids, sink)
 	if err != nil {
-		return err
+		return at, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -148,7 +147,7 @@ func (m *Model) copy(ctx context.Context, ids []cdc.TableID) error {
 	}
 	m.recopies++
 	m.progress()
-	return nil
+	return at, nil
 }
 
 // copySink puts copied rows into the model.
@@ -308,7 +307,8 @@ func (m *Model) Discovered(ctx context.Context, d cdc.Discovered) error {
 	if d.Stopped != nil {
 		return nil
 	}
-	return m.copy(ctx, []cdc.TableID{d.Table.ID})
+	_, err := m.copy(ctx, []cdc.TableID{d.Table.ID})
+	return err
 }
 
 // Dropped implements [cdc.Handler].
