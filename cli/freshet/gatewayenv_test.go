@@ -8,6 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/freshet-io/freshet/connectors/cockroachdb"
+	"github.com/freshet-io/freshet/connectors/debezium"
+	"github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/server"
 )
@@ -49,5 +52,28 @@ func TestGatewayFromEnvironment_refusesWhatItCannotRead(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s=x: %v, want %q", name, err, want)
 		}
+	}
+}
+
+func TestGatewayFromEnvironment_selectsTheSource(t *testing.T) {
+	broker := kafka.Config{Brokers: []string{"a:1"}}
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want server.Config
+	}{
+		"direct":   {},
+		"debezium": {map[string]string{"FRESHET_KAFKA_BROKERS": "a:1"}, server.Config{Kafka: &debezium.Transport{Kafka: broker}}},
+		"changefeed": {
+			map[string]string{"FRESHET_SOURCE": "cockroachdb", "FRESHET_KAFKA_BROKERS": "a:1", "FRESHET_KAFKA_PREFIX": "p.", "FRESHET_CHANGEFEED_SINK": "kafka://a:1"},
+			server.Config{CockroachDB: &cockroachdb.Transport{Kafka: broker, Prefix: "p.", Sink: kafka.Secret{Value: "kafka://a:1"}}},
+		},
+	} {
+		got, err := gatewayFromEnvironment(lookupIn(c.env))
+		if diff := cmp.Diff(c.want, got, cmpopts.IgnoreUnexported(server.Config{})); err != nil || diff != "" {
+			t.Errorf("%s: error %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	if _, err := gatewayFromEnvironment(lookupIn(map[string]string{"FRESHET_SOURCE": "oracle"})); err == nil {
+		t.Error("an unknown source was accepted")
 	}
 }
