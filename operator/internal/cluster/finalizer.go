@@ -19,8 +19,8 @@ import (
 // Finalizer keeps an HTAPCluster until its slots and publications are gone.
 const Finalizer = "freshet.io/database-cleanup"
 
-// AbandonAnnotation, set to "true" on an HTAPCluster that is being deleted, leaves slots and publications where they are: for a database that
-// will not come back.
+// AbandonAnnotation leaves slots and publications where they are, if it is "true" on an HTAPCluster that is being deleted: for a
+// database that will not come back.
 const AbandonAnnotation = "freshet.io/abandon-database"
 
 func (r *Reconciler) holdFinalizer(ctx context.Context, s *state) (task.Result, error) {
