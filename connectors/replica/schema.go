@@ -38,7 +38,7 @@ func createBase(name string, t *cdc.Table) (string, error) {
 	for i, k := range t.Key {
 		key[i] = engine.Quote(t.Columns[k].Name)
 	}
-	return fmt.Sprintf("CREATE TABLE %s (%s%s UInt32 CODEC(Delta, LZ4)) ENGINE = MergeTree ORDER BY (%s) SETTINGS %s",
+	return fmt.Sprintf("CREATE TABLE %s (%s%s UInt32 CODEC(NONE)) ENGINE = MergeTree ORDER BY (%s) SETTINGS %s",
 		name, columns, column.RowID, strings.Join(key, ", "), baseSettings), nil
 }
 
