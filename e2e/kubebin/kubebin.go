@@ -15,8 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -61,7 +59,7 @@ func Ensure(ctx context.Context, cache *toolchain.Cache, set Set, progress Progr
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("create the cache folder: %w; set %s to another place", err, toolchain.CacheVariable)
 	}
-	unlock, err := lock(filepath.Join(dir, ".lock"))
+	unlock, err := toolchain.Lock(ctx, filepath.Join(dir, ".lock"), nil)
 	if err != nil {
 		return "", err
 	}
@@ -94,19 +92,6 @@ func moduleKey(module string) (string, error) {
 		h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
-}
-
-// lock waits for the file's lock, which the system releases should this process end.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("open lock %s: %w", path, err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
-	return func() { f.Close() }, nil
 }
 
 // ensure builds a program unless it is there.

@@ -2,14 +2,11 @@ package toolchain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // PostgresMajor is the major version of PostgreSQL in the toolchain, as PG_VERSION of a data folder gives it.
@@ -134,30 +131,11 @@ func (c *Cache) fetch(ctx context.Context, t tool, final string) error {
 
 // lock holds the tool's lock file until the returned function is called.
 func (c *Cache) lock(ctx context.Context, t tool) (func(), error) {
-	path := filepath.Join(c.Dir, t.folder()+".lock")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	unlock, err := Lock(ctx, filepath.Join(c.Dir, t.folder()+".lock"), func() { c.report(t, Waiting, 0) })
 	if err != nil {
 		return nil, fmt.Errorf("lock the cache for %s: %w", t.title, err)
 	}
-	retry := time.NewTicker(100 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		c.report(t, Waiting, 0)
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("wait for another process that fetches %s (lock %s): %w", t.title, path, ctx.Err())
-		case <-retry.C:
-		}
-	}
+	return unlock, nil
 }
 
 // watch reports the size of the staging folder until the returned function is called.
