@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"strings"
 
@@ -122,21 +121,20 @@ func (r *Reconciler) readConnection(ctx context.Context, s *state) (bool, error)
 	if e := s.cluster.Spec.OLTP.External; e != nil {
 		name = e.ConnectionSecretRef.Name
 	}
-	var secret corev1.Secret
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, &secret)
+	secret, err := r.readSecret(ctx, s, name)
 	switch {
-	case apierrors.IsNotFound(err):
+	case err != nil:
+		return false, err
+	case secret == nil:
 		s.isNot(v1alpha1.ConditionOLTPReady, ReasonSecretNotFound, "Secret %q does not exist; create it with the connection string in key uri", name)
 		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("read Secret %q: %w", name, err)
-	case len(secret.Data["uri"]) == 0:
+	case len(secret["uri"]) == 0:
 		s.isNot(v1alpha1.ConditionOLTPReady, ReasonSecretIncomplete, "Secret %q has no key uri; write the connection string there", name)
 		return false, nil
 	}
-	s.connection = database.Connection{URI: string(secret.Data["uri"]), CA: secret.Data["ca.crt"]}
+	s.connection = database.Connection{URI: string(secret["uri"]), CA: secret["ca.crt"]}
 	s.objects.ConnectionSecret, s.objects.HasCA = name, len(s.connection.CA) > 0
-	s.inputs = append(s.inputs, map[string][]byte{"uri": secret.Data["uri"], "ca.crt": s.connection.CA})
+	s.inputs = append(s.inputs, map[string][]byte{"uri": secret["uri"], "ca.crt": s.connection.CA})
 	s.status.ConnectionSecret = name
 	return true, nil
 }
@@ -160,17 +158,4 @@ func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result
 		return task.Done, nil
 	}
 	return task.Wait(whenNot), nil
-}
-
-// passwordIn returns the password in a Secret of the operator's, or a new one where there is none.
-func (r *Reconciler) passwordIn(ctx context.Context, s *state, name string) (string, error) {
-	var secret corev1.Secret
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, &secret)
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("read Secret %q: %w", name, err)
-	}
-	if p := secret.Data["password"]; len(p) > 0 {
-		return string(p), nil
-	}
-	return rand.Text(), nil
 }

@@ -2,12 +2,12 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
@@ -62,29 +62,51 @@ func (r *Reconciler) issueCertificate(ctx context.Context, s *state) (task.Resul
 
 // takeCertificate takes the certificate that a user, or cert-manager, has put into a Secret.
 func (r *Reconciler) takeCertificate(ctx context.Context, s *state, name string) (task.Result, error) {
-	var secret corev1.Secret
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, &secret)
+	secret, err := r.readSecret(ctx, s, name)
 	switch {
-	case apierrors.IsNotFound(err):
+	case err != nil:
+		return task.Done, err
+	case secret == nil:
 		s.isNot(v1alpha1.ConditionPipelineReady, ReasonSecretNotFound, "Secret %q with the endpoint's certificate does not exist; create it, or leave gateway.tls.secretRef out", name)
 		return task.Wait(whenNot), nil
-	case err != nil:
-		return task.Done, fmt.Errorf("read Secret %q: %w", name, err)
-	case len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[corev1.TLSPrivateKeyKey]) == 0:
+	case len(secret[corev1.TLSCertKey]) == 0 || len(secret[corev1.TLSPrivateKeyKey]) == 0:
 		s.isNot(v1alpha1.ConditionPipelineReady, ReasonSecretIncomplete, "Secret %q needs keys tls.crt and tls.key", name)
 		return task.Wait(whenNot), nil
 	}
 	s.objects.CertificateSecret = name
-	s.inputs = append(s.inputs, map[string][]byte{"cert": secret.Data[corev1.TLSCertKey]})
+	s.inputs = append(s.inputs, map[string][]byte{"cert": secret[corev1.TLSCertKey]})
 	return task.Done, nil
 }
 
 // readCertificate reads a Secret of the operator's; what is not there is empty.
 func (r *Reconciler) readCertificate(ctx context.Context, s *state, name, certKey, keyKey string) (pki.Certificate, error) {
+	secret, err := r.readSecret(ctx, s, name)
+	return pki.Certificate{Cert: secret[certKey], Key: secret[keyKey]}, err
+}
+
+// passwordIn returns the password in a Secret of the operator's, or a new one where there is none.
+func (r *Reconciler) passwordIn(ctx context.Context, s *state, name string) (string, error) {
+	secret, err := r.readSecret(ctx, s, name)
+	if err != nil {
+		return "", err
+	}
+	if p := secret["password"]; len(p) > 0 {
+		return string(p), nil
+	}
+	return rand.Text(), nil
+}
+
+// readSecret returns the contents of a Secret in the cluster's namespace; nil: there is no such Secret.
+func (r *Reconciler) readSecret(ctx context.Context, s *state, name string) (map[string][]byte, error) {
 	var secret corev1.Secret
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, &secret)
-	if client.IgnoreNotFound(err) != nil {
-		return pki.Certificate{}, fmt.Errorf("read Secret %q: %w", name, err)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read Secret %q: %w", name, err)
+	case secret.Data == nil:
+		return map[string][]byte{}, nil
 	}
-	return pki.Certificate{Cert: secret.Data[certKey], Key: secret.Data[keyKey]}, nil
+	return secret.Data, nil
 }
