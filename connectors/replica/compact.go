@@ -75,7 +75,7 @@ func (c *compactor) round(ctx context.Context, force bool) error {
 	for _, t := range tables {
 		began := time.Now()
 		if err := c.compact(ctx, t); err != nil {
-			return fmt.Errorf("compact table %s: %w", fullName(t.def), err)
+			return fmt.Errorf("compact table %s: %w", t.def.FullName(), err)
 		}
 		c.s.r.metrics.compaction.Observe(time.Since(began).Seconds())
 	}

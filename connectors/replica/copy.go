@@ -183,7 +183,7 @@ func (k *copySink) begin(ctx context.Context, t *copyJob, def *cdc.Table) error 
 	}
 	if err != nil {
 		delete(k.tables, def.ID)
-		s.stop(def, &cdc.TableError{Code: cdc.CodeUnsupportedType, Table: fullName(def), Detail: err.Error(),
+		s.stop(def, &cdc.TableError{Code: cdc.CodeUnsupportedType, Table: def.FullName(), Detail: err.Error(),
 			Remedy: "exclude the table, or change its definition; its queries go to the source database"})
 		s.mu.Unlock()
 		return nil
@@ -195,9 +195,9 @@ func (k *copySink) begin(ctx context.Context, t *copyJob, def *cdc.Table) error 
 		return err
 	}
 	if err := k.c.conn.Exec(ctx, sql); err != nil {
-		return &engineError{fmt.Errorf("create the base of table %s: %w", fullName(def), err)}
+		return &engineError{fmt.Errorf("create the base of table %s: %w", def.FullName(), err)}
 	}
-	s.log.Info("table is being copied", "table", fullName(def), "position", k.at)
+	s.log.Info("table is being copied", "table", def.FullName(), "position", k.at)
 	return nil
 }
 
@@ -278,7 +278,7 @@ func (k *copySink) flush(ctx context.Context, t *copyJob) error {
 		return nil
 	}
 	if err := k.c.conn.Insert(ctx, k.c.s.ledger.qualified(t.base), t.rows.Input(0)); err != nil {
-		return &engineError{fmt.Errorf("insert into the base of table %s: %w", fullName(t.table.def), err)}
+		return &engineError{fmt.Errorf("insert into the base of table %s: %w", t.table.def.FullName(), err)}
 	}
 	t.count += int64(t.rows.Len())
 	t.parts++
@@ -310,7 +310,7 @@ func (k *copySink) finish(ctx context.Context, at cdc.Position) error {
 		t.rows = nil
 		if t.parts > copyParts {
 			if err := k.c.conn.Exec(ctx, "OPTIMIZE TABLE "+k.c.s.ledger.qualified(t.base)+" FINAL"); err != nil {
-				return &engineError{fmt.Errorf("merge the copy of table %s: %w", fullName(t.table.def), err)}
+				return &engineError{fmt.Errorf("merge the copy of table %s: %w", t.table.def.FullName(), err)}
 			}
 		}
 	}
@@ -323,7 +323,7 @@ func (k *copySink) finish(ctx context.Context, at cdc.Position) error {
 			continue
 		}
 		s.complete(t.table, copied{base: t.base, position: at, rows: t.count, physical: t.count})
-		s.log.Info("table is copied", "table", fullName(t.table.def), "rows", t.count, "position", at)
+		s.log.Info("table is copied", "table", t.table.def.FullName(), "rows", t.count, "position", at)
 	}
 	s.changed.Broadcast()
 	return nil

@@ -75,10 +75,10 @@ func (s *session) applyTo(t *table, c *cdc.Change) {
 func (s *session) misfit(t *table, err error) {
 	switch {
 	case errors.Is(err, column.ErrUnrepresentable):
-		s.stop(t.def, &cdc.TableError{Code: cdc.CodeUnrepresentable, Table: fullName(t.def), Detail: err.Error(),
+		s.stop(t.def, &cdc.TableError{Code: cdc.CodeUnrepresentable, Table: t.def.FullName(), Detail: err.Error(),
 			Remedy: "remove the value, or exclude the table; its queries go to the source database"})
 	case t.attempts >= maxAttempts:
-		s.stop(t.def, &cdc.TableError{Code: cdc.CodeSchemaChange, Table: fullName(t.def),
+		s.stop(t.def, &cdc.TableError{Code: cdc.CodeSchemaChange, Table: t.def.FullName(),
 			Detail: fmt.Sprintf("its changes do not fit its copy, %d times in a row: %v", t.attempts, err),
 			Remedy: "restart the gateway to copy it again; its queries go to the source database"})
 	default:
@@ -219,7 +219,7 @@ func (s *session) Dropped(_ context.Context, id cdc.TableID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t, ok := s.tables[id]; ok {
-		s.log.Info("table dropped at the source", "table", fullName(t.def))
+		s.log.Info("table dropped at the source", "table", t.def.FullName())
 		s.remove(t)
 	}
 	delete(s.stopped, id)
@@ -233,13 +233,13 @@ func (s *session) stop(def *cdc.Table, why *cdc.TableError) {
 		s.remove(t)
 	}
 	s.stopped[def.ID] = stoppedTable{def: def, why: why}
-	s.log.Warn("table stopped", "table", fullName(def), "code", why.Code, "detail", why.Detail, "remedy", why.Remedy)
+	s.log.Warn("table stopped", "table", def.FullName(), "code", why.Code, "detail", why.Detail, "remedy", why.Remedy)
 	s.wake()
 }
 
 // copyAnew takes another copy of a live table.
 func (s *session) copyAnew(t *table, why error) {
-	s.log.Info("table is copied anew", "table", fullName(t.def), "why", why)
+	s.log.Info("table is copied anew", "table", t.def.FullName(), "why", why)
 	s.remove(t)
 	s.copy(t.def, t.attempts+1)
 }

@@ -26,7 +26,7 @@ func (c *compactor) mergeDeltas(ctx context.Context) error {
 		}
 		began := time.Now()
 		if err = c.mergeDelta(ctx, t); err != nil {
-			err = fmt.Errorf("merge the delta of table %s: %w", fullName(t.def), err)
+			err = fmt.Errorf("merge the delta of table %s: %w", t.def.FullName(), err)
 		}
 		c.s.r.metrics.merge.Observe(time.Since(began).Seconds())
 	}

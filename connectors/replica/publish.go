@@ -214,7 +214,7 @@ func (p *publisher) write(ctx context.Context, b *tableBatch, epoch uint32) erro
 		return p.conn.Insert(ctx, p.s.ledger.qualified(d.object), b.rows.Input(epoch))
 	})
 	if err != nil {
-		return fmt.Errorf("insert into the delta of table %s: %w", fullName(t.def), err)
+		return fmt.Errorf("insert into the delta of table %s: %w", t.def.FullName(), err)
 	}
 	d.rows += b.rows.Len()
 	d.blocks++

@@ -208,16 +208,16 @@ func (s *session) restore(ctx context.Context, rec *record) error {
 	for _, rt := range rec.Tables {
 		t := newTable(rt.Def, s.rids, 0)
 		if err := t.prepare(rt.Def); err != nil {
-			s.log.Warn("recorded table cannot be restored, it is copied anew", "table", fullName(rt.Def), "why", err)
+			s.log.Warn("recorded table cannot be restored, it is copied anew", "table", rt.Def.FullName(), "why", err)
 			continue
 		}
 		base := s.ledger.created(rt.Base)
 		err := s.restoreIndex(ctx, t, base, rt.Rows)
 		if err != nil && !engine.Refused(err) && !errors.Is(err, errWrongCount) && !errors.Is(err, errDuplicateKey) {
-			return fmt.Errorf("restore table %s: %w", fullName(rt.Def), err)
+			return fmt.Errorf("restore table %s: %w", rt.Def.FullName(), err)
 		}
 		if err != nil {
-			s.log.Warn("recorded table cannot be restored, it is copied anew", "table", fullName(rt.Def), "why", err)
+			s.log.Warn("recorded table cannot be restored, it is copied anew", "table", rt.Def.FullName(), "why", err)
 			s.ledger.drop(base)
 			continue
 		}

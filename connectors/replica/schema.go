@@ -96,5 +96,3 @@ func dropTable(ctx context.Context, c *engine.Conn, name string) error {
 func sameDefinition(a, b *cdc.Table) bool {
 	return a == b || a.Version == b.Version && a.SameRows(b)
 }
-
-func fullName(t *cdc.Table) string { return t.FullName() }

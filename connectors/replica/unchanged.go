@@ -33,7 +33,7 @@ func (p *publisher) fetchUnchanged(ctx context.Context, b *tableBatch) error {
 			n++
 		}
 		if err := p.fetchPiece(ctx, b, columns, rest[:n]); err != nil {
-			return fmt.Errorf("fetch unchanged values of table %s: %w", fullName(b.table.def), err)
+			return fmt.Errorf("fetch unchanged values of table %s: %w", b.table.def.FullName(), err)
 		}
 		rest = rest[n:]
 	}
