@@ -31,11 +31,16 @@ type Set struct {
 
 type program struct{ name, pkg string }
 
-// Kubernetes is what an API server for tests takes, under the names by which envtest looks for it.
+// Kubernetes is what a cluster takes. Its first three are what an API server for tests takes, under the names by which envtest looks
+// for them.
 var Kubernetes = Set{"kubernetes", Version, "kubernetes", []program{
 	{"etcd", "go.etcd.io/etcd/server/v3"},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
 	{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
+	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"},
+	{"kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"},
+	{"kubelet", "k8s.io/kubernetes/cmd/kubelet"},
 }}
 
 // Helm renders charts.
