@@ -43,6 +43,12 @@ var Kubernetes = Set{"kubernetes", Version, "kubernetes", []program{
 	{"kubelet", "k8s.io/kubernetes/cmd/kubelet"},
 }}
 
+// CoreDNS answers for the names of services and pods.
+var CoreDNS = Set{"coredns", "1.15.0", "coredns", []program{{"coredns", "."}}}
+
+// Provisioner makes volumes.
+var Provisioner = Set{"provisioner", "13.0.0", "provisioner", []program{{"provisioner", "."}}}
+
 // Helm renders charts.
 var Helm = Set{"helm", "3.22.0", "helm", []program{{"helm", "helm.sh/helm/v3/cmd/helm"}}}
 

@@ -19,7 +19,7 @@ func main() {
 	defer stop()
 	cache, err := toolchain.Default()
 	var kubernetes, helm string
-	progress := report(time.Now, 10*time.Second)
+	progress := kubebin.Report(os.Stderr, time.Now, 10*time.Second)
 	if err == nil {
 		helm, err = kubebin.Ensure(ctx, cache, kubebin.Helm, progress)
 	}
@@ -31,17 +31,4 @@ func main() {
 		os.Exit(1)
 	}
 	fmt.Printf("KUBEBUILDER_ASSETS=%s\nFRESHET_HELM=%s/helm\n", kubernetes, helm)
-}
-
-// report writes a line for every program's beginning and, at most, each interval.
-func report(now func() time.Time, interval time.Duration) kubebin.Progress {
-	var program string
-	var last time.Time
-	return func(p string, done, total int) {
-		if p == program && now().Sub(last) < interval {
-			return
-		}
-		program, last = p, now()
-		fmt.Fprintf(os.Stderr, "building %s: %d of at most %d packages\n", p, done, total)
-	}
 }
