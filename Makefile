@@ -59,7 +59,7 @@ test-kafka-faults: need-go need-npm ## Kills of broker, Connect and all others u
 .PHONY: test-operator
 test-operator: need-go ## The operator on a real API server; builds it from source once (8 to 18 minutes)
 	@programs=$$(go run ./e2e/kubebin/build) && export $$programs && \
-	go test $(RACE) -tags kubernetes -timeout 20m ./operator/... $(ARGS)
+	go test $(RACE) -tags kubernetes -timeout 20m ./operator/... ./bench/operator/... $(ARGS)
 
 .PHONY: generate
 generate: need-go ## CRDs and deep copies from the API's types
@@ -72,6 +72,12 @@ bench: need-npm build ## All benchmarks; results in out/
 		echo "== freshet bench $$b"; \
 		bin/freshet bench $$b --json out/$$b.json --html out/$$b.html || exit 1; \
 	done
+
+.PHONY: bench-operator
+bench-operator: need-go ## The operator with 200 clusters and 1,000 nodes on a real API server; results in out/
+	@mkdir -p bin out
+	go build -trimpath -o bin/freshet-operator ./cli/freshet-operator
+	go run ./bench/operator/run --json out/operator.json --html out/operator.html $(ARGS)
 
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 

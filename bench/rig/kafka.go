@@ -50,10 +50,10 @@ func (r *Rig) transport() *debezium.Transport {
 
 // PipelineCPU returns the CPU time that the broker and Kafka Connect have used.
 func (r *Rig) PipelineCPU() (broker, connect time.Duration, err error) {
-	if broker, err = cpuOf(r.broker.PID()); err != nil {
+	if broker, err = CPUOf(r.broker.PID()); err != nil {
 		return 0, 0, err
 	}
-	connect, err = cpuOf(r.connect.PID())
+	connect, err = CPUOf(r.connect.PID())
 	return broker, connect, err
 }
 

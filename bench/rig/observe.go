@@ -36,23 +36,23 @@ func (r *Rig) CPU() (CPU, error) {
 		pid  int
 		into *time.Duration
 	}{{r.Postgres.PID(), &c.Postgres}, {r.Engine.PID(), &c.Engine}, {r.gateway.PID(), &c.Gateway}, {os.Getpid(), &c.Self}} {
-		own, err := cpuOf(p.pid)
+		own, err := CPUOf(p.pid)
 		if err != nil {
 			return c, err
 		}
 		*p.into = own
 	}
 	for _, child := range process.Descendants(r.Postgres.PID()) {
-		if t, err := cpuOf(child.PID); err == nil { // a backend may end meanwhile; its time is then its parent's
+		if t, err := CPUOf(child.PID); err == nil { // a backend may end meanwhile; its time is then its parent's
 			c.Postgres += t
 		}
 	}
 	return c, nil
 }
 
-// cpuOf returns the CPU time of a process and of its children that were waited for. The benchmark's own
+// CPUOf returns the CPU time of a process and of its children that were waited for. The benchmark's own
 // children are not counted for it, since none ends while it measures.
-func cpuOf(pid int) (time.Duration, error) {
+func CPUOf(pid int) (time.Duration, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("read CPU time of process %d: %w", pid, err)
@@ -78,14 +78,15 @@ type Memory struct {
 }
 
 // GatewayMemory reads the gateway's memory.
-func (r *Rig) GatewayMemory() (Memory, error) { return memoryOf(r.gateway.PID()) }
+func (r *Rig) GatewayMemory() (Memory, error) { return MemoryOf(r.gateway.PID()) }
 
 // ResetPeak makes the gateway's peak start from now.
 func (r *Rig) ResetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", r.gateway.PID()), []byte("5"), 0)
 }
 
-func memoryOf(pid int) (Memory, error) {
+// MemoryOf reads a process's memory.
+func MemoryOf(pid int) (Memory, error) {
 	var m Memory
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
