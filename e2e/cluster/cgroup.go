@@ -24,7 +24,7 @@ func hierarchies() ([]string, error) {
 	if stat.Type == unix.CGROUP2_SUPER_MAGIC {
 		return []string{cgroups}, nil
 	}
-	all, err := filepath.Glob(filepath.Join(cgroups, "*", "tasks"))
+	all, err := filepath.Glob(filepath.Join(cgroups, "*", "cgroup.procs"))
 	for i := range all {
 		all[i] = filepath.Dir(all[i])
 	}

@@ -192,6 +192,40 @@ func TestServer_endsSessionsWith57P01(t *testing.T) {
 	wantCode(t, <-ended, "57P01")
 }
 
+func TestServer_drainsUntilTheLastClientHasLeft(t *testing.T) {
+	b := newBed(t)
+	early := connect(t, b.through)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		b.server.Drain(t.Context(), 0)
+	}()
+	late := connect(t, b.through) // who sent it has not learned yet
+	run(t, early, "SELECT 1")
+	if err := early.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run(t, late, "SELECT 1")
+	select {
+	case <-drained:
+		t.Error("drained although a client is connected")
+	default:
+	}
+	if err := late.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-drained
+}
+
+func TestServer_drainsNoLongerThanItMay(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	b.server.Drain(ctx, 0)
+	run(t, c, "SELECT 1") // Shutdown, and nothing else, ends sessions
+}
+
 func TestServer_relaysRefusals(t *testing.T) {
 	b := newBed(t)
 	for _, tc := range []struct{ name, from, to, code string }{

@@ -72,6 +72,7 @@ type Server struct {
 	mu        sync.Mutex
 	closed    bool
 	lastID    uint64
+	left      chan struct{} // gets a value when a connection has ended
 	listeners map[net.Listener]struct{}
 	conns     map[*session]struct{}
 	keys      map[string]*session // by the bytes of BackendKeyData
@@ -84,7 +85,7 @@ var errShutdown = &Error{Code: codeAdminShutdown, Message: "terminating connecti
 func NewServer(cfg Config) *Server {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Server{cfg: cfg.withDefaults(), ctx: ctx, cancel: cancel,
-		listeners: map[net.Listener]struct{}{}, conns: map[*session]struct{}{}, keys: map[string]*session{}}
+		left: make(chan struct{}, 1), listeners: map[net.Listener]struct{}{}, conns: map[*session]struct{}{}, keys: map[string]*session{}}
 }
 
 // Serve accepts connections until the listener fails or Shutdown is called,
@@ -143,6 +144,35 @@ func (s *Server) forget(c *session) {
 	if s.keys[c.key] == c {
 		delete(s.keys, c.key)
 	}
+	select {
+	case s.left <- struct{}{}:
+	default:
+	}
+}
+
+// Drain returns when ctx ends, or as soon as no client is connected, but not before settle has passed: clients are still served, for
+// those who send them may learn late that this server is leaving.
+func (s *Server) Drain(ctx context.Context, settle time.Duration) {
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	for s.connected() > 0 {
+		select {
+		case <-s.left:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Server) connected() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
 }
 
 // Shutdown stops listening, ends every session with 57P01 and waits for them until ctx ends.

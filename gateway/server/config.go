@@ -52,6 +52,10 @@ type Config struct {
 	// ReadyStaleness is the staleness above which /readyz fails; zero means five seconds.
 	ReadyStaleness time.Duration
 
+	// Drain is how long clients have to leave by themselves when the gateway is asked to end, before their sessions are ended with
+	// 57P01. Until then all is served as ever, but /readyz fails. Zero: their sessions are ended at once.
+	Drain time.Duration
+
 	Batch   batch.Config
 	Route   analytics.Config
 	Replica replica.Config // addresses and credentials are filled in

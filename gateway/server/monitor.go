@@ -19,7 +19,7 @@ import (
 
 // Status is what /status says of a gateway.
 type Status struct {
-	// Ready is /readyz's answer: the snapshot is no staler than the objective.
+	// Ready is /readyz's answer: the snapshot is no staler than the objective, and the gateway has not been asked to end.
 	Ready bool `json:"ready"`
 	// Position and StalenessMS are the newest snapshot's; StalenessMS is -1 without one.
 	Position    string  `json:"position,omitempty"`
@@ -67,7 +67,7 @@ func (u *unit) status() Status {
 		staleness := u.cfg.Clock().Sub(st.Time)
 		s.Position = st.Position.String()
 		s.StalenessMS = float64(staleness.Microseconds()) / 1000
-		s.Ready = staleness <= u.cfg.ReadyStaleness
+		s.Ready = staleness <= u.cfg.ReadyStaleness && !u.leaving.Load()
 	}
 	for _, t := range i.replica.Tables() {
 		s.Tables = append(s.Tables, tableStatus(t))
@@ -111,7 +111,7 @@ func serveMonitor(ctx context.Context, l net.Listener, u *unit, base prometheus.
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if s := u.status(); !s.Ready {
-			http.Error(w, fmt.Sprintf("not ready: staleness %.0f ms (-1: no snapshot)", s.StalenessMS), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("not ready: staleness %.0f ms (-1: no snapshot), leaving: %t", s.StalenessMS, u.leaving.Load()), http.StatusServiceUnavailable)
 		}
 	})
 	mux.HandleFunc("/status", func(w http.ResponseWriter, r *http.Request) {

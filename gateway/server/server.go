@@ -27,7 +27,7 @@ type Info struct {
 	Status func() Status
 }
 
-// Run runs a gateway until ctx ends, and calls ready once the endpoint listens.
+// Run runs a gateway until ctx ends and its clients have left, and calls ready once the endpoint listens.
 func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -62,14 +62,15 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	}
 	relay := newRelay(cfg, route, registry)
 	// 3. Run them; the first to fail ends the others.
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return u.run(ctx) })
-	group.Go(func() error { return dispatcher.Run(ctx) })
-	group.Go(func() error { return serveRelay(ctx, relay, endpoint) })
+	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
+	group.Go(func() error { return leave(ctx, running, u, relay) })
+	group.Go(func() error { return u.run(running) })
+	group.Go(func() error { return dispatcher.Run(running) })
+	group.Go(func() error { return serveRelay(running, relay, endpoint) })
 	info := Info{Addr: endpoint.Addr(), Status: u.status}
 	if monitor != nil {
 		info.MonitorAddr = monitor.Addr()
-		group.Go(func() error { return serveMonitor(ctx, monitor, u, registry) })
+		group.Go(func() error { return serveMonitor(running, monitor, u, registry) })
 	}
 	cfg.Logger.Info("endpoint listens", "addr", info.Addr.String())
 	ready(info)
@@ -107,6 +108,25 @@ func newRelay(cfg Config, route *analytics.Router, reg prometheus.Registerer) *p
 		BackendNetwork: network, BackendAddress: address, BackendTLS: cfg.backend.TLSConfig,
 		TLS: cfg.TLS, Defaults: cfg.Defaults, Analytics: route, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
 	})
+}
+
+// settleTime is how long load balancers have to learn that a gateway is leaving.
+const settleTime = 3 * time.Second
+
+// leave ends what runs when the gateway has been asked to end and its clients have left, or had their time to.
+func leave(asked, running context.Context, u *unit, relay *pgwire.Server) error {
+	select {
+	case <-asked.Done():
+	case <-running.Done():
+		return running.Err()
+	}
+	if u.cfg.Drain > 0 {
+		u.leaving.Store(true)
+		ctx, cancel := context.WithTimeout(running, u.cfg.Drain)
+		defer cancel()
+		relay.Drain(ctx, min(settleTime, u.cfg.Drain))
+	}
+	return asked.Err()
 }
 
 // shutdownTime is how long sessions have to end by themselves.

@@ -26,10 +26,17 @@ type gateway struct {
 	oltp   *pgserver.Server
 	engine *chengine.Server
 	info   server.Info
+	end    context.CancelFunc
 }
 
 // start runs a gateway on a database that the statements have prepared.
 func start(t *testing.T, prepare ...string) *gateway {
+	t.Helper()
+	return startDraining(t, 0, prepare...)
+}
+
+// startDraining runs one that gives its clients time to leave.
+func startDraining(t *testing.T, drain time.Duration, prepare ...string) *gateway {
 	t.Helper()
 	g := &gateway{t: t, oltp: stand.Postgres(t), engine: stand.Engine(t)}
 	direct := g.connect(g.oltp.URL("postgres"))
@@ -37,12 +44,13 @@ func start(t *testing.T, prepare ...string) *gateway {
 		exec(t, direct, sql)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	g.end = cancel
 	ready, ended := make(chan server.Info, 1), make(chan error, 1)
 	go func() {
 		ended <- server.Run(ctx, server.Config{
 			Listen: "127.0.0.1:0", MonitorListen: "127.0.0.1:0", PostgresURL: g.oltp.URL("postgres"),
 			EngineAddr: g.engine.TCPAddr(), EngineUser: g.engine.User, EnginePassword: g.engine.Password,
-			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Drain: drain,
 		}, func(i server.Info) { ready <- i })
 	}()
 	select {
@@ -214,6 +222,19 @@ func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
 	g.await(func(s server.Status) bool { return s.Ready })
 	if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {
 		t.Errorf("sum after the engine came back is %s", got)
+	}
+}
+
+func TestGateway_servesItsClientsUntilTheyLeave(t *testing.T) {
+	g := startDraining(t, time.Minute, "CREATE TABLE item(id int PRIMARY KEY)", "INSERT INTO item VALUES (1)")
+	c := g.client()
+	exec(t, c, "SET freshet.freshness = 'strong'")
+	exec(t, c, "SET freshet.route = 'columnar'")
+	g.end()
+	g.await(func(s server.Status) bool { return !s.Ready }) // and so it leaves the load balancer
+	exec(t, c, "INSERT INTO item VALUES (2)")
+	if got := one(t, c, "SELECT count(*) FROM item"); got != "2" {
+		t.Errorf("count %s, want 2", got)
 	}
 }
 

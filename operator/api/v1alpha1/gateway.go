@@ -16,6 +16,14 @@ type GatewaySpec struct {
 	// +optional
 	Freshness FreshnessSpec `json:"freshness,omitzero"`
 
+	// DrainTime is how long clients of a unit that is replaced or taken away have to leave by themselves, while it serves them as ever and
+	// new ones are led to others. Sessions that are left then end with 57P01. Pools should renew connections more often than this.
+	//
+	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="drainTime: give a duration between 1s and 1h"
+	// +optional
+	DrainTime metav1.Duration `json:"drainTime,omitzero"`
+
 	// TLS is the endpoint's certificate.
 	//
 	// +kubebuilder:default={}

@@ -85,6 +85,7 @@ func (in *FreshnessSpec) DeepCopy() *FreshnessSpec {
 func (in *GatewaySpec) DeepCopyInto(out *GatewaySpec) {
 	*out = *in
 	out.Freshness = in.Freshness
+	out.DrainTime = in.DrainTime
 	in.TLS.DeepCopyInto(&out.TLS)
 	in.Resources.DeepCopyInto(&out.Resources)
 }

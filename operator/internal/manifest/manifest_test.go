@@ -39,7 +39,7 @@ func shop(oltp v1alpha1.OLTPSpec) manifest.Cluster {
 					Units: 2, Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("20Gi")},
 					Tables: v1alpha1.TablesSpec{Include: []v1alpha1.TablePattern{"public.*"}, Exclude: []v1alpha1.TablePattern{"public.log", "public.audit"}},
 				},
-				Gateway: v1alpha1.GatewaySpec{Resources: resources("1", "1Gi"), Freshness: v1alpha1.FreshnessSpec{
+				Gateway: v1alpha1.GatewaySpec{Resources: resources("1", "1Gi"), DrainTime: metav1.Duration{Duration: 30 * time.Second}, Freshness: v1alpha1.FreshnessSpec{
 					Objective: metav1.Duration{Duration: 5 * time.Second},
 					Default:   v1alpha1.SessionFreshness{Mode: "bounded", MaxStaleness: metav1.Duration{Duration: time.Second}},
 				}},

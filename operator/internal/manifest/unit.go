@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,8 +29,9 @@ func (c Cluster) Units() *appsv1.StatefulSet {
 		SecurityContext:               restrictPod(unitUser),
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
-		TerminationGracePeriodSeconds: ptr.To[int64](30),
-		Containers:                    []corev1.Container{c.engine(), c.gateway()},
+		TerminationGracePeriodSeconds: ptr.To(int64((c.Spec.Gateway.DrainTime.Duration + endTime).Seconds())),
+		InitContainers:                []corev1.Container{c.engine()},
+		Containers:                    []corev1.Container{c.gateway()},
 		Volumes:                       c.unitVolumes(),
 		// Units are spread where there are nodes enough.
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
@@ -58,11 +60,16 @@ func (c Cluster) Units() *appsv1.StatefulSet {
 	}
 }
 
-// engine has no probe: it listens inside of the pod only, and the gateway beside it tells whether it works.
+// endTime is what a unit takes to end when its clients have left: 5 s of the gateway's, and the engine's.
+const endTime = 20 * time.Second
+
+// engine is a sidecar: it starts before the gateway and ends after it, so clients that are leaving still get answers. It has no probe: it
+// listens inside of the pod only, and the gateway tells whether it works.
 func (c Cluster) engine() corev1.Container {
 	return corev1.Container{
 		Name:            "engine",
 		Image:           cmp.Or(c.Spec.Columnar.Image, c.Images.Engine),
+		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
 		Command:         []string{"clickhouse-server", "--config-file=" + engineConfigDir + "/config.yaml"},
 		Env:             []corev1.EnvVar{fromSecret("FRESHET_ENGINE_PASSWORD", EngineName(c.HTAPCluster), "password")},
 		Resources:       guaranteed(c.Spec.Columnar.Resources),
@@ -118,6 +125,7 @@ func (c Cluster) gatewayEnv() []corev1.EnvVar {
 		value("FRESHET_SLOT", SlotPrefix(c.HTAPCluster)+"$(FRESHET_UNIT)"),
 		value("FRESHET_INCLUDE", patterns(c.Spec.Columnar.Tables.Include)),
 		value("FRESHET_READY_STALENESS", c.Spec.Gateway.Freshness.Objective.Duration.String()),
+		value("FRESHET_DRAIN", c.Spec.Gateway.DrainTime.Duration.String()),
 		value("FRESHET_DEFAULT_FRESHNESS", string(c.Spec.Gateway.Freshness.Default.Mode)),
 		value("FRESHET_DEFAULT_MAX_STALENESS", c.Spec.Gateway.Freshness.Default.MaxStaleness.Duration.String()),
 		value("FRESHET_TLS_CERT_FILE", tlsDir+"/tls.crt"),
