@@ -50,7 +50,7 @@ endif
 .PHONY: test-kafka
 test-kafka: need-go need-npm ## The tests of Kafka, Connect and Debezium; needs Java 17 and Maven
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Java or Maven is missing: install a JDK 17 and Maven (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless maven)"; exit 1; }
-	go test $(RACE) -tags kafka -timeout 30m ./connectors/debezium/... ./connectors/cockroachdb/... ./connectors/kafka/... ./local/kafka/... $(ARGS)
+	go test $(RACE) -tags kafka -timeout 30m ./connectors/debezium/... ./connectors/cockroachdb/... ./connectors/kafka/... ./local/kafka/... ./operator/internal/pipeline/... $(ARGS)
 
 .PHONY: test-kafka-faults
 test-kafka-faults: need-go need-npm ## Kills of broker, Connect and all others under load; 7 to 12 minutes

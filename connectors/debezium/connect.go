@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -136,6 +137,9 @@ func (c *connectClient) restart(ctx context.Context, name string) error {
 	return err
 }
 
+// ErrConnectRefuses says that Kafka Connect does not know the user or the password, or does not allow what was asked.
+var ErrConnectRefuses = errors.New("refuses user")
+
 // busyStatus is what Connect answers while its group is rebalancing.
 const busyStatus = http.StatusConflict
 
@@ -156,7 +160,7 @@ func (c *connectClient) call(ctx context.Context, method, path string, body, int
 			}
 			continue
 		case code == http.StatusUnauthorized, code == http.StatusForbidden:
-			return false, fmt.Errorf("ask Kafka Connect (%s %s): status %d: it refuses user %q; check user and password", method, path, code, c.user)
+			return false, fmt.Errorf("ask Kafka Connect (%s %s): status %d: it %w %q; check user and password", method, path, code, ErrConnectRefuses, c.user)
 		case code >= 300:
 			return false, fmt.Errorf("ask Kafka Connect (%s %s): status %d: %s", method, path, code, bytes.TrimSpace(answer))
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+const connectorClass = "io.debezium.connector.postgresql.PostgresConnector"
+
 // Connector completes a connector's settings. Zero values mean the documented defaults.
 type Connector struct {
 	// DatabaseURL is the database as Kafka Connect reaches it, by TCP. Default: the source's own connection string.
@@ -53,7 +55,7 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		return nil, fmt.Errorf("configure connector: the database is given by its socket %s, which Kafka Connect cannot use; give a DatabaseURL with host and port", pg.ConnConfig.Host)
 	}
 	s := map[string]string{
-		"connector.class":   "io.debezium.connector.postgresql.PostgresConnector",
+		"connector.class":   connectorClass,
 		"tasks.max":         "1",
 		"topic.prefix":      c.Prefix,
 		"database.hostname": pg.ConnConfig.Host,

@@ -8,7 +8,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -291,32 +290,10 @@ func (s *Source) Remove(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.removeTopics(ctx); err != nil {
+	if err := removeTopics(ctx, s.admin, s.cfg.Prefix); err != nil {
 		return err
 	}
 	return s.pg.DropSlotAndPublication(ctx)
-}
-
-// removeTopics deletes the connector's topics and waits until the broker has forgotten them.
-func (s *Source) removeTopics(ctx context.Context) error {
-	topics, err := s.topics(ctx)
-	if err != nil || len(topics) == 0 {
-		return err
-	}
-	if _, err := s.admin.DeleteTopics(ctx, topics.Names()...); err != nil {
-		return fmt.Errorf("delete topics: %w", err)
-	}
-	for len(topics) > 0 {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("delete topics: %w", context.Cause(ctx))
-		case <-time.After(100 * time.Millisecond):
-		}
-		if topics, err = s.topics(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // follow brings definitions and publication in line with the catalog.

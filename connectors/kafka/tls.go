@@ -19,6 +19,10 @@ type TLS struct {
 	// CertFile and KeyFile hold the client's certificate and its key, in PEM.
 	CertFile string `json:"cert_file,omitempty"`
 	KeyFile  string `json:"key_file,omitempty"`
+	// CA, Cert and Key are the same as PEM, for who has no files; a file wins.
+	CA   string `json:"-"`
+	Cert string `json:"-"`
+	Key  string `json:"-"`
 	// ServerName is the name that the server's certificate must have. Empty: the host that is connected to.
 	ServerName string `json:"server_name,omitempty"`
 }
@@ -26,28 +30,45 @@ type TLS struct {
 // Client returns the configuration of a connection that is about to be made, with the files as they are now.
 func (t TLS) Client() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read the authorities' certificates: %w", err)
-		}
+	ca, caName, err := pemOf(t.CAFile, t.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read the authorities' certificates: %w", err)
+	}
+	if len(ca) > 0 {
 		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read the authorities' certificates: %s holds none in PEM", t.CAFile)
+		if !c.RootCAs.AppendCertsFromPEM(ca) {
+			return nil, fmt.Errorf("read the authorities' certificates: %s holds none in PEM", caName)
 		}
 	}
+	cert, _, err := pemOf(t.CertFile, t.Cert)
+	if err != nil {
+		return nil, fmt.Errorf("read the client certificate: %w", err)
+	}
+	key, _, err := pemOf(t.KeyFile, t.Key)
+	if err != nil {
+		return nil, fmt.Errorf("read the client certificate: %w", err)
+	}
 	switch {
-	case t.CertFile == "" && t.KeyFile == "":
-	case t.CertFile == "" || t.KeyFile == "":
+	case len(cert) == 0 && len(key) == 0:
+	case len(cert) == 0 || len(key) == 0:
 		return nil, errors.New("a client certificate needs both its file and its key's")
 	default:
-		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
 			return nil, fmt.Errorf("read the client certificate: %w", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
+}
+
+// pemOf returns what a file holds, or else the text; name says where it is from.
+func pemOf(file, text string) (pem []byte, name string, err error) {
+	if file == "" {
+		return []byte(text), "the given text", nil
+	}
+	pem, err = os.ReadFile(file)
+	return pem, file, err
 }
 
 // Dial connects to a server.

@@ -21,9 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/cluster"
 	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/unit"
 )
@@ -58,6 +60,7 @@ type world struct {
 	t         *testing.T
 	namespace string
 	databases *databases
+	pipelines *pipelines
 	units     *units
 	// writes are the operator's own requests that change something, without events.
 	writes *recorder
@@ -79,7 +82,7 @@ func newWorld(t *testing.T) *world {
 	if err := c.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Client: c, t: t, namespace: namespace.Name, databases: &databases{}, units: &units{}, writes: &recorder{}}
+	w := &world{Client: c, t: t, namespace: namespace.Name, databases: &databases{}, pipelines: &pipelines{}, units: &units{}, writes: &recorder{}}
 	w.operate()
 	return w
 }
@@ -98,7 +101,7 @@ func (w *world) operate() (stop func()) {
 		w.t.Fatal(err)
 	}
 	r := &cluster.Reconciler{
-		Client: mgr.GetClient(), Databases: w.databases, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
+		Client: mgr.GetClient(), Databases: w.databases, Pipelines: w.pipelines, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
 		Images: manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
 	}
 	if err := r.Setup(mgr); err != nil {
@@ -167,7 +170,7 @@ func (w *world) run(name string, template corev1.PodTemplateSpec, ip string) *co
 // databases plays source databases.
 type databases struct {
 	mu     sync.Mutex
-	lacks  []*database.Lack
+	lacks  []*lack.Lack
 	inUse  []string
 	cleans []int
 }
@@ -178,7 +181,7 @@ func (d *databases) change(f func(d *databases)) {
 	f(d)
 }
 
-func (d *databases) Inspect(context.Context, database.Connection, string, int) ([]*database.Lack, error) {
+func (d *databases) Inspect(context.Context, database.Connection, string, int) ([]*lack.Lack, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.lacks, nil
@@ -189,6 +192,35 @@ func (d *databases) Clean(_ context.Context, _ database.Connection, _ string, ke
 	defer d.mu.Unlock()
 	d.cleans = append(d.cleans, keep)
 	return d.inUse, nil
+}
+
+// pipelines plays Kafka and Kafka Connect.
+type pipelines struct {
+	mu     sync.Mutex
+	seen   debezium.Transport
+	lacks  []*lack.Lack
+	refuse error // of cleaning
+	cleans []int
+}
+
+func (p *pipelines) change(f func(p *pipelines)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(p)
+}
+
+func (p *pipelines) Inspect(_ context.Context, t debezium.Transport) ([]*lack.Lack, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = t
+	return p.lacks, nil
+}
+
+func (p *pipelines) Clean(_ context.Context, _ debezium.Transport, _ string, keep int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cleans = append(p.cleans, keep)
+	return p.refuse
 }
 
 // units plays the units' gateways, by address. The position of each moves all the time, and so does its staleness.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/unit"
 )
 
@@ -175,8 +176,8 @@ func TestCluster_replacesUnitsWhenTheirSecretChanges(t *testing.T) {
 
 func TestCluster_waitsForADatabaseThatCanBeReplicated(t *testing.T) {
 	w := newWorld(t)
-	lack := &database.Lack{Reason: database.ReasonWALLevelNotLogical, Detail: "wal_level is replica", Remedy: "set it"}
-	w.databases.change(func(d *databases) { d.lacks = []*database.Lack{lack} })
+	l := &lack.Lack{Reason: database.ReasonWALLevelNotLogical, Detail: "wal_level is replica", Remedy: "set it"}
+	w.databases.change(func(d *databases) { d.lacks = []*lack.Lack{l} })
 	c, secret := external(1)
 	w.create(secret)
 	w.create(c)

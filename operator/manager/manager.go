@@ -27,6 +27,7 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/nodepool"
+	"github.com/freshet-io/freshet/operator/internal/pipeline"
 	"github.com/freshet-io/freshet/operator/internal/unit"
 )
 
@@ -53,7 +54,7 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 		return err
 	}
 	clusters := &cluster.Reconciler{
-		Client: mgr.GetClient(), Databases: database.PostgreSQL{}, Units: unit.NewClient(manifest.MonitorPort),
+		Client: mgr.GetClient(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Units: unit.NewClient(manifest.MonitorPort),
 		Images: manifest.Images{Gateway: cfg.GatewayImage, Engine: cfg.EngineImage, PostgreSQL: cfg.PostgreSQLImage},
 		Events: mgr.GetEventRecorder(manifest.ManagedBy), Clock: time.Now,
 	}

@@ -78,23 +78,6 @@ const (
 	Delete DeletionPolicy = "Delete"
 )
 
-// CDCSpec is the way that changes take.
-type CDCSpec struct {
-	// Transport direct reads the database's own logical replication in each unit.
-	//
-	// +kubebuilder:default=direct
-	// +optional
-	Transport Transport `json:"transport,omitempty"`
-}
-
-// Transport is a way that changes take.
-//
-// +kubebuilder:validation:Enum=direct
-type Transport string
-
-// TransportDirect is logical replication, without anything in between.
-const TransportDirect Transport = "direct"
-
 // NodePoolReference names an HTAPNodePool.
 type NodePoolReference struct {
 	// +kubebuilder:validation:MinLength=1

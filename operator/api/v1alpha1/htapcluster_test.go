@@ -20,6 +20,14 @@ const (
 	builtin  = "oltp: {engine: postgresql, postgresql: {}}"
 )
 
+// kafkaTransport is the least that an external Kafka needs.
+var kafkaTransport = kafkaWith("bootstrapServers: ['kafka:9092']", "url: 'http://connect:8083'")
+
+// kafkaWith is an external Kafka, and Kafka Connect, with the given fields.
+func kafkaWith(external, connect string) string {
+	return "cdc: {transport: kafka, kafka: {provider: external, external: {" + external + "}, connect: {" + connect + "}}}"
+}
+
 func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 	def := loadCRD(t, "freshet.io_htapclusters.yaml")
 	for _, c := range []struct {
@@ -39,8 +47,30 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 			[]string{`spec.oltp: Invalid value: engine postgresql: give postgresql ({} for its defaults), and leave external out`}},
 		{"empty Secret name", cluster("oltp: {engine: external, external: {connectionSecretRef: {name: ''}}}"),
 			[]string{`spec.oltp.external.connectionSecretRef.name: Invalid value: "": spec.oltp.external.connectionSecretRef.name in body should be at least 1 chars long`}},
-		{"transport that does not exist yet", cluster(external, "cdc: {transport: kafka}"),
-			[]string{`spec.cdc.transport: Unsupported value: "kafka": supported values: "direct"`}},
+		{"Kafka", cluster(external, kafkaTransport), nil},
+		{"Kafka with accounts", cluster(external, kafkaWith(
+			"bootstrapServers: ['k-0:9093', 'k-1:9093'], tls: true, sasl: {mechanism: PLAIN, username: u}, secretRef: {name: k}",
+			"url: 'https://connect:8443/', username: u, secretRef: {name: c}, from: [{podSelector: {}}]")), nil},
+		{"unknown transport", cluster(external, "cdc: {transport: pigeon}"),
+			[]string{`spec.cdc.transport: Unsupported value: "pigeon": supported values: "direct", "kafka"`}},
+		{"transport kafka without Kafka", cluster(external, "cdc: {transport: kafka}"),
+			[]string{`spec.cdc: Invalid value: transport kafka: give kafka; transport direct: leave it out`}},
+		{"Kafka for the direct transport", cluster(external, strings.Replace(kafkaTransport, "transport: kafka, ", "", 1)),
+			[]string{`spec.cdc: Invalid value: transport kafka: give kafka; transport direct: leave it out`}},
+		{"external Kafka without brokers", cluster(external, "cdc: {transport: kafka, kafka: {provider: external, connect: {url: 'http://c'}}}"),
+			[]string{`spec.cdc.kafka: Invalid value: provider external: give external and connect`}},
+		{"external Kafka without Connect", cluster(external, "cdc: {transport: kafka, kafka: {provider: external, external: {bootstrapServers: ['k:9092']}}}"),
+			[]string{`spec.cdc.kafka: Invalid value: provider external: give external and connect`}},
+		{"broker without a port", cluster(external, kafkaWith("bootstrapServers: [kafka]", "url: 'http://c'")),
+			[]string{`spec.cdc.kafka.external.bootstrapServers[0]: Invalid value: "kafka": spec.cdc.kafka.external.bootstrapServers[0] in body should match '^[^:,\s]+:[0-9]{1,5}$'`}},
+		{"account without a password", cluster(external, kafkaWith("bootstrapServers: ['k:1'], sasl: {username: u}", "url: 'http://c'")),
+			[]string{`spec.cdc.kafka.external: Invalid value: sasl: give secretRef, the Secret with the password`}},
+		{"password in clear text", cluster(external, kafkaWith("bootstrapServers: ['k:1'], sasl: {username: u, mechanism: PLAIN}, secretRef: {name: k}", "url: 'http://c'")),
+			[]string{`spec.cdc.kafka.external: Invalid value: sasl mechanism PLAIN sends the password itself: set tls, or use SCRAM`}},
+		{"Connect's password in clear text", cluster(external, kafkaWith("bootstrapServers: ['k:1']", "url: 'http://c', username: u, secretRef: {name: c}")),
+			[]string{`spec.cdc.kafka.connect: Invalid value: username: give secretRef, the Secret with the password, and an https url`}},
+		{"user in Connect's address", cluster(external, kafkaWith("bootstrapServers: ['k:1']", "url: 'https://u:p@c'")),
+			[]string{`spec.cdc.kafka.connect.url: Invalid value: "https://u:p@c": spec.cdc.kafka.connect.url in body should match '^https?://[^/@\s]+(/[^@\s]*)?$'`}},
 		{"parameter of the operator's", cluster("oltp: {engine: postgresql, postgresql: {parameters: {wal_level: minimal}}}"),
 			[]string{`spec.oltp.postgresql.parameters: Invalid value: wal_level, max_wal_senders, max_replication_slots, listen_addresses, port, hba_file, data_directory and unix_socket_directories are set by the operator`}},
 		{"parameter that is none", cluster("oltp: {engine: postgresql, postgresql: {parameters: {'work_mem;': '1'}}}"),
@@ -81,6 +111,9 @@ func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 		{"units", cluster(external), cluster(external, "columnar: {units: 3}"), nil},
 		{"engine", cluster(external), cluster(builtin),
 			[]string{`spec.oltp.engine: Invalid value: "postgresql": the engine cannot be changed: create another HTAPCluster and move the data`}},
+		{"brokers and Connect", cluster(external, kafkaTransport), cluster(external, kafkaWith("bootstrapServers: ['k-1:9092']", "url: 'http://other:8083'")), nil},
+		{"transport", cluster(external), cluster(external, kafkaTransport),
+			[]string{`spec.cdc.transport: Invalid value: "kafka": the transport cannot be changed: every unit would have to be copied anew; create another HTAPCluster`}},
 		{"volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 30Gi}}"),
 			[]string{`spec.columnar.storage: Invalid value: storage cannot be changed after creation`}},
 		{"volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: fast}}}"),

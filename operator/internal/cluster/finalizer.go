@@ -11,17 +11,20 @@ import (
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/apply"
-	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
 
-// Finalizer keeps an HTAPCluster until its slots and publications are gone.
+// Finalizer keeps an HTAPCluster until its connectors, topics, slots and publications are gone.
 const Finalizer = "freshet.io/database-cleanup"
 
 // AbandonAnnotation leaves slots and publications where they are, if it is "true" on an HTAPCluster that is being deleted: for a
 // database that will not come back.
 const AbandonAnnotation = "freshet.io/abandon-database"
+
+// AbandonPipelineAnnotation leaves connectors and topics where they are, likewise: for a Kafka that will not come back.
+const AbandonPipelineAnnotation = "freshet.io/abandon-pipeline"
 
 func (r *Reconciler) holdFinalizer(ctx context.Context, s *state) (task.Result, error) {
 	return task.Done, r.changeFinalizer(ctx, s, controllerutil.AddFinalizer)
@@ -65,10 +68,10 @@ func (r *Reconciler) cleanDatabase(ctx context.Context, s *state) (task.Result, 
 		return wait("the connection Secret is not there")
 	}
 	inUse, err := r.Databases.Clean(ctx, s.connection, manifest.SlotPrefix(s.cluster), 0)
-	var lack *database.Lack
+	var l *lack.Lack
 	switch {
-	case errors.As(err, &lack):
-		return wait(lack.Error())
+	case errors.As(err, &l):
+		return wait(l.Error())
 	case err != nil:
 		return task.Done, err
 	case len(inUse) > 0:

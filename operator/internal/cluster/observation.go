@@ -87,6 +87,10 @@ func sumUp(s *state, seen []observation) {
 // pipeline says whether every unit follows the database's changes.
 func pipeline(s *state, seen []observation) {
 	reason, messages := "", []string(nil)
+	for _, l := range s.pipelineLacks {
+		reason = cmp.Or(reason, l.Reason)
+		messages = append(messages, l.Error())
+	}
 	for _, o := range seen {
 		switch {
 		case o.code != "":

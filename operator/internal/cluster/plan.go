@@ -10,6 +10,7 @@ func (r *Reconciler) plan(s *state) []task.Task[*state] {
 	if !s.cluster.DeletionTimestamp.IsZero() {
 		return []task.Task[*state]{
 			{Name: "stop units", Run: r.stopUnits},             // nothing may hold the slots
+			{Name: "clean pipeline", Run: r.cleanPipeline},     // connectors, which hold slots, and topics
 			{Name: "clean database", Run: r.cleanDatabase},     // slots and publications of all units
 			{Name: "release cluster", Run: r.releaseFinalizer}, // everything else is deleted with it
 		}
@@ -19,10 +20,12 @@ func (r *Reconciler) plan(s *state) []task.Task[*state] {
 		{Name: "find node pools", Run: r.findNodePools},        // or wait for them
 		{Name: "provide database", Run: r.provideDatabase},     // builtin: run it; external: read its Secret
 		{Name: "inspect database", Run: r.inspectDatabase},     // OLTPReady: can it be replicated?
+		{Name: "find pipeline", Run: r.findPipeline},           // transport kafka: read its Secrets
+		{Name: "inspect pipeline", Run: r.inspectPipeline},     // PipelineReady: can units stream by it?
 		{Name: "issue credentials", Run: r.issueCredentials},   // the engine's password
 		{Name: "issue certificate", Run: r.issueCertificate},   // or read the one that is given
 		{Name: "run units", Run: r.runUnits},                   // configuration, pods, services
 		{Name: "observe units", Run: r.observeUnits},           // PipelineReady, ReplicasFresh, SnapshotConsistent
-		{Name: "clean up after units", Run: r.cleanAfterUnits}, // that a smaller number has left in the database
+		{Name: "clean up after units", Run: r.cleanAfterUnits}, // that a smaller number has left in pipeline and database
 	}
 }

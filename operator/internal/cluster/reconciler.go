@@ -13,9 +13,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/apply"
 	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/task"
 	"github.com/freshet-io/freshet/operator/internal/unit"
@@ -23,8 +25,14 @@ import (
 
 // Databases looks after source databases; see [database.PostgreSQL].
 type Databases interface {
-	Inspect(ctx context.Context, c database.Connection, prefix string, units int) ([]*database.Lack, error)
+	Inspect(ctx context.Context, c database.Connection, prefix string, units int) ([]*lack.Lack, error)
 	Clean(ctx context.Context, c database.Connection, prefix string, keep int) (inUse []string, err error)
+}
+
+// Pipelines looks after Kafka and Kafka Connect; see [pipeline.Kafka].
+type Pipelines interface {
+	Inspect(ctx context.Context, t debezium.Transport) ([]*lack.Lack, error)
+	Clean(ctx context.Context, t debezium.Transport, prefix string, keep int) error
 }
 
 // Units asks units how they do; see [unit.Client].
@@ -42,6 +50,7 @@ const (
 type Reconciler struct {
 	Client    client.Client
 	Databases Databases
+	Pipelines Pipelines
 	Units     Units
 	Images    manifest.Images
 	Events    events.EventRecorder

@@ -6,8 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 )
 
@@ -20,6 +22,9 @@ type state struct {
 	objects manifest.Cluster
 	// connection is the database's.
 	connection database.Connection
+	// transport is the operator's own access to Kafka and Kafka Connect, and pipelineLacks is what they lack for units.
+	transport     debezium.Transport
+	pipelineLacks []*lack.Lack
 	// inputs are the contents of the Secrets that units read at their start.
 	inputs []map[string][]byte
 }
@@ -71,7 +76,8 @@ var parts = []string{
 	v1alpha1.ConditionOLTPReady, v1alpha1.ConditionPipelineReady, v1alpha1.ConditionReplicasFresh, v1alpha1.ConditionSnapshotConsistent,
 }
 
-// Reasons of conditions. Those of a database that cannot be replicated are in package database; a unit that waits for a person gives the code
+// Reasons of conditions. Those of a database that cannot be replicated are in package database, those of a Kafka that cannot be used in
+// package pipeline; a unit that waits for a person gives the code
 // that is its heading in the runbook.
 const (
 	ReasonReady            = "Ready"
@@ -92,6 +98,7 @@ const (
 	ReasonNoSnapshot       = "NoSnapshot"
 	ReasonComplete         = "Complete"
 	ReasonStoppingUnits    = "StoppingUnits"
+	ReasonCleaningPipeline = "CleaningPipeline"
 	ReasonCleaningDatabase = "CleaningDatabase"
 )
 

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -108,10 +110,27 @@ func waitsFor(pod *corev1.Pod) string {
 	return "its pod starts"
 }
 
-// cleanAfterUnits drops what units that are no more have left in the database.
+// cleanAfterUnits deletes what units that are no more have left in Kafka and in the database. A unit whose pod is still there
+// may use it, or make it again.
 func (r *Reconciler) cleanAfterUnits(ctx context.Context, s *state) (task.Result, error) {
-	_, err := r.Databases.Clean(ctx, s.connection, manifest.SlotPrefix(s.cluster), int(s.cluster.Spec.Columnar.Units))
-	return task.Done, err // what is in use belongs to a unit that is about to end: the next run drops it
+	pods, err := r.unitPods(ctx, s)
+	if err != nil {
+		return task.Done, err
+	}
+	keep := int(s.cluster.Spec.Columnar.Units)
+	for name := range pods {
+		if number, err := strconv.Atoi(strings.TrimPrefix(name, manifest.UnitsName(s.cluster)+"-")); err == nil {
+			keep = max(keep, number+1)
+		}
+	}
+	prefix := manifest.SlotPrefix(s.cluster)
+	if s.objects.Kafka != nil && len(s.pipelineLacks) == 0 {
+		if err := r.Pipelines.Clean(ctx, s.transport, prefix, keep); err != nil {
+			return task.Done, err
+		}
+	}
+	_, err = r.Databases.Clean(ctx, s.connection, prefix, keep)
+	return task.Done, err // what is in use is about to end: the next run drops it
 }
 
 // stopUnits ends the units' pods.

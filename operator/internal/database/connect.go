@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/operator/internal/lack"
 )
 
 // Connection says how to reach a database.
@@ -31,12 +33,12 @@ const (
 // limit bounds how long the operator waits for a database.
 const limit = 5 * time.Second
 
-// connect opens a connection. Where that fails for a reason that a person can do something about, it comes as *Lack.
+// connect opens a connection. Where that fails for a reason that a person can do something about, it comes as *lack.Lack.
 func connect(ctx context.Context, c Connection) (*pgx.Conn, error) {
 	cfg, err := pgx.ParseConfig(c.URI)
 	if err != nil {
-		return nil, &Lack{ReasonInvalidConnection, "the connection string cannot be read: " + err.Error(), // without the password: pgconn hides it
-			"write it as postgresql://user:password@host:port/database"}
+		return nil, &lack.Lack{Reason: ReasonInvalidConnection, Detail: "the connection string cannot be read: " + err.Error(), // without the password: pgconn hides it
+			Remedy: "write it as postgresql://user:password@host:port/database"}
 	}
 	if len(c.CA) > 0 {
 		if err := trust(cfg, c.CA); err != nil {
@@ -55,12 +57,14 @@ func connect(ctx context.Context, c Connection) (*pgx.Conn, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &refusal) && (refusal.Code == "28P01" || refusal.Code == "28000"):
-		return nil, &Lack{ReasonAuthenticationFailed, refusal.Message, "correct user and password in the connection Secret, or pg_hba.conf"}
+		return nil, &lack.Lack{Reason: ReasonAuthenticationFailed, Detail: refusal.Message,
+			Remedy: "correct user and password in the connection Secret, or pg_hba.conf"}
 	case errors.As(err, &refusal) && refusal.Code == "3D000":
-		return nil, &Lack{ReasonDatabaseNotFound, refusal.Message, "create it, or correct the name in the connection Secret"}
+		return nil, &lack.Lack{Reason: ReasonDatabaseNotFound, Detail: refusal.Message,
+			Remedy: "create it, or correct the name in the connection Secret"}
 	default:
-		return nil, &Lack{ReasonUnreachable, fmt.Sprintf("%s:%d does not accept a connection", cfg.Host, cfg.Port),
-			"see that it runs, that its address in the connection Secret is right, and that no NetworkPolicy or certificate is in the way"}
+		return nil, &lack.Lack{Reason: ReasonUnreachable, Detail: fmt.Sprintf("%s:%d does not accept a connection", cfg.Host, cfg.Port),
+			Remedy: "see that it runs, that its address in the connection Secret is right, and that no NetworkPolicy or certificate is in the way"}
 	}
 }
 
@@ -68,7 +72,8 @@ func connect(ctx context.Context, c Connection) (*pgx.Conn, error) {
 func trust(cfg *pgx.ConnConfig, ca []byte) error {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return &Lack{ReasonInvalidConnection, "ca.crt holds no certificate", "write certificates as PEM into the connection Secret, or leave ca.crt out"}
+		return &lack.Lack{Reason: ReasonInvalidConnection, Detail: "ca.crt holds no certificate",
+			Remedy: "write certificates as PEM into the connection Secret, or leave ca.crt out"}
 	}
 	all := []*tls.Config{cfg.TLSConfig}
 	for _, f := range cfg.Fallbacks {

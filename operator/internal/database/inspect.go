@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/operator/internal/lack"
 )
 
 // Reasons for which a database cannot be replicated; they are reasons of the condition OLTPReady.
@@ -19,12 +21,6 @@ const (
 	ReasonTooFewReplicationSlots      = "TooFewReplicationSlots"
 	ReasonTooFewWALSenders            = "TooFewWALSenders"
 )
-
-// Lack is something that keeps a database from being replicated until a person acts. It is an error too.
-type Lack struct{ Reason, Detail, Remedy string }
-
-// Error implements error.
-func (l *Lack) Error() string { return fmt.Sprintf("%s; %s", l.Detail, l.Remedy) }
 
 // PostgreSQL inspects and cleans databases over the network. The zero value is ready for use.
 type PostgreSQL struct{}
@@ -43,11 +39,11 @@ type facts struct {
 
 // Inspect returns all that the database lacks for the given number of units, whose slots begin with prefix. An error says that
 // it could not be asked, which is worth another try.
-func (PostgreSQL) Inspect(ctx context.Context, c Connection, prefix string, units int) ([]*Lack, error) {
+func (PostgreSQL) Inspect(ctx context.Context, c Connection, prefix string, units int) ([]*lack.Lack, error) {
 	conn, err := connect(ctx, c)
-	var lack *Lack
-	if errors.As(err, &lack) {
-		return []*Lack{lack}, nil
+	var l *lack.Lack
+	if errors.As(err, &l) {
+		return []*lack.Lack{l}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)
@@ -75,11 +71,11 @@ func read(ctx context.Context, conn *pgx.Conn, prefix string) (facts, error) {
 }
 
 // lacks lists what is missing, the most fundamental first.
-func (f facts) lacks(units int) []*Lack {
-	var out []*Lack
+func (f facts) lacks(units int) []*lack.Lack {
+	var out []*lack.Lack
 	unless := func(ok bool, reason, remedy, detail string, args ...any) {
 		if !ok {
-			out = append(out, &Lack{Reason: reason, Detail: fmt.Sprintf(detail, args...), Remedy: remedy})
+			out = append(out, &lack.Lack{Reason: reason, Detail: fmt.Sprintf(detail, args...), Remedy: remedy})
 		}
 	}
 	role := pgx.Identifier{f.role}.Sanitize()

@@ -50,6 +50,8 @@ type Cluster struct {
 	// certificate; HasCA says that the former has a ca.crt.
 	ConnectionSecret, CertificateSecret string
 	HasCA                               bool
+	// Kafka is how units reach it; nil: changes come straight from the database.
+	Kafka *Kafka
 	// Inputs is a digest of what pods of units read at their start beside their own spec.
 	Inputs string
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/freshet-io/freshet/connectors/debezium"
+	access "github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 )
@@ -72,6 +76,68 @@ func TestCluster_buildsItsDatabase(t *testing.T) {
 		Parameters: map[string]v1alpha1.ParameterValue{"work_mem": "64MB", "shared_buffers": "2GB"},
 	}})
 	golden(t, "postgresql.yaml", c.Connection("secret"), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
+}
+
+// kafka is an access to everything, by passwords and certificates.
+func kafka() *manifest.Kafka {
+	key := func(secret, key string) manifest.SecretKey { return manifest.SecretKey{Secret: secret, Key: key} }
+	return &manifest.Kafka{
+		Brokers: []string{"k-0:9093", "k-1:9093"},
+		Broker: manifest.Access{TLS: true, User: "unit", Mechanism: "SCRAM-SHA-512", Password: key("kafka", "password"), CA: key("kafka", "ca.crt"),
+			Cert: key("kafka", "tls.crt"), Key: key("kafka", "tls.key")},
+		ConnectURL: "https://connect:8443",
+		Connect:    manifest.Access{TLS: true, User: "clerk", Password: key("connect", "password"), CA: key("connect", "ca.crt")},
+	}
+}
+
+func TestCluster_givesUnitsAccessToKafka(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+	c.Kafka = kafka()
+	golden(t, "kafka-units.yaml", c.Units())
+}
+
+func TestCluster_tellsGatewaysOfKafkaAsTheyReadIt(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+	c.Kafka = kafka()
+	env := map[string]string{}
+	for _, v := range c.Units().Spec.Template.Spec.Containers[1].Env {
+		env[v.Name] = v.Value
+	}
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	const kafkaDir, connectDir = "/etc/freshet/kafka/", "/etc/freshet/connect/"
+	want := debezium.Transport{
+		Kafka: access.Config{
+			Brokers: []string{"k-0:9093", "k-1:9093"},
+			TLS:     &access.TLS{CAFile: kafkaDir + "ca.crt", CertFile: kafkaDir + "tls.crt", KeyFile: kafkaDir + "tls.key"},
+			SASL:    &access.SASL{Mechanism: access.SCRAM512, User: "unit", Password: access.Secret{File: kafkaDir + "password"}},
+		},
+		Connect: debezium.REST{
+			URL: "https://connect:8443", TLS: &access.TLS{CAFile: connectDir + "ca.crt"}, User: "clerk", Password: access.Secret{File: connectDir + "password"},
+		},
+	}
+	got := debezium.Transport{Kafka: access.FromEnvironment("FRESHET_KAFKA_", lookup), Connect: debezium.RESTFromEnvironment("FRESHET_CONNECT_", lookup)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCluster_letsConnectReachItsDatabase(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{Database: "app"}})
+	workers := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "streams"}}}
+	for name, step := range map[string]struct {
+		kafka *v1alpha1.KafkaSpec
+		want  []networkingv1.NetworkPolicyPeer
+	}{
+		"direct":            {nil, nil},
+		"unknown workers":   {&v1alpha1.KafkaSpec{Connect: &v1alpha1.ConnectSpec{}}, []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}},
+		"workers elsewhere": {&v1alpha1.KafkaSpec{Connect: &v1alpha1.ConnectSpec{From: []networkingv1.NetworkPolicyPeer{workers}}}, []networkingv1.NetworkPolicyPeer{workers}},
+	} {
+		c.Spec.CDC.Kafka = step.kafka
+		from := c.OLTPPolicy().Spec.Ingress[0].From
+		if diff := cmp.Diff(step.want, from[2:], cmpopts.EquateEmpty()); diff != "" { // after units and operator
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }
 
 // golden compares objects with a file in testdata.

@@ -20,21 +20,33 @@ func (c Cluster) UnitsPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// OLTPPolicy lets only the units and the operator reach the builtin database: the connection is not encrypted.
+// OLTPPolicy lets only the units, the operator and Kafka Connect reach the builtin database: the connection is not encrypted.
 func (c Cluster) OLTPPolicy() *networkingv1.NetworkPolicy {
 	operator := networkingv1.NetworkPolicyPeer{
 		NamespaceSelector: &metav1.LabelSelector{},
 		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": ManagedBy}},
 	}
 	units := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: Selector(c.HTAPCluster)}}
+	peers := append([]networkingv1.NetworkPolicyPeer{units, operator}, c.connectPeers()...)
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: selector(c.HTAPCluster, componentOLTP)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{units, operator}, Ports: policyPorts(SQLPort)}},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: peers, Ports: policyPorts(SQLPort)}},
 		},
 	}
+}
+
+// connectPeers are the workers of Kafka Connect, which read the database.
+func (c Cluster) connectPeers() []networkingv1.NetworkPolicyPeer {
+	if c.Spec.CDC.Kafka == nil {
+		return nil
+	}
+	if connect := c.Spec.CDC.Kafka.Connect; connect != nil && len(connect.From) > 0 {
+		return connect.From
+	}
+	return []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}} // any pod of this namespace
 }
 
 func policyPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {

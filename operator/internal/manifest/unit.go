@@ -96,7 +96,7 @@ func (c Cluster) gateway() corev1.Container {
 		Ports:           []corev1.ContainerPort{port("sql", SQLPort), port("monitor", MonitorPort)},
 		Resources:       guaranteed(c.Spec.Gateway.Resources),
 		SecurityContext: restrictContainer(),
-		VolumeMounts:    mounts,
+		VolumeMounts:    append(mounts, c.kafkaMounts()...),
 		LivenessProbe:   probe("/healthz", 10, 6),
 		// Fresh or not: a unit that fell behind leaves the Service within two periods.
 		ReadinessProbe: probe("/readyz", 1, 2),
@@ -139,7 +139,7 @@ func (c Cluster) gatewayEnv() []corev1.EnvVar {
 	if c.HasCA {
 		env = append(env, value("PGSSLROOTCERT", oltpDir+"/ca.crt"))
 	}
-	return env
+	return append(env, c.kafkaEnv()...)
 }
 
 func (c Cluster) unitVolumes() []corev1.Volume {
@@ -160,5 +160,5 @@ func (c Cluster) unitVolumes() []corev1.Volume {
 	if c.HasCA {
 		volumes = append(volumes, secret("oltp", c.ConnectionSecret, "ca.crt"))
 	}
-	return volumes
+	return append(volumes, c.kafkaVolumes()...)
 }

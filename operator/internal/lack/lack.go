@@ -1,0 +1,12 @@
+// Package lack says what keeps something outside of Kubernetes from being used until a person acts.
+//
+// Invariant: a Lack holds no password and nothing that changes by itself, for it is written into a status.
+package lack
+
+import "fmt"
+
+// Lack is a reason of a condition, what is wrong, and what to do about it. It is an error too.
+type Lack struct{ Reason, Detail, Remedy string }
+
+// Error implements error.
+func (l *Lack) Error() string { return fmt.Sprintf("%s; %s", l.Detail, l.Remedy) }
