@@ -79,10 +79,12 @@ func TestCluster_becomesReadyWhenAllItsUnitsServe(t *testing.T) {
 	stale := fresh
 	stale.Ready = false
 	w.units.answer("10.0.0.2", stale)
+	w.look(1) // as when the kubelet sees it unready
 	w.awaitCondition(v1alpha1.ConditionReplicasFresh, metav1.ConditionFalse, "UnitsStale")
 	stopped := fresh
 	stopped.Stopped = &unit.Stopped{Code: "SlotLost", Detail: "gone", Remedy: "reset"}
 	w.units.answer("10.0.0.2", stopped)
+	w.look(1)
 	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionFalse, "SlotLost")
 }
 
@@ -162,6 +164,7 @@ func TestCluster_replacesUnitsWhenTheirSecretChanges(t *testing.T) {
 	if err := w.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
+	w.look(1)
 	w.eventually(func() error {
 		var set appsv1.StatefulSet
 		if err := w.get("shop-unit", &set); err != nil {

@@ -81,7 +81,10 @@ func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Ma
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: ours}},
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.Pod{}:  {Label: ours},
+				&corev1.Node{}: {Transform: nodepool.Slim},
+			},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: orNone(cfg.MetricsAddr)},
 		HealthProbeBindAddress:        orNone(cfg.ProbeAddr),

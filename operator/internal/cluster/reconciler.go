@@ -40,9 +40,11 @@ type Units interface {
 	Status(ctx context.Context, ip string) (unit.Status, error)
 }
 
-// How often a cluster is looked at when nothing that is watched changes. Units, databases and Secrets are not watched.
+// How often a cluster is looked at when nothing that is watched changes. Units, databases and Secrets are not watched. A unit that ends
+// or falls behind turns unready, and pods are watched: when all is well, there are only changed Secrets, tables that stopped and a database that
+// was reconfigured left to be found.
 const (
-	whenReady = 10 * time.Second
+	whenReady = 30 * time.Second
 	whenNot   = 2 * time.Second
 )
 
@@ -57,6 +59,7 @@ type Reconciler struct {
 	// Clock is the time by which certificates are issued.
 	Clock func() time.Time
 
+	// applier is that of one run.
 	applier *apply.Applier
 }
 
@@ -68,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	s := newState(&c, r.Images)
 	before := c.DeepCopy()
-	again, runErr := task.Run(ctx, r.plan(s), s)
+	again, runErr := task.Run(ctx, r.forOneRun().plan(s), s)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, ctx.Err()
 	}
@@ -86,6 +89,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		again = whenReady
 	}
 	return ctrl.Result{RequeueAfter: again}, nil
+}
+
+// forOneRun returns a reconciler that reads a Secret once.
+func (r *Reconciler) forOneRun() *Reconciler {
+	run := *r
+	run.Client = newReadOnce(r.Client)
+	run.applier = apply.New(run.Client)
+	return &run
 }
 
 // writeStatus writes the status if it changed, and tells of conditions that did.

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
-	"github.com/freshet-io/freshet/operator/internal/apply"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 )
 
@@ -27,7 +26,6 @@ const workers = 16
 
 // Setup adds the reconciler to a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
-	r.applier = apply.New(r.Client)
 	// What only the operator itself writes wakes nobody: a cluster's status.
 	spec := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
 	err := ctrl.NewControllerManagedBy(mgr).

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 )
@@ -48,5 +49,44 @@ func TestStatus_saysWhatKeepsPodsOff(t *testing.T) {
 				t.Errorf("got %s, %s: %s; want %s, %s", got.Ready, condition.Reason, condition.Message, c.ready, c.reason)
 			}
 		})
+	}
+}
+
+func TestChanged_ignoresHeartbeats(t *testing.T) {
+	at := func(seconds int64) metav1.Time { return metav1.Unix(seconds, 0) }
+	for _, c := range []struct {
+		name   string
+		change func(n *corev1.Node)
+		want   bool
+	}{
+		{"heartbeat", func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = at(300) }, false},
+		{"label", func(n *corev1.Node) { n.Labels = map[string]string{"pool": "olap"} }, true},
+		{"taint", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "dedicated"}} }, true},
+		{"readiness", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := node("a")
+			before.ResourceVersion = "1"
+			after := before.DeepCopy()
+			after.ResourceVersion = "2"
+			c.change(after)
+			if got := changed(event.UpdateEvent{ObjectOld: &before, ObjectNew: after}); got != c.want {
+				t.Errorf("changed: %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestSlim_keepsWhatPoolsAreAbout(t *testing.T) {
+	want := node("a", corev1.Taint{Key: "dedicated"})
+	fat := want.DeepCopy()
+	fat.Status.Images = []corev1.ContainerImage{{Names: []string{"image:1"}}}
+	fat.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	got, err := Slim(fat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&want, got); diff != "" {
+		t.Errorf("node (-want +got):\n%s", diff)
 	}
 }
