@@ -33,7 +33,7 @@ func main() {
 	flag.StringVar(&o.config, "config", "", "the engine's configuration file")
 	flag.StringVar(&o.host, "host", "127.0.0.1", "address to listen on")
 	flag.StringVar(&o.logLevel, "log-level", "warning", "the engine's log level, to standard error")
-	flag.IntVar(&o.httpPort, "http-port", 8123, "port of the HTTP protocol")
+	flag.IntVar(&o.httpPort, "http-port", 8123, "port of the HTTP protocol; 0 does not open it")
 	flag.IntVar(&o.tcpPort, "tcp-port", 9000, "port of the native protocol")
 	flag.IntVar(&o.readyFD, "ready-fd", 1, `file descriptor that gets the line "ready"`)
 	flag.Parse()
@@ -68,15 +68,17 @@ func serve(ctx context.Context, o options) error {
 	}
 	defer os.RemoveAll(scripts)
 	open, hold := filepath.Join(scripts, "open.sql"), filepath.Join(scripts, "hold.sql")
-	if err := os.WriteFile(open, []byte("SYSTEM START LISTEN HTTP; SYSTEM START LISTEN TCP;"), 0o600); err != nil {
+	if err := os.WriteFile(open, []byte(o.listen("START")), 0o600); err != nil {
 		return err
 	}
 	if err := unix.Mkfifo(hold, 0o600); err != nil {
 		return fmt.Errorf("make FIFO %s: %w", hold, err)
 	}
-	argv := []string{"clickhouse-local", "--path", o.data, "--listen_host", o.host,
-		"--http_port", strconv.Itoa(o.httpPort), "--tcp_port", strconv.Itoa(o.tcpPort),
+	argv := []string{"clickhouse-local", "--path", o.data, "--listen_host", o.host, "--tcp_port", strconv.Itoa(o.tcpPort),
 		"--log-level", o.logLevel, "--logger.console", "1"}
+	if o.httpPort != 0 {
+		argv = append(argv, "--http_port", strconv.Itoa(o.httpPort))
+	}
 	if o.config != "" {
 		argv = append(argv, "--config-file", o.config)
 	}
@@ -102,18 +104,27 @@ func serve(ctx context.Context, o options) error {
 		if _, err := fmt.Fprintln(ready, "ready"); err != nil {
 			return fmt.Errorf("report readiness: %w", err)
 		}
-		return holdOpen(ctx, f, done)
+		return o.holdOpen(ctx, f, done)
 	}
 }
 
+// listen returns the statements that START or STOP to listen.
+func (o options) listen(verb string) string {
+	statements := "SYSTEM " + verb + " LISTEN TCP;"
+	if o.httpPort != 0 {
+		statements = "SYSTEM " + verb + " LISTEN HTTP; " + statements
+	}
+	return statements
+}
+
 // holdOpen keeps the engine running until ctx ends, then lets it finish its script and close everything.
-func holdOpen(ctx context.Context, f *os.File, done <-chan error) error {
+func (o options) holdOpen(ctx context.Context, f *os.File, done <-chan error) error {
 	select {
 	case err := <-done:
 		return ended(err)
 	case <-ctx.Done():
 	}
-	if _, err := f.WriteString("SYSTEM STOP LISTEN HTTP; SYSTEM STOP LISTEN TCP;"); err != nil {
+	if _, err := f.WriteString(o.listen("STOP")); err != nil {
 		return fmt.Errorf("stop the engine: %w", err)
 	}
 	if err := f.Close(); err != nil {

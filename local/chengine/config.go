@@ -63,8 +63,7 @@ func (s *Server) serverConfig(users string) element {
 	return root
 }
 
-// usersConfig defines the one user. The engine itself insists on a user "default" without a password for the session that
-// runs its scripts; it may do nothing but open and close ports, and that one session is all it may have.
+// usersConfig defines the one user, and the engine's own.
 func (s *Server) usersConfig() element {
 	profile := map[string]string{
 		"max_threads": strconv.Itoa(s.maxThreads()),
@@ -74,22 +73,32 @@ func (s *Server) usersConfig() element {
 	hash := sha256.Sum256([]byte(s.Password))
 	user := elements(s.User, map[string]string{
 		"password_sha256_hex": hex.EncodeToString(hash[:]), "profile": "default", "quota": "default", "access_management": "1"})
-	local := elements("default", map[string]string{"no_password": "", "profile": "scripts", "quota": "default"})
-	for _, u := range []*element{&user, &local} {
-		u.add(elements("networks", map[string]string{"ip": host}))
-	}
-	local.add(elements("grants", map[string]string{"query": "GRANT SYSTEM LISTEN ON *.*"}))
+	user.add(elements("networks", map[string]string{"ip": host}))
+	scripts, scriptsProfile := scriptsUser()
+	return usersDocument([]element{user, scripts}, []element{elements("default", profile), scriptsProfile})
+}
 
-	root, profiles, users, quotas := element{name: "clickhouse"}, element{name: "profiles"}, element{name: "users"}, element{name: "quotas"}
-	profiles.add(elements("default", profile))
-	profiles.add(elements("scripts", map[string]string{"max_sessions_for_user": "1"}))
-	users.add(user)
-	users.add(local)
-	quotas.add(element{name: "default"})
-	for _, e := range []element{profiles, users, quotas} {
-		root.add(e)
-	}
-	return root
+// ScriptsUser is the part of a users' configuration without which the engine does not start, for a configuration of one's own: the
+// engine merges it from a file in the folder users.d beside the file that users_config names.
+func ScriptsUser() []byte {
+	user, profile := scriptsUser()
+	return usersDocument([]element{user}, []element{profile}).document()
+}
+
+// scriptsUser returns a user and its profile. The engine itself insists on a user "default" without a password for the session that
+// runs its scripts; it may do nothing but open and close ports, and that one session is all it may have.
+func scriptsUser() (user, profile element) {
+	user = elements("default", map[string]string{"no_password": "", "profile": "scripts", "quota": "default"})
+	user.add(elements("networks", map[string]string{"ip": host}))
+	user.add(elements("grants", map[string]string{"query": "GRANT SYSTEM LISTEN ON *.*"}))
+	return user, elements("scripts", map[string]string{"max_sessions_for_user": "1"})
+}
+
+func usersDocument(users, profiles []element) element {
+	return element{name: "clickhouse", children: []element{
+		{name: "profiles", children: profiles}, {name: "users", children: users},
+		{name: "quotas", children: []element{{name: "default"}}},
+	}}
 }
 
 func (s *Server) maxThreads() int {
@@ -103,21 +112,22 @@ func (s *Server) maxThreads() int {
 	}
 }
 
-// prepareData makes sure that the data folder is there, ours and free.
-func (s *Server) prepareData() error {
-	if err := os.MkdirAll(s.cfg.DataDir, 0o700); err != nil {
+// PrepareData makes sure that a data folder is there, of this engine's version or an earlier one, and free, and removes from it what the
+// engine does not start with. It comes before every start.
+func PrepareData(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create the columnar engine's data folder: %w", err)
 	}
-	if inUse(filepath.Join(s.cfg.DataDir, "status")) {
-		return &RunningError{DataDir: s.cfg.DataDir}
+	if inUse(filepath.Join(dir, "status")) {
+		return &RunningError{DataDir: dir}
 	}
-	file := filepath.Join(s.cfg.DataDir, "freshet.version")
+	file := filepath.Join(dir, "freshet.version")
 	have, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the version of the columnar engine's data: %w", err)
 	}
 	if version := strings.TrimSpace(string(have)); later(version, toolchain.EngineVersion) {
-		return &VersionError{DataDir: s.cfg.DataDir, Have: version, Want: toolchain.EngineVersion}
+		return &VersionError{DataDir: dir, Have: version, Want: toolchain.EngineVersion}
 	}
 	if now := toolchain.EngineVersion + "\n"; string(have) != now {
 		if err := os.WriteFile(file, []byte(now), 0o600); err != nil {
@@ -125,16 +135,16 @@ func (s *Server) prepareData() error {
 		}
 	}
 	// System tables are created by every process of the engine; what an earlier one left is in their way (26.7).
-	if err := os.RemoveAll(filepath.Join(s.cfg.DataDir, "data", "system")); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, "data", "system")); err != nil {
 		return fmt.Errorf("remove earlier system tables of the columnar engine: %w", err)
 	}
-	return s.removeTornDefinitions()
+	return removeTornDefinitions(dir)
 }
 
 // removeTornDefinitions removes the definitions of tables that were not written to their end, because the disk was full:
 // the engine (26.7) neither starts with one nor has a table by it. A replica copies what it misses anew.
-func (s *Server) removeTornDefinitions() error {
-	files, err := filepath.Glob(filepath.Join(s.cfg.DataDir, "store", "*", "*", "*.sql"))
+func removeTornDefinitions(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*.sql"))
 	if err != nil {
 		return fmt.Errorf("look for torn definitions of the columnar engine: %w", err)
 	}

@@ -88,7 +88,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.Running() {
 		return fmt.Errorf("start the columnar engine on %s: it runs already as process %d", s.cfg.DataDir, s.PID())
 	}
-	if err := s.prepareData(); err != nil {
+	if err := PrepareData(s.cfg.DataDir); err != nil {
 		return err
 	}
 	if err := s.writeConfig(); err != nil {

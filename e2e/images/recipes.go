@@ -1,0 +1,122 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// recipe says how an image is made.
+type recipe struct {
+	name   string
+	ref    string // empty: by the content
+	config v1.Config
+	// layers returns the layers, the one that changes the least first.
+	layers func(ctx context.Context, in inputs) ([]tree, error)
+}
+
+// Users of the images. The servers' are those of the official ones.
+const (
+	freshetUser    = 65532
+	clickhouseUser = 101
+	postgresUser   = 999
+)
+
+func recipes() []recipe {
+	return []recipe{
+		{name: Freshet, layers: freshet, config: v1.Config{
+			User: user(freshetUser), Env: searchPath("/usr/local/bin"), Entrypoint: []string{"freshet"},
+		}},
+		{name: ClickHouse, layers: clickhouse, config: v1.Config{
+			User: user(clickhouseUser), Env: searchPath("/usr/bin"), Entrypoint: []string{"clickhouse-server"},
+		}},
+		{name: PostgreSQL, layers: postgres, config: v1.Config{
+			User: user(postgresUser), Entrypoint: []string{"docker-entrypoint"}, Cmd: []string{"postgres"},
+			Env:        append(searchPath("/usr/local/bin:/usr/lib/postgresql/18/bin:/bin"), "PGDATA=/var/lib/postgresql/18/docker", "LANG=C.UTF-8"),
+			StopSignal: "SIGINT", // an orderly end that does not wait for clients
+		}},
+		{name: Pause, ref: PauseRef, layers: pause, config: v1.Config{User: user(freshetUser), Entrypoint: []string{"/pause"}}},
+	}
+}
+
+func user(id int) string { return fmt.Sprintf("%d:%d", id, id) }
+
+func searchPath(path string) []string { return []string{"PATH=" + path} }
+
+// scratch is where programs write what nobody needs later.
+func (t tree) scratch() { t.folder("tmp", fs.ModeSticky|0o777, 0) }
+
+func freshet(_ context.Context, in inputs) ([]tree, error) {
+	const authorities = "etc/ssl/certs/ca-certificates.crt"
+	base := tree{}
+	base.account("freshet", freshetUser)
+	base.scratch()
+	base.folder(filepath.Dir(authorities), 0o755, 0)
+	switch _, err := os.Stat("/" + authorities); {
+	case err == nil:
+		base[authorities] = entry{Mode: 0o644, Source: "/" + authorities}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	programs := tree{}
+	for _, p := range []string{"freshet", "freshet-operator"} {
+		programs.program("usr/local/bin/"+p, filepath.Join(in.programs, p))
+	}
+	return []tree{base, programs}, nil
+}
+
+func clickhouse(ctx context.Context, in inputs) ([]tree, error) {
+	engine := filepath.Join(in.programs, "freshet-engine")
+	base := tree{}
+	base.account("clickhouse", clickhouseUser)
+	base.scratch()
+	base.folder("var/lib/clickhouse", 0o755, clickhouseUser)
+	// Its folder is pinned and never changes.
+	base["usr/lib/clickhouse/libchdb.so"] = entry{Mode: 0o755, Source: in.engine, Stamp: filepath.Base(filepath.Dir(in.engine))}
+	if err := base.libraries(ctx, in.engine, engine); err != nil {
+		return nil, err
+	}
+	programs := tree{}
+	programs.program("usr/bin/freshet-engine", engine)
+	programs.program("usr/bin/clickhouse-server", filepath.Join(in.programs, "clickhouse-server"))
+	return []tree{base, programs}, nil
+}
+
+func postgres(ctx context.Context, in inputs) ([]tree, error) {
+	const shell, locale = "/bin/sh", "/usr/lib/locale/C.utf8"
+	base := tree{}
+	base.account("postgres", postgresUser)
+	base.scratch()
+	base.folder("var/lib/postgresql", fs.ModeSticky|0o777, postgresUser)
+	base.folder("var/run/postgresql", fs.ModeSticky|0o777, postgresUser)
+	archives := func(name string) bool { return filepath.Ext(name) == ".a" }
+	if err := base.copy("usr/lib/postgresql/18", in.postgres, archives); err != nil {
+		return nil, err
+	}
+	// initdb runs the server by a shell.
+	if err := base.library(shell); err != nil {
+		return nil, err
+	}
+	if err := base.copy(locale[1:], locale, nil); err != nil {
+		return nil, fmt.Errorf("find locale C.UTF-8: %w; install it (Debian, Ubuntu: apt-get install libc-bin)", err)
+	}
+	bin := filepath.Join(in.postgres, "bin")
+	if err := base.libraries(ctx, shell, filepath.Join(bin, "postgres"), filepath.Join(bin, "initdb"), filepath.Join(bin, "pg_ctl")); err != nil {
+		return nil, err
+	}
+	programs := tree{}
+	programs.program("usr/local/bin/docker-entrypoint", filepath.Join(in.programs, "postgres-entrypoint"))
+	programs.program("usr/local/bin/pg_isready", filepath.Join(in.programs, "pg-isready"))
+	return []tree{base, programs}, nil
+}
+
+func pause(_ context.Context, in inputs) ([]tree, error) {
+	only := tree{}
+	only.program("pause", filepath.Join(in.programs, "pause"))
+	return []tree{only}, nil
+}
