@@ -1,0 +1,115 @@
+package shares
+
+import (
+	"slices"
+	"time"
+)
+
+// account is what a scheduler knows of one tenant.
+type account[T any] struct {
+	tenant *Tenant
+	// waiting are the tenant's queries in the order of arrival.
+	waiting []*Ticket[T]
+	running int
+	// clock is the CPU time in seconds that the tenant was charged, divided by its shares.
+	clock float64
+	// expected is what a query of the tenant is charged before it is known what it consumes.
+	expected time.Duration
+	meter    meter
+}
+
+const (
+	// firstCost is what a tenant's first query is expected to consume.
+	firstCost = 10 * time.Millisecond
+	// leastCost is charged for any query: also those that need no CPU may not keep others waiting.
+	leastCost = 100 * time.Microsecond
+)
+
+// wants reports whether a query of the account could run, if there were a slot.
+func (a *account[T]) wants() bool {
+	most := a.tenant.Limits.Concurrency
+	return len(a.waiting) > 0 && (most == 0 || a.running < most)
+}
+
+func (a *account[T]) busy() bool { return a.running > 0 || len(a.waiting) > 0 }
+
+// charge moves the account's clock; a negative cost gives back what was charged too much.
+func (a *account[T]) charge(cost time.Duration) {
+	a.clock += cost.Seconds() / float64(a.tenant.Shares)
+}
+
+// learn makes the next query expected to consume about what the last ones did.
+func (a *account[T]) learn(used time.Duration) {
+	const weight = 4
+	a.expected += (max(used, leastCost) - a.expected) / weight
+}
+
+// state is how far a query has come.
+type state uint8
+
+const (
+	waiting state = iota
+	running
+	gone
+)
+
+// Ticket is a query's place in the queue, then in the engine. Its methods are safe for concurrent use.
+type Ticket[T any] struct {
+	// Item is what was queued.
+	Item T
+
+	scheduler *Scheduler[T]
+	account   *account[T]
+	number    uint64
+	entered   time.Time
+	state     state
+	// charged is what the tenant's clock was moved by for this query, used what the engine consumed; ran says that it told.
+	charged, used time.Duration
+	ran           bool
+}
+
+// Charge adds CPU time that the engine has consumed for the query. More than was expected is charged at once, so that a long
+// query holds its tenant back while it runs.
+func (t *Ticket[T]) Charge(cpu time.Duration) {
+	s, a := t.scheduler, t.account
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.ran = true
+	t.used += cpu
+	a.meter.cpu.Add(cpu.Seconds())
+	if t.state == running && t.used > t.charged {
+		a.charge(t.used - t.charged)
+		t.charged = t.used
+	}
+}
+
+// Leave ends the query, wherever it is: in the queue or in the engine. It may be called again.
+func (t *Ticket[T]) Leave() {
+	s := t.scheduler
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.state == running {
+		s.end(t)
+	}
+	t.withdraw()
+	t.state = gone
+}
+
+// Withdraw takes the query out of the queue; false when it does not wait any more.
+func (t *Ticket[T]) Withdraw() bool {
+	s := t.scheduler
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.withdraw()
+}
+
+func (t *Ticket[T]) withdraw() bool {
+	if t.state != waiting {
+		return false
+	}
+	t.state = gone
+	a := t.account
+	a.waiting = slices.DeleteFunc(a.waiting, func(other *Ticket[T]) bool { return other == t })
+	t.scheduler.drop(a)
+	return true
+}
