@@ -178,7 +178,7 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 			answer.Rows = append(answer.Rows, row)
 		}
 		return nil
-	})
+	}, nil)
 	kind, guarded := guardKind(err)
 	switch {
 	case finish.IsGuard(err) && guarded:

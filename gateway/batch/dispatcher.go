@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/freshet-io/freshet/gateway/shares"
 )
 
 // Config bounds the dispatcher.
@@ -16,6 +18,8 @@ type Config struct {
 	Budget time.Duration
 	// ShareBytes is how much of a result is kept for identical queries; zero means 8 MiB.
 	ShareBytes int
+	// Tenants says whose turn it is when more queries wait than may run; nil: the first to come.
+	Tenants *shares.Directory
 }
 
 // Dispatcher runs queries in batches. Create it with [New], run it with Run.
@@ -27,8 +31,7 @@ type Dispatcher struct {
 	log       *slog.Logger
 	metrics   *metrics
 
-	queue  *queue
-	slots  chan struct{}
+	shares *shares.Scheduler[*Query]
 	recent *recent
 	// ctx is Run's; executions outlive the query that caused them, never the dispatcher.
 	ctx    context.Context
@@ -50,13 +53,15 @@ func New(cfg Config, snapshots Snapshots, engine Engine, clock func() time.Time,
 	if cfg.ShareBytes <= 0 {
 		cfg.ShareBytes = 8 << 20
 	}
+	if cfg.Tenants == nil {
+		cfg.Tenants = shares.NewDirectory()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
+	scheduler := shares.NewScheduler[*Query](cfg.Slots, cfg.Tenants, clock, shares.NewMetrics(reg))
 	return &Dispatcher{
 		ctx: ctx, cancel: cancel, recent: &recent{},
 		cfg: cfg, snapshots: snapshots, engine: engine, clock: clock, log: log,
-		metrics: newMetrics(reg),
-		queue:   newQueue(),
-		slots:   make(chan struct{}, cfg.Slots),
+		metrics: newMetrics(reg, scheduler.Waiting), shares: scheduler,
 	}
 }
 
@@ -64,28 +69,29 @@ func New(cfg Config, snapshots Snapshots, engine Engine, clock func() time.Time,
 func (d *Dispatcher) Run(ctx context.Context) error {
 	defer d.close()
 	for {
-		// 1. Wait for work and for room to run it.
+		// 1. Wait for work and for room to run it. Whose turn it is, the tenants' shares say.
 		taken, err := d.take(ctx)
 		if err != nil {
 			return err
 		}
-		if len(taken) == 0 {
+		// 2. What belongs to a READ ONLY transaction runs on that transaction's snapshot.
+		if taken = d.resumeHeld(taken); len(taken) == 0 {
 			continue
 		}
-		// 2. Publish the newest complete epoch.
+		// 3. Publish the newest complete epoch.
 		snapshot, err := d.snapshots.Publish(ctx)
 		if err != nil {
 			d.refuse(taken, err)
 			continue
 		}
-		// 3. Leave out queries for which it is still too old: they go to PostgreSQL or wait, as their callers decide.
+		// 4. Leave out queries for which it is still too old: they go to PostgreSQL or wait, as their callers decide.
 		fresh := d.admit(taken, snapshot)
-		// 4. Identical queries run once.
+		// 5. Identical queries run once.
 		groups := share(fresh)
-		// 5. Start the batch, every execution holding the snapshot.
+		// 6. Start the batch, every execution holding the snapshot.
 		batch := d.start(snapshot, groups)
 		snapshot.Release()
-		// 6. Those who come meanwhile share the next snapshot, unless this batch outlasts its budget.
+		// 7. Those who come meanwhile share the next snapshot, unless this batch outlasts its budget.
 		d.await(ctx, batch)
 	}
 }
@@ -105,24 +111,45 @@ func (d *Dispatcher) close() {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
-	d.queue.close()
+	for _, q := range d.shares.Close() {
+		if q.answer(nil, ErrClosed); q.held != nil {
+			q.held.Release()
+		}
+	}
 	d.cancel()
 	d.running.Wait()
 }
 
-// take waits for queued queries and for a free slot, and returns as many queries as may start now.
-// Waiting for the slot first keeps a query from growing old between its snapshot and its start.
+// take waits until queries may run, and returns them.
 func (d *Dispatcher) take(ctx context.Context) ([]*Query, error) {
-	if err := d.queue.wait(ctx); err != nil {
+	tickets, err := d.shares.Take(ctx)
+	if err != nil {
 		return nil, err
 	}
-	select {
-	case d.slots <- struct{}{}:
-		<-d.slots
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	taken := make([]*Query, len(tickets))
+	for i, t := range tickets {
+		taken[i] = t.Item
+		taken[i].ticket = t
 	}
-	return d.queue.take(cap(d.slots) - len(d.slots)), nil
+	return taken, nil
+}
+
+// resumeHeld starts the queries that hold a snapshot and returns the others.
+func (d *Dispatcher) resumeHeld(taken []*Query) (others []*Query) {
+	for _, q := range taken {
+		if q.held == nil {
+			others = append(others, q)
+			continue
+		}
+		d.resume(q)
+	}
+	return others
+}
+
+// resume starts a query on the snapshot that it holds.
+func (d *Dispatcher) resume(q *Query) {
+	d.execute(q.held, []*Query{q})
+	q.held.Release()
 }
 
 // admit keeps the queries that are content with the snapshot's age and answers the others.
@@ -131,7 +158,7 @@ func (d *Dispatcher) admit(taken []*Query, s Snapshot) []*Query {
 	var fresh []*Query
 	for _, q := range taken {
 		if q.MaxStaleness > 0 && staleness > q.MaxStaleness {
-			q.answer(nil, &StaleError{Staleness: staleness, Max: q.MaxStaleness})
+			d.refuse([]*Query{q}, &StaleError{Staleness: staleness, Max: q.MaxStaleness})
 			continue
 		}
 		fresh = append(fresh, q)
@@ -141,6 +168,7 @@ func (d *Dispatcher) admit(taken []*Query, s Snapshot) []*Query {
 
 func (d *Dispatcher) refuse(taken []*Query, err error) {
 	for _, q := range taken {
+		q.ticket.Leave()
 		q.answer(nil, err)
 	}
 }

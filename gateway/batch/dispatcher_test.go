@@ -70,9 +70,10 @@ type fakeEngine struct {
 	started chan string
 	release chan struct{}
 	blocks  int
+	cost    time.Duration // of each statement
 }
 
-func (e *fakeEngine) Query(ctx context.Context, sql string, _ map[string]string, _ proto.Results, onBlock func(int) error) error {
+func (e *fakeEngine) Query(ctx context.Context, sql string, _ map[string]string, _ proto.Results, onBlock func(int) error, onCPU func(time.Duration)) error {
 	e.mu.Lock()
 	e.ran = append(e.ran, sql)
 	e.mu.Unlock()
@@ -82,6 +83,7 @@ func (e *fakeEngine) Query(ctx context.Context, sql string, _ map[string]string,
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	onCPU(e.cost)
 	for range e.blocks {
 		if err := onBlock(1); err != nil {
 			return err
@@ -171,7 +173,7 @@ func TestDispatcher_queriesThatArriveDuringABatchShareTheNextSnapshot(t *testing
 			readers <- r
 		}()
 	}
-	waitFor(t, func() bool { f.d.queue.mu.Lock(); defer f.d.queue.mu.Unlock(); return len(f.d.queue.items) == 2 })
+	waitFor(t, func() bool { return f.d.shares.Waiting() == 2 })
 	close(f.eng.release)
 	if _, err := drain(t, first); err != nil {
 		t.Fatal(err)
@@ -260,7 +262,7 @@ func TestDispatcher_shutdownAnswersEveryQuery(t *testing.T) {
 	<-f.eng.started
 	queued := make(chan error, 1)
 	go func() { _, err := f.d.Submit(t.Context(), query("queued")); queued <- err }()
-	waitFor(t, func() bool { f.d.queue.mu.Lock(); defer f.d.queue.mu.Unlock(); return len(f.d.queue.items) == 1 })
+	waitFor(t, func() bool { return f.d.shares.Waiting() == 1 })
 	f.stop()
 	if err := <-queued; !errors.Is(err, ErrClosed) {
 		t.Errorf("queued query got %v", err)

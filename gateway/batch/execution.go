@@ -23,6 +23,7 @@ func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
 	q := group[0]
 	if e := d.recent.lookup(q.Key, s); e != nil && e.attach(group) {
 		d.metrics.shared.Add(float64(len(group)))
+		leave(group)
 		return e
 	}
 	ctx, cancel := context.WithCancel(d.ctx)
@@ -32,20 +33,25 @@ func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
 		spool: newSpool(d.cfg.ShareBytes, cancel),
 	}
 	sql, err := q.Build(s)
-	if err != nil || d.enter() != nil {
+	if err == nil {
+		err = d.enter()
+	}
+	if err != nil {
 		cancel()
 		close(e.done)
-		d.refuse(group, errors.Join(err, d.ctx.Err()))
+		d.refuse(group, err)
 		return e
 	}
 	s.Retain()
 	d.recent.keep(q.Key, s, e)
 	e.attach(group)
+	leave(group[1:]) // the tenant that asked first pays for all
 	d.metrics.shared.Add(float64(len(group) - 1))
 	d.metrics.staleness.Observe(e.staleness.Seconds())
 	go func() {
 		defer d.running.Done()
 		defer close(e.done)
+		defer q.ticket.Leave()
 		defer s.Release()
 		defer cancel()
 		err := d.run(ctx, e, sql, q)
@@ -58,14 +64,15 @@ func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
 	return e
 }
 
-// run holds a slot while the engine works, and encodes what comes.
-func (d *Dispatcher) run(ctx context.Context, e *Execution, sql string, q *Query) error {
-	select {
-	case d.slots <- struct{}{}:
-		defer func() { <-d.slots }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// leave gives back the slots of queries that another's execution answers.
+func leave(queries []*Query) {
+	for _, q := range queries {
+		q.ticket.Leave()
 	}
+}
+
+// run encodes what comes while the engine works, and charges the query's tenant for it.
+func (d *Dispatcher) run(ctx context.Context, e *Execution, sql string, q *Query) error {
 	encoder, err := q.Encoder()
 	if err != nil {
 		return err
@@ -76,7 +83,7 @@ func (d *Dispatcher) run(ctx context.Context, e *Execution, sql string, q *Query
 			return err
 		}
 		return e.spool.put(ctx, rows)
-	})
+	}, q.ticket.Charge)
 }
 
 // attach answers every query of the group with a reader; false when the result's beginning is gone.

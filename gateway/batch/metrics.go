@@ -10,7 +10,10 @@ type metrics struct {
 	wait, run, staleness      prometheus.Histogram
 }
 
-func newMetrics(reg Registerer) *metrics {
+func newMetrics(reg Registerer, waiting func() int) *metrics {
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "freshet", Subsystem: "batch", Name: "waiting_queries", Help: "Queries that wait for their start.",
+	}, func() float64 { return float64(waiting()) }))
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "freshet", Subsystem: "batch", Name: name, Help: help})
 		reg.MustRegister(c)

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/ClickHouse/ch-go/proto"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/shares"
 )
 
 // Snapshot is one transaction-consistent state of all tables. It stays readable until it is released.
@@ -34,7 +36,8 @@ type Snapshots interface {
 // Engine runs a statement of the columnar engine.
 type Engine interface {
 	// Query decodes each block of the result into result's columns and calls onBlock with its number of rows.
-	Query(ctx context.Context, sql string, settings map[string]string, result proto.Results, onBlock func(rows int) error) error
+	// While it runs and at its end, onCPU is told of the CPU time that was consumed since the last time.
+	Query(ctx context.Context, sql string, settings map[string]string, result proto.Results, onBlock func(rows int) error, onCPU func(time.Duration)) error
 }
 
 // Encoder turns blocks of the engine into rows for the client.
@@ -58,8 +61,14 @@ type Query struct {
 	Encoder func() (Encoder, error)
 	// MaxStaleness refuses an older snapshot with [*StaleError]; zero accepts any.
 	MaxStaleness time.Duration
+	// User is whose tenant the query runs for.
+	User string
 
-	ctx     context.Context
+	ctx context.Context
+	// ticket is the query's place in the engine, from when it is taken out of the queue.
+	ticket *shares.Ticket[*Query]
+	// held is the snapshot that the query is to run on, retained; nil: that of its batch.
+	held    Snapshot
 	result  chan answer
 	claimed atomic.Bool
 }
@@ -105,26 +114,55 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("newest snapshot is %v old, the query allows %v", e.Staleness.Round(time.Millisecond), e.Max)
 }
 
+// ErrClosed says that the dispatcher has ended.
+var ErrClosed = errors.New("dispatcher is shut down")
+
 // Submit queues q and waits until it has started on a snapshot. The caller closes the reader.
-// When ctx ends, the query is given up, also in the engine.
+// When ctx ends, the query is given up, also in the engine. A tenant whose queue is full gets a [*shares.QueueFullError].
 func (d *Dispatcher) Submit(ctx context.Context, q *Query) (*Reader, error) {
 	q.prepare(ctx)
-	queued := d.clock()
-	if err := d.queue.put(q); err != nil {
-		return nil, err
+	ticket, err := d.shares.Enter(q.User, q)
+	if err != nil {
+		return nil, refused(err)
 	}
-	r, err := q.await()
-	d.metrics.wait.Observe(d.clock().Sub(queued).Seconds())
-	return r, err
+	return d.wait(q, ticket)
 }
 
-// RunOn runs q at once on a snapshot that the caller holds: statements of a READ ONLY transaction.
+// RunOn runs q on a snapshot that the caller holds: statements of a READ ONLY transaction. It is like Submit, but waits for no batch
+// where a slot is free.
 func (d *Dispatcher) RunOn(ctx context.Context, s Snapshot, q *Query) (*Reader, error) {
 	q.prepare(ctx)
-	if err := d.enter(); err != nil {
-		return nil, err
+	s.Retain()
+	q.held = s
+	ticket, err := d.shares.EnterNow(q.User, q)
+	if ticket != nil {
+		q.ticket = ticket
+		d.resume(q)
+	} else if err == nil {
+		ticket, err = d.shares.Enter(q.User, q)
 	}
-	defer d.running.Done()
-	d.execute(s, []*Query{q})
-	return q.await()
+	if err != nil {
+		s.Release()
+		return nil, refused(err)
+	}
+	return d.wait(q, ticket)
+}
+
+// refused is the dispatcher's word for what the scheduler says.
+func refused(err error) error {
+	if errors.Is(err, shares.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
+
+// wait waits until q has started, or takes it out of the queue.
+func (d *Dispatcher) wait(q *Query, ticket *shares.Ticket[*Query]) (*Reader, error) {
+	queued := d.clock()
+	r, err := q.await()
+	d.metrics.wait.Observe(d.clock().Sub(queued).Seconds())
+	if err != nil && ticket.Withdraw() && q.held != nil {
+		q.held.Release()
+	}
+	return r, err
 }

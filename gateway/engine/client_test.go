@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/ch-go"
 	"github.com/ClickHouse/ch-go/proto"
@@ -64,15 +65,37 @@ func TestClient_answersRightAfterResultsThatWereGivenUp(t *testing.T) {
 	for i := range 100 {
 		var many, one proto.ColUInt64
 		err := c.Query(t.Context(), "SELECT number AS n FROM numbers(1000000)", nil, proto.Results{{Name: "n", Data: &many}},
-			func(int) error { return errGivenUp })
+			func(int) error { return errGivenUp }, nil)
 		if !errors.Is(err, errGivenUp) {
 			t.Fatalf("the sink's error came as %v", err)
 		}
 		var got []uint64
 		err = c.Query(t.Context(), fmt.Sprintf("SELECT toUInt64(%d) AS n", i+7_000_000), nil, proto.Results{{Name: "n", Data: &one}},
-			func(int) error { got = append(got, one...); return nil })
+			func(int) error { got = append(got, one...); return nil }, nil)
 		if err != nil || len(got) != 1 || got[0] != uint64(i+7_000_000) {
 			t.Fatalf("round %d: answered %v, %v", i, got, err)
 		}
+	}
+}
+
+func TestClient_tellsTheCPUTimeWhileAQueryRuns(t *testing.T) {
+	server := stand.Engine(t)
+	c, err := Open(t.Context(), Config{Addr: server.TCPAddr(), User: server.User, Password: server.Password, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var sum proto.ColUInt64
+	var used time.Duration
+	calls := 0
+	settings := map[string]string{"max_execution_time": "0.7", "max_threads": "1"}
+	err = c.Query(t.Context(), "SELECT sum(cityHash64(number)) AS s FROM numbers(100000000000)", settings, proto.Results{{Name: "s", Data: &sum}},
+		func(int) error { return nil }, func(cpu time.Duration) { calls++; used += cpu })
+	var exception *ch.Exception
+	if !errors.As(err, &exception) || exception.Code != proto.ErrTimeoutExceeded {
+		t.Fatalf("the query ended with %v, want the engine's time limit", err)
+	}
+	if calls < 2 || used <= 0 || used > 2*time.Second {
+		t.Errorf("%v of CPU time in %d calls, of a query that one thread ran for 0.7 s", used, calls)
 	}
 }

@@ -97,8 +97,8 @@ func TestParse_refusesWhatCannotBe(t *testing.T) {
 
 func TestWatcher_keepsTheLastGoodFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tenants.yaml")
-	d, m := NewDirectory(), NewMetrics(prometheus.NewRegistry())
-	w := NewWatcher(file, d, m, slog.New(slog.DiscardHandler))
+	d := NewDirectory()
+	w := NewWatcher(file, d, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	check := func(tenant, problem string) {
 		t.Helper()
 		if got := d.Of("alice").Name; got != tenant {
@@ -108,8 +108,8 @@ func TestWatcher_keepsTheLastGoodFile(t *testing.T) {
 		if problem != "" {
 			invalid = 1
 		}
-		if got := w.Problem(); !strings.Contains(got, problem) || (got == "") != (problem == "") || value(t, m.invalid) != invalid {
-			t.Errorf("problem %q, metric %v; want %q", got, value(t, m.invalid), problem)
+		if got := w.Problem(); !strings.Contains(got, problem) || (got == "") != (problem == "") || value(t, w.invalid) != invalid {
+			t.Errorf("problem %q, metric %v; want %q", got, value(t, w.invalid), problem)
 		}
 	}
 	check(Everyone, "") // a file that is not there

@@ -5,7 +5,6 @@ import "github.com/prometheus/client_golang/prometheus"
 // Metrics tell what tenants use. The label tenant has the names of the tenants that are configured, and no others.
 type Metrics struct {
 	cpu, queries, queued, rejected *prometheus.CounterVec
-	invalid                        prometheus.Gauge
 }
 
 // NewMetrics registers the metrics with reg.
@@ -15,16 +14,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		reg.MustRegister(c)
 		return c
 	}
-	m := &Metrics{
+	return &Metrics{
 		cpu:      counter("cpu_seconds_total", "CPU time that the columnar engine consumed for the tenant's queries."),
 		queries:  counter("queries_total", "Analytical queries of the tenant that were started."),
 		queued:   counter("queue_seconds_total", "Time that the tenant's queries waited before they were started."),
 		rejected: counter("rejected_total", "Queries that were refused since as many of the tenant's waited as may."),
-		invalid: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "freshet", Subsystem: "tenant", Name: "file_invalid",
-			Help: "Whether the file of tenants cannot be used (1), so that the last one that could is in force."}),
 	}
-	reg.MustRegister(m.invalid)
-	return m
 }
 
 // meter has the metrics of one tenant.

@@ -75,10 +75,10 @@ func (m *machine) enter(t *rapid.T) {
 func (m *machine) take(*rapid.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	items, _ := m.scheduler.Take(ended) // nothing may run: its error is that of the context
-	for _, i := range items {
-		m.running[i] = m.waiting[i]
-		delete(m.waiting, i)
+	taken, _ := m.scheduler.Take(ended) // nothing may run: its error is that of the context
+	for _, ticket := range taken {
+		m.running[ticket.Item] = ticket
+		delete(m.waiting, ticket.Item)
 	}
 }
 
@@ -187,8 +187,8 @@ func TestScheduler_everyQueryIsRunWhileOthersKeepComing(t *testing.T) {
 			if n > most {
 				t.Fatalf("the poor tenant's query still waits after %d others", n)
 			}
-			if items, _ := s.pick(); len(items) != 1 {
-				t.Fatalf("%d queries were started in one slot", len(items))
+			if taken, _ := s.pick(); len(taken) != 1 {
+				t.Fatalf("%d queries were started in one slot", len(taken))
 			}
 			if tickets[0].state == running {
 				tickets[0].Charge(cost)

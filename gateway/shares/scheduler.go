@@ -71,13 +71,8 @@ func (s *Scheduler[T]) EnterNow(user string, item T) (*Ticket[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range s.accounts {
-		if len(a.waiting) > 0 {
-			return nil, nil
-		}
-	}
 	a := t.account
-	if s.room(a) == 0 {
+	if s.room(a) == 0 || s.waitingNow() > 0 {
 		return nil, nil
 	}
 	s.want(a, func() { a.waiting = append(a.waiting, t) })
@@ -87,11 +82,11 @@ func (s *Scheduler[T]) EnterNow(user string, item T) (*Ticket[T], error) {
 
 // Take waits until a query may run, and returns all that may now, in the order of their turn. Each holds a slot until its ticket is
 // left. The error is that of ctx.
-func (s *Scheduler[T]) Take(ctx context.Context) ([]T, error) {
+func (s *Scheduler[T]) Take(ctx context.Context) ([]*Ticket[T], error) {
 	for {
-		items, changed := s.pick()
-		if len(items) > 0 {
-			return items, nil
+		taken, changed := s.pick()
+		if len(taken) > 0 {
+			return taken, nil
 		}
 		select {
 		case <-s.wake:
@@ -118,8 +113,22 @@ func (s *Scheduler[T]) Close() []T {
 	return left
 }
 
+// Waiting is the number of queries that wait.
+func (s *Scheduler[T]) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waitingNow()
+}
+
+func (s *Scheduler[T]) waitingNow() (n int) {
+	for _, a := range s.accounts {
+		n += len(a.waiting)
+	}
+	return n
+}
+
 // pick takes out of the queues what may run. changed is closed when another table is in force.
-func (s *Scheduler[T]) pick() (items []T, changed <-chan struct{}) {
+func (s *Scheduler[T]) pick() (taken []*Ticket[T], changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refresh()
@@ -128,9 +137,9 @@ func (s *Scheduler[T]) pick() (items []T, changed <-chan struct{}) {
 		if next == nil {
 			break
 		}
-		items = append(items, s.begin(next).Item)
+		taken = append(taken, s.begin(next))
 	}
-	return items, s.edition.changed
+	return taken, s.edition.changed
 }
 
 // next is the account whose turn it is: of those that want a slot and may have one, that whose clock is furthest behind, and of

@@ -95,11 +95,13 @@ func (s *simulation) start() {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for {
-		jobs, err := s.scheduler.Take(ended)
+		taken, err := s.scheduler.Take(ended)
 		if err != nil {
 			return
 		}
-		s.running = append(s.running, jobs...)
+		for _, ticket := range taken {
+			s.running = append(s.running, ticket.Item)
+		}
 	}
 }
 

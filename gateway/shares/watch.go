@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // lookEvery is how often a file is looked at. Files that Kubernetes mounts change by a symbolic link, and editors
@@ -20,15 +22,18 @@ const lookEvery = 500 * time.Millisecond
 type Watcher struct {
 	file      string
 	directory *Directory
-	metrics   *Metrics
+	invalid   prometheus.Gauge
 	log       *slog.Logger
 	seen      string // digest of what the file was at the last look
 	problem   atomic.Pointer[string]
 }
 
-// NewWatcher reads the file for the first time.
-func NewWatcher(file string, directory *Directory, metrics *Metrics, log *slog.Logger) *Watcher {
-	w := &Watcher{file: file, directory: directory, metrics: metrics, log: log}
+// NewWatcher reads the file for the first time, and registers the metric that says whether it can be used.
+func NewWatcher(file string, directory *Directory, log *slog.Logger, reg prometheus.Registerer) *Watcher {
+	w := &Watcher{file: file, directory: directory, log: log}
+	w.invalid = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "freshet", Subsystem: "tenant", Name: "file_invalid",
+		Help: "Whether the file of tenants cannot be used (1), so that the last one that could is in force."})
+	reg.MustRegister(w.invalid)
 	w.look()
 	return w
 }
@@ -76,12 +81,12 @@ func (w *Watcher) look() {
 	if err != nil {
 		problem := fmt.Sprintf("use %s: %v; correct the file, the tenants of before are in force", w.file, err)
 		w.problem.Store(&problem)
-		w.metrics.invalid.Set(1)
+		w.invalid.Set(1)
 		w.log.Warn("the file of tenants cannot be used", "problem", problem)
 		return
 	}
 	w.directory.Set(t)
 	w.problem.Store(nil)
-	w.metrics.invalid.Set(0)
+	w.invalid.Set(0)
 	w.log.Info("tenants are in force", "file", w.file, "tenants", len(t.byName), "digest", t.digest)
 }

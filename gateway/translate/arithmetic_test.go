@@ -68,7 +68,7 @@ func TestNumericArithmetic_equalsPostgreSQL(t *testing.T) {
 		if _, err := conn.Exec(ctx, postgres).ReadAll(); err != nil {
 			t.Fatal(err)
 		}
-		if err := client.Query(ctx, engineSQL, nil, nil, nil); err != nil {
+		if err := client.Query(ctx, engineSQL, nil, nil, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func compareExpression(t *testing.T, conn *pgconn.PgConn, client *engine.Client,
 			row++
 		}
 		return nil
-	})
+	}, nil)
 	switch {
 	case finish.IsGuard(err):
 		t.Logf("%s: guarded: %.150v", sql, err)
