@@ -33,7 +33,7 @@ func (s *session) attend(e *execution) error {
 		return s.reject(e, err)
 	}
 	if c.mentions {
-		if err := s.tell(e.extended()); err != nil {
+		if err := s.tell(e.sql, e.extended()); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (s *session) prepareFor(p *prepared, size int) (handled bool, err error) {
 		}
 	}
 	if p.class.mentions {
-		return false, s.tell(true)
+		return false, s.tell(p.sql, true)
 	}
 	return false, nil
 }
@@ -236,17 +236,20 @@ func (s *session) fail(reason error, ready bool) error {
 }
 
 // tell makes PostgreSQL know the values of the freshet.* settings, for a statement that mentions them.
-func (s *session) tell(extended bool) error {
+func (s *session) tell(sql string, extended bool) error {
 	if extended && s.unit.replies > 0 { // its Parse was told already
 		return nil
 	}
 	if err := s.acquire(); err != nil {
 		return err
 	}
-	_, err := s.ask(s.ctx, s.tellSQL())
+	rows, err := s.ask(s.ctx, s.tellSQL(sql))
 	var e *Error
 	if err != nil && (!errors.As(err, &e) || e.Err != nil) { // an SQL error leaves the statement to PostgreSQL's own words
 		return err
+	}
+	if err == nil {
+		s.noteTold(rows)
 	}
 	s.handBack()
 	return nil

@@ -52,15 +52,35 @@ func (s *session) takeInfo(rows [][][]byte) error {
 	i.ApplicationName, i.Isolation = text(), text()
 	s.block.readOnly = text() == "on"
 	s.block.known = true
-	i.Settings, s.invalid = s.srv.cfg.Defaults, nil
-	for _, name := range []string{settingFreshness, settingMaxStaleness, settingMinSnapshot, settingRoute} {
-		if err := i.Settings.set(name, text()); err != nil && s.invalid == nil {
-			s.invalid = err
-		}
+	for n := range s.held {
+		s.held[n] = text()
 	}
+	s.settle()
 	s.wantsColumnar = i.Settings.Route == RouteColumnar
 	s.stale = false
 	return nil
+}
+
+// settle computes the settings in force: what PostgreSQL holds for the session, over the defaults as they are now.
+func (s *session) settle() {
+	s.info.Settings, s.invalid = s.defaults(), nil
+	for n, name := range ownSettings {
+		if s.held[n] == s.told[n] {
+			continue
+		}
+		if err := s.info.Settings.set(name, s.held[n]); err != nil && s.invalid == nil {
+			s.invalid = err
+		}
+	}
+}
+
+// defaults are the settings of this session's user where it sets none.
+func (s *session) defaults() Settings {
+	d := s.srv.cfg.Defaults
+	if of := s.srv.cfg.DefaultsOf; of != nil {
+		d = of(s.info.SessionUser, d)
+	}
+	return d
 }
 
 // block is what is known of the open transaction block.
@@ -84,12 +104,16 @@ func (s *session) noteRelayed(c *class) {
 	}
 	if c.SetsSession {
 		s.expire()
+		clear(s.told[:]) // it may have set what happened to be the default: that is the session's own from now on
 		s.blockSets, s.block.mayBeReadOnly, s.block.known = true, true, false
 	}
 	if c.begins || c.ends {
 		s.endTx()
 		if s.blockSets { // a rollback, or the end of SET LOCAL
 			s.expire()
+			if c.ends {
+				clear(s.told[:])
+			}
 			s.blockSets = !c.begins && c == &unknownClass
 		}
 		s.block = block{mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
@@ -105,20 +129,25 @@ func (s *session) expire() {
 	clear(s.described)
 }
 
-// tellSQL is the statement that makes PostgreSQL know the values of all freshet.* settings: defaults where the session
-// set none, and how its last statement ran.
-func (s *session) tellSQL() string {
+// tellSQL is the statement that makes PostgreSQL know the values of the freshet.* settings that sql names: defaults where the session
+// set none, and how its last statement ran. Its row has what was told of ownSettings, in their order, after a first column.
+func (s *session) tellSQL(sql string) string {
 	var b strings.Builder
-	d := s.srv.cfg.Defaults
+	d := s.defaults()
 	minimum := ""
 	if !d.MinSnapshot.IsZero() {
 		minimum = d.MinSnapshot.String()
 	}
 	b.WriteString("SELECT 1")
-	for _, p := range [][2]string{{settingFreshness, d.Freshness.String()}, {settingMaxStaleness, d.MaxStaleness.String()},
-		{settingMinSnapshot, minimum}, {settingRoute, d.Route.String()}} {
-		fmt.Fprintf(&b, ", CASE WHEN coalesce(%s, '') OPERATOR(pg_catalog.=) '' THEN pg_catalog.set_config(%s, %s, false) END",
-			custom(p[0]), quote(p[0]), quote(p[1]))
+	low := strings.ToLower(sql)
+	for n, value := range [len(ownSettings)]string{d.Freshness.String(), d.MaxStaleness.String(), minimum, d.Route.String()} {
+		name := ownSettings[n]
+		if !strings.Contains(low, name) {
+			b.WriteString(", NULL")
+			continue
+		}
+		fmt.Fprintf(&b, ", CASE WHEN coalesce(%s, '') OPERATOR(pg_catalog.=) ANY (ARRAY['',%s]) THEN pg_catalog.set_config(%s, %s, false) END",
+			custom(name), quote(s.told[n]), quote(name), quote(value))
 	}
 	staleness := ""
 	if s.last.Snapshot != "" {
@@ -129,6 +158,18 @@ func (s *session) tellSQL() string {
 		fmt.Fprintf(&b, ", pg_catalog.set_config(%s, %s, false)", quote(p[0]), quote(p[1]))
 	}
 	return b.String()
+}
+
+// noteTold remembers which defaults PostgreSQL was told: they are no settings of the session's own, and follow the defaults.
+func (s *session) noteTold(rows [][][]byte) {
+	if len(rows) != 1 || len(rows[0]) <= len(ownSettings) {
+		return
+	}
+	for n := range s.told {
+		if value := rows[0][1+n]; value != nil {
+			s.told[n], s.held[n] = string(value), string(value)
+		}
+	}
 }
 
 // quote makes a string literal that means the same whatever standard_conforming_strings is.

@@ -256,6 +256,7 @@ func moveError(raw []byte, e *execution) []byte {
 
 // decide takes the decision that needs the settings and the description, and runs the statement.
 func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *execution, d *description, status byte, against string) (outcome, error) {
+	s.settle()
 	if s.invalid != nil {
 		return done, s.rejectHeld(s.invalid)
 	}

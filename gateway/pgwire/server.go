@@ -25,6 +25,9 @@ type Config struct {
 	Analytics Analytics
 	// Defaults are the settings of a session that sets none. Defaults.MaxStaleness is one second when zero.
 	Defaults Settings
+	// DefaultsOf, when set, makes them those of a user, as it authenticated. It is asked for every statement that is offered, so
+	// that a change reaches running sessions.
+	DefaultsOf func(user string, defaults Settings) Settings
 	// DescriptionAge bounds how long PostgreSQL's description of a statement is reused in a session; 30 s when zero.
 	DescriptionAge time.Duration
 	// StartupTimeout bounds a connection's time to authenticate; 60 s when zero, as PostgreSQL's.

@@ -32,9 +32,11 @@ type session struct {
 	classes       classes
 	block         block
 	info          SessionInfo
-	invalid       error // the first invalid freshet.* setting that PostgreSQL holds
-	stale         bool  // info is to be refreshed before it is used
-	blockSets     bool  // a statement in the open block may have changed settings
+	held          [len(ownSettings)]string // the freshet.* settings that PostgreSQL holds
+	told          [len(ownSettings)]string // those of them that are defaults which PostgreSQL was told
+	invalid       error                    // the first invalid one that PostgreSQL holds
+	stale         bool                     // info is to be refreshed before it is used
+	blockSets     bool                     // a statement in the open block may have changed settings
 	last          LastRun
 	described     map[string]*description
 

@@ -47,6 +47,9 @@ const (
 	settingLastReason   = "freshet.last_reason"
 )
 
+// ownSettings are those that can be set.
+var ownSettings = [...]string{settingFreshness, settingMaxStaleness, settingMinSnapshot, settingRoute}
+
 var (
 	freshnessNames = []string{Bounded: "bounded", Strong: "strong", Eventual: "eventual"}
 	routeNames     = []string{RouteAuto: "auto", RouteOLTP: "oltp", RouteColumnar: "columnar"}

@@ -2,6 +2,7 @@ package pgwire_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/local/pgserver"
 )
 
 const read = columnar + "SELECT 1 FROM pg_class LIMIT 1"
@@ -275,4 +277,47 @@ func TestSession_explainsInBothProtocols(t *testing.T) {
 		t.Error(d)
 	}
 	run(t, c, "COMMIT")
+}
+
+func TestSettings_followTheDefaultsOfTheUser(t *testing.T) {
+	var defaults atomic.Pointer[pgwire.Settings]
+	set := func(f pgwire.Freshness, d time.Duration) {
+		defaults.Store(&pgwire.Settings{Freshness: f, MaxStaleness: d})
+	}
+	set(pgwire.Eventual, time.Minute)
+	b := newBed(t, func(cfg *pgwire.Config) {
+		cfg.DefaultsOf = func(user string, d pgwire.Settings) pgwire.Settings {
+			if user != pgserver.Superuser {
+				t.Errorf("asked for the defaults of %q", user)
+			}
+			if own := defaults.Load(); own != nil {
+				return *own
+			}
+			return d
+		}
+	})
+	c := connect(t, b.through)
+	check := func(shown string, want pgwire.Settings) {
+		t.Helper()
+		if got := run(t, c, "SHOW freshet.freshness")[0][0]; got != shown {
+			t.Errorf("SHOW freshet.freshness = %q, want %q", got, shown)
+		}
+		if d := cmp.Diff(want, b.settingsNow(t, c)); d != "" {
+			t.Error(d)
+		}
+	}
+	check("eventual", pgwire.Settings{Freshness: pgwire.Eventual, MaxStaleness: time.Minute})
+	set(pgwire.Strong, time.Hour)
+	check("strong", pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: time.Hour})
+	run(t, c, "SET freshet.freshness = strong") // what is the default, but the session's own from now on
+	set(pgwire.Eventual, 2*time.Hour)
+	check("strong", pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: 2 * time.Hour})
+	run(t, c, "SELECT set_config('freshet.max_staleness', '5s', false)")
+	run(t, c, "RESET freshet.freshness")
+	check("eventual", pgwire.Settings{Freshness: pgwire.Eventual, MaxStaleness: 5 * time.Second})
+	run(t, c, "BEGIN")
+	run(t, c, "SHOW freshet.freshness")
+	run(t, c, "ROLLBACK")
+	defaults.Store(nil)
+	check("bounded", pgwire.Settings{MaxStaleness: 5 * time.Second})
 }

@@ -237,6 +237,7 @@ func (s *session) login(ctx context.Context, packet startupPacket, full bool) er
 		s.wantsColumnar = s.wantsColumnar || name == settingRoute
 	}
 	s.info.Database, s.info.ApplicationName = parameters["database"], parameters["application_name"]
+	s.info.SessionUser = parameters["user"]
 	if s.info.Database == "" {
 		s.info.Database = parameters["user"]
 	}
