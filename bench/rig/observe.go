@@ -110,6 +110,7 @@ type gatewayStatus struct {
 	Ready   bool
 	Stopped *struct{ Code, Detail, Remedy string }
 	Tables  []struct{ Table, Phase string }
+	Tenants struct{ Digest, Problem string }
 }
 
 // awaitReady waits until every table is copied.

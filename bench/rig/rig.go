@@ -174,7 +174,7 @@ func (r *Rig) startGateway(ctx context.Context) error {
 	data, err := json.Marshal(platform.GatewayConfig{
 		Listen: "127.0.0.1:0", MonitorListen: "127.0.0.1:0", PostgresURL: r.Postgres.LocalURL("postgres"),
 		EngineAddr: r.Engine.TCPAddr(), EngineUser: r.Engine.User, EnginePassword: r.Engine.Password,
-		Kafka: r.transport(),
+		Kafka: r.transport(), TenantsFile: r.tenantsFile(),
 	})
 	if err != nil {
 		return err

@@ -56,6 +56,7 @@ func gatewayFromFile(file string) (server.Config, error) {
 		EngineUser:     cfg.EngineUser,
 		EnginePassword: cfg.EnginePassword,
 		EngineThreads:  cfg.EngineThreads,
+		TenantsFile:    cfg.TenantsFile,
 		Kafka:          cfg.Kafka,
 		CockroachDB:    cfg.CockroachDB,
 	}

@@ -34,6 +34,7 @@ var variables = []variable{
 	{"FRESHET_ENGINE_THREADS", "bound of the threads of one query, the engine's own unless given", number(func(c *server.Config) *int { return &c.EngineThreads })},
 	{"FRESHET_READY_STALENESS", "staleness above which /readyz fails, 5s unless given", duration(func(c *server.Config) *time.Duration { return &c.ReadyStaleness })},
 	{"FRESHET_DRAIN", "how long clients have to leave by themselves when the gateway is asked to end, none unless given", duration(func(c *server.Config) *time.Duration { return &c.Drain })},
+	{"FRESHET_TENANTS_FILE", "file of tenants, in YAML or JSON; its changes are noticed", text(func(c *server.Config) *string { return &c.TenantsFile })},
 	{"FRESHET_DEFAULT_FRESHNESS", "freshet.freshness of a session that sets none", mode},
 	{"FRESHET_DEFAULT_MAX_STALENESS", "freshet.max_staleness of a session that sets none", duration(func(c *server.Config) *time.Duration { return &c.Defaults.MaxStaleness })},
 }

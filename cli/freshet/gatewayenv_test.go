@@ -27,7 +27,7 @@ func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 		"FRESHET_LISTEN": ":5432", "FRESHET_MONITOR_LISTEN": ":8080", "FRESHET_POSTGRES_URL": "postgres://db/shop", "FRESHET_SLOT": "unit_0",
 		"FRESHET_INCLUDE": "public.*, sales.*", "FRESHET_EXCLUDE": "public.log", "FRESHET_ENGINE_ADDR": "127.0.0.1:9000", "FRESHET_ENGINE_USER": "freshet",
 		"FRESHET_ENGINE_PASSWORD": "secret", "FRESHET_ENGINE_THREADS": "2", "FRESHET_READY_STALENESS": "3s",
-		"FRESHET_DEFAULT_FRESHNESS": "strong", "FRESHET_DEFAULT_MAX_STALENESS": "250ms",
+		"FRESHET_TENANTS_FILE": "/tenants.yaml", "FRESHET_DEFAULT_FRESHNESS": "strong", "FRESHET_DEFAULT_MAX_STALENESS": "250ms",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,8 @@ func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 		Listen: ":5432", MonitorListen: ":8080", PostgresURL: "postgres://db/shop", Slot: "unit_0",
 		Include: []string{"public.*", "sales.*"}, Exclude: []string{"public.log"},
 		EngineAddr: "127.0.0.1:9000", EngineUser: "freshet", EnginePassword: "secret", EngineThreads: 2, ReadyStaleness: 3 * time.Second,
-		Defaults: pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: 250 * time.Millisecond},
+		TenantsFile: "/tenants.yaml",
+		Defaults:    pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: 250 * time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(server.Config{})); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

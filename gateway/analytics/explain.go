@@ -25,7 +25,8 @@ func (r *Router) Explain(ctx context.Context, s *pgwire.SessionInfo, st pgwire.S
 		}
 		return append([]string{"Route: oltp", "Reason: " + err.Error()}, lines...), nil
 	}
-	lines = append([]string{"Route: columnar"}, lines...)
+	tenant := r.cfg.Tenants.Of(s.SessionUser)
+	lines = append([]string{"Route: columnar"}, append(lines, fmt.Sprintf("Tenant: %s (%d shares)", tenant.Name, tenant.Shares))...)
 	snapshot, err := r.replica.Acquire(ctx)
 	if err != nil {
 		return append([]string{"Route: oltp", "Reason: " + err.Error()}, lines[1:]...), nil

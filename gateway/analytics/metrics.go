@@ -3,8 +3,8 @@ package analytics
 import "github.com/prometheus/client_golang/prometheus"
 
 type metrics struct {
-	answered prometheus.Counter
-	relayed  *prometheus.CounterVec
+	answered, limited prometheus.Counter
+	relayed           *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -12,11 +12,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		answered: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "freshet", Subsystem: "route", Name: "columnar_total", Help: "Statements answered by the columnar replica.",
 		}),
+		limited: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "freshet", Subsystem: "route", Name: "limited_total", Help: "Statements that were refused or ended by a limit of their tenant.",
+		}),
 		relayed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "freshet", Subsystem: "route", Name: "relayed_total",
 			Help: "Candidates that PostgreSQL ran instead: untranslated, refused, stale, guard, unavailable or engine.",
 		}, []string{"cause"}),
 	}
-	reg.MustRegister(m.answered, m.relayed)
+	reg.MustRegister(m.answered, m.limited, m.relayed)
 	return m
 }

@@ -42,7 +42,7 @@ func (r *Router) Plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 	if err != nil {
 		return nil, r.relay(err)
 	}
-	return &query{router: r, session: s, plan: plan, fields: st.Fields}, nil
+	return &query{router: r, session: s, tenant: r.cfg.Tenants.Of(s.SessionUser), plan: plan, fields: st.Fields}, nil
 }
 
 func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) (*translate.Plan, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/freshet-io/freshet/gateway/batch"
 	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/shares"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -46,6 +47,8 @@ type Config struct {
 	// LagLimit is how long a statement waits for a snapshot that is fresh enough before PostgreSQL
 	// runs it instead. Zero means one second.
 	LagLimit time.Duration
+	// Tenants says which tenant a session's user belongs to, whose limits its statements keep; nil: one without limits.
+	Tenants *shares.Directory
 	// PlanCache is how many translations are kept; zero means 1,024.
 	PlanCache int
 }
@@ -74,6 +77,9 @@ func New(cfg Config, replica Replica, gate *freshness.Gate, dispatcher Dispatche
 	}
 	if cfg.PlanCache <= 0 {
 		cfg.PlanCache = 1024
+	}
+	if cfg.Tenants == nil {
+		cfg.Tenants = shares.NewDirectory()
 	}
 	r := &Router{
 		cfg: cfg, replica: replica, gate: gate, dispatcher: dispatcher,

@@ -15,6 +15,7 @@ import (
 	"github.com/freshet-io/freshet/gateway/finish"
 	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/shares"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -26,6 +27,7 @@ const holdBack = 4 << 20
 type query struct {
 	router  *Router
 	session *pgwire.SessionInfo
+	tenant  *shares.Tenant
 	plan    *translate.Plan
 	fields  []pgproto3.FieldDescription
 }
@@ -34,7 +36,7 @@ type query struct {
 func (q *query) Run(ctx context.Context, formats []int16, sink func(row [][]byte) error) (int64, error) {
 	reader, err := q.start(ctx, formats)
 	if err != nil {
-		return 0, q.router.refusal(ctx, err)
+		return 0, q.refusal(ctx, err)
 	}
 	defer reader.Close()
 	// While the engine works: the definitions are confirmed after the snapshot was taken, and before the first row is sent.
@@ -43,13 +45,22 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(row [][]byte
 	}
 	n, err := deliver(reader, sink)
 	if err != nil {
-		return n, q.router.refusal(ctx, err)
+		return n, q.refusal(ctx, err)
 	}
 	q.session.Record(pgwire.LastRun{
 		Route: "columnar", Reason: "translated", Snapshot: reader.Position().String(), Staleness: reader.Staleness(),
 	})
 	q.router.metrics.answered.Inc()
 	return n, nil
+}
+
+// refusal is the router's, unless the statement met a limit of its tenant.
+func (q *query) refusal(ctx context.Context, err error) error {
+	if e := overLimit(q.tenant, err); e != nil && ctx.Err() == nil {
+		q.router.metrics.limited.Inc()
+		return e
+	}
+	return q.router.refusal(ctx, err)
 }
 
 // start waits for the freshness that the session asks for and hands the query to the dispatcher.
@@ -81,7 +92,8 @@ func (q *query) job(formats []int16) *batch.Query {
 	return &batch.Query{
 		Key:      q.key(formats, style),
 		Build:    q.build,
-		Settings: q.plan.Settings,
+		Settings: settings(q.plan.Settings, q.tenant),
+		User:     q.session.SessionUser,
 		Encoder:  func() (batch.Encoder, error) { return newEncoder(q.plan.Output, formats, style) },
 	}
 }
@@ -91,7 +103,7 @@ func (q *query) key(formats []int16, style finish.Style) string {
 	sql := q.plan.SQL(func(i int) string {
 		return fmt.Sprintf("\x00%d\x00", q.plan.Relations[i].Table.ID)
 	})
-	return fmt.Sprint(formats, style, len(sql)) + sql
+	return fmt.Sprint(formats, style, len(sql)) + limitKey(q.tenant) + sql
 }
 
 // build is the statement for one snapshot.

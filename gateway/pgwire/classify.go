@@ -17,6 +17,7 @@ type class struct {
 	data bool
 	// setting and value are of SET freshet.… ; setting is empty otherwise.
 	setting, value string
+	freshet        bool // a SET, RESET or SHOW that names freshet
 	mentions       bool // of freshet.*, which PostgreSQL must then know the values of
 	begins, ends   bool // a transaction block
 	readOnly       bool // the block that it begins may be READ ONLY
@@ -130,7 +131,7 @@ func refine(c *class, sql string) *class {
 		}
 	case "set", "reset", "show":
 		if strings.Contains(low, "freshet") {
-			r.mentions, r.plain = c.word == "show", false
+			r.freshet, r.mentions, r.plain = true, c.word == "show", false
 			if c.word == "set" {
 				r.setting, r.value = parseSet(sql)
 				r.plain = r.setting == ""

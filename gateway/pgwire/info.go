@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -104,7 +105,7 @@ func (s *session) noteRelayed(c *class) {
 	}
 	if c.SetsSession {
 		s.expire()
-		clear(s.told[:]) // it may have set what happened to be the default: that is the session's own from now on
+		s.disown(c)
 		s.blockSets, s.block.mayBeReadOnly, s.block.known = true, true, false
 	}
 	if c.begins || c.ends {
@@ -158,6 +159,19 @@ func (s *session) tellSQL(sql string) string {
 		fmt.Fprintf(&b, ", pg_catalog.set_config(%s, %s, false)", quote(p[0]), quote(p[1]))
 	}
 	return b.String()
+}
+
+// disown takes what PostgreSQL was told for the session's own, as far as a statement may have set it: to what happened to be the
+// default, perhaps.
+func (s *session) disown(c *class) {
+	n := slices.Index(ownSettings[:], c.setting)
+	switch {
+	case n >= 0:
+		s.told[n] = ""
+	case c.word == "set" && !c.freshet:
+	default:
+		clear(s.told[:])
+	}
 }
 
 // noteTold remembers which defaults PostgreSQL was told: they are no settings of the session's own, and follow the defaults.

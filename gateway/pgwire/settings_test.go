@@ -310,6 +310,8 @@ func TestSettings_followTheDefaultsOfTheUser(t *testing.T) {
 	set(pgwire.Strong, time.Hour)
 	check("strong", pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: time.Hour})
 	run(t, c, "SET freshet.freshness = strong") // what is the default, but the session's own from now on
+	run(t, c, "SHOW freshet.max_staleness")
+	run(t, c, "SET work_mem = '8MB'")
 	set(pgwire.Eventual, 2*time.Hour)
 	check("strong", pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: 2 * time.Hour})
 	run(t, c, "SELECT set_config('freshet.max_staleness', '5s', false)")

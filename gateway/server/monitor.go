@@ -31,6 +31,16 @@ type Status struct {
 	// Pipeline is what stands between the database and the gateway; /status alone asks for it.
 	Pipeline *Pipeline     `json:"pipeline,omitempty"`
 	Tables   []TableStatus `json:"tables,omitempty"`
+	// Tenants says which file of tenants is in force; nil: none was configured.
+	Tenants *TenantsStatus `json:"tenants,omitempty"`
+}
+
+// TenantsStatus tells of the file of tenants.
+type TenantsStatus struct {
+	// Digest is [shares.Digest] of the content that is in force.
+	Digest string `json:"digest"`
+	// Problem says why the file as it is now is not in force.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Stopped names a condition that needs a person, and the remedy.
@@ -105,7 +115,7 @@ func tableStatus(t replica.TableStatus) TableStatus {
 
 // serveMonitor answers /metrics, /healthz, /readyz and /status until ctx ends. /healthz says that the process serves, /readyz that
 // its snapshot is fresh.
-func serveMonitor(ctx context.Context, l net.Listener, u *unit, base prometheus.Gatherer) error {
+func serveMonitor(ctx context.Context, l net.Listener, u *unit, t *tenants, base prometheus.Gatherer) error {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{base, u}, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
@@ -116,7 +126,7 @@ func serveMonitor(ctx context.Context, l net.Listener, u *unit, base prometheus.
 	})
 	mux.HandleFunc("/status", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(u.statusWithPipeline(r.Context())) // the client has gone: nobody to tell
+		_ = json.NewEncoder(w).Encode(t.describe(u.statusWithPipeline(r.Context()))) // the client has gone: nobody to tell
 	})
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })

@@ -54,23 +54,27 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 		return err
 	}
 	defer eng.Close()
+	tenants := newTenants(cfg, registry)
+	cfg.Batch.Tenants, cfg.Route.Tenants = tenants.directory, tenants.directory
 	u := newUnit(cfg)
 	dispatcher := batch.New(cfg.Batch, u, eng, cfg.Clock, cfg.Logger, registry)
 	route, err := newRoute(cfg, u, dispatcher, registry)
 	if err != nil {
 		return err
 	}
-	relay := newRelay(cfg, route, registry)
+	relay := newRelay(cfg, route, tenants, registry)
+	status := func() Status { return tenants.describe(u.status()) }
 	// 3. Run them; the first to fail ends the others.
 	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
 	group.Go(func() error { return leave(ctx, running, u, relay) })
 	group.Go(func() error { return u.run(running) })
+	group.Go(func() error { return tenants.run(running) })
 	group.Go(func() error { return dispatcher.Run(running) })
 	group.Go(func() error { return serveRelay(running, relay, endpoint) })
-	info := Info{Addr: endpoint.Addr(), Status: u.status}
+	info := Info{Addr: endpoint.Addr(), Status: status}
 	if monitor != nil {
 		info.MonitorAddr = monitor.Addr()
-		group.Go(func() error { return serveMonitor(running, monitor, u, registry) })
+		group.Go(func() error { return serveMonitor(running, monitor, u, tenants, registry) })
 	}
 	cfg.Logger.Info("endpoint listens", "addr", info.Addr.String())
 	ready(info)
@@ -102,11 +106,11 @@ func newRoute(cfg Config, u *unit, d *batch.Dispatcher, reg prometheus.Registere
 	return analytics.New(cfg.Route, u, freshness.NewGate(u, u), d, cfg.Clock, cfg.Logger, reg)
 }
 
-func newRelay(cfg Config, route *analytics.Router, reg prometheus.Registerer) *pgwire.Server {
+func newRelay(cfg Config, route *analytics.Router, tenants *tenants, reg prometheus.Registerer) *pgwire.Server {
 	network, address := pgconn.NetworkAddress(cfg.backend.Host, cfg.backend.Port)
 	return pgwire.NewServer(pgwire.Config{
 		BackendNetwork: network, BackendAddress: address, BackendTLS: cfg.backend.TLSConfig,
-		TLS: cfg.TLS, Defaults: cfg.Defaults, Analytics: route, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
+		TLS: cfg.TLS, Defaults: cfg.Defaults, DefaultsOf: tenants.defaults, Analytics: route, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
 	})
 }
 

@@ -32,11 +32,11 @@ type gateway struct {
 // start runs a gateway on a database that the statements have prepared.
 func start(t *testing.T, prepare ...string) *gateway {
 	t.Helper()
-	return startDraining(t, 0, prepare...)
+	return startWith(t, func(*server.Config) {}, prepare...)
 }
 
-// startDraining runs one that gives its clients time to leave.
-func startDraining(t *testing.T, drain time.Duration, prepare ...string) *gateway {
+// startWith is start with a configuration that the test changes.
+func startWith(t *testing.T, change func(*server.Config), prepare ...string) *gateway {
 	t.Helper()
 	g := &gateway{t: t, oltp: stand.Postgres(t), engine: stand.Engine(t)}
 	direct := g.connect(g.oltp.URL("postgres"))
@@ -46,13 +46,13 @@ func startDraining(t *testing.T, drain time.Duration, prepare ...string) *gatewa
 	ctx, cancel := context.WithCancel(context.Background())
 	g.end = cancel
 	ready, ended := make(chan server.Info, 1), make(chan error, 1)
-	go func() {
-		ended <- server.Run(ctx, server.Config{
-			Listen: "127.0.0.1:0", MonitorListen: "127.0.0.1:0", PostgresURL: g.oltp.URL("postgres"),
-			EngineAddr: g.engine.TCPAddr(), EngineUser: g.engine.User, EnginePassword: g.engine.Password,
-			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Drain: drain,
-		}, func(i server.Info) { ready <- i })
-	}()
+	cfg := server.Config{
+		Listen: "127.0.0.1:0", MonitorListen: "127.0.0.1:0", PostgresURL: g.oltp.URL("postgres"),
+		EngineAddr: g.engine.TCPAddr(), EngineUser: g.engine.User, EnginePassword: g.engine.Password,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	change(&cfg)
+	go func() { ended <- server.Run(ctx, cfg, func(i server.Info) { ready <- i }) }()
 	select {
 	case g.info = <-ready:
 	case err := <-ended:
@@ -93,12 +93,18 @@ func (g *gateway) connect(dsn string) *pgx.Conn {
 }
 
 // client connects to the endpoint.
-func (g *gateway) client() *pgx.Conn {
+func (g *gateway) client() *pgx.Conn { return g.clientOf(nil) }
+
+// clientOf connects to the endpoint as a user; nil: the superuser.
+func (g *gateway) clientOf(user *url.Userinfo) *pgx.Conn {
 	u, err := url.Parse(g.oltp.URL("postgres"))
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	u.Host = g.info.Addr.String()
+	if user != nil {
+		u.User = user
+	}
 	return g.connect(u.String())
 }
 
@@ -226,7 +232,7 @@ func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
 }
 
 func TestGateway_servesItsClientsUntilTheyLeave(t *testing.T) {
-	g := startDraining(t, time.Minute, "CREATE TABLE item(id int PRIMARY KEY)", "INSERT INTO item VALUES (1)")
+	g := startWith(t, func(cfg *server.Config) { cfg.Drain = time.Minute }, "CREATE TABLE item(id int PRIMARY KEY)", "INSERT INTO item VALUES (1)")
 	c := g.client()
 	exec(t, c, "SET freshet.freshness = 'strong'")
 	exec(t, c, "SET freshet.route = 'columnar'")

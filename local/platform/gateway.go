@@ -24,6 +24,8 @@ type GatewayConfig struct {
 	EngineUser     string `json:"engine_user"`
 	EnginePassword string `json:"engine_password"`
 	EngineThreads  int    `json:"engine_threads"`
+	// TenantsFile names the file of tenants; it need not exist.
+	TenantsFile string `json:"tenants_file"`
 	// Kafka is where changes come from; nil: straight from PostgreSQL.
 	Kafka *debezium.Transport `json:"kafka,omitempty"`
 	// CockroachDB says that PostgresURL names a CockroachDB, and where its changefeed's topics are.
@@ -62,6 +64,7 @@ func (g *gateway) Start(ctx context.Context) error {
 	if g.info.Listen != "" { // a restart keeps the addresses that clients know
 		g.cfg.Listen, g.cfg.MonitorListen = g.info.Listen, g.info.MonitorListen
 	}
+	g.cfg.TenantsFile = filepath.Join(g.dir, tenantsFile)
 	file := filepath.Join(g.dir, gatewayFile)
 	if err := writeJSON(file, g.cfg); err != nil {
 		return fmt.Errorf("configure the gateway: %w", err)

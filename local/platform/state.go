@@ -75,6 +75,8 @@ const (
 	cdcFile         = "cdc.json"
 	gatewayLog      = "gateway.log"
 	supervisorLog   = "supervisor.log"
+	// tenantsFile is the user's, and need not exist.
+	tenantsFile = "tenants.yaml"
 )
 
 // ErrHeld says that a supervisor works on the state folder.
