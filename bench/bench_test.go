@@ -22,7 +22,7 @@ func TestBenchmarks_runToTheirEnd(t *testing.T) {
 	for _, b := range []struct {
 		name string
 		run  func(context.Context, bench.Options) (*report.Report, error)
-	}{{"ch", bench.CH}, {"staleness", bench.Staleness}, {"apply", bench.Apply}, {"scan", bench.Scan}} {
+	}{{"ch", bench.CH}, {"staleness", bench.Staleness}, {"apply", bench.Apply}, {"scan", bench.Scan}, {"shares", bench.Shares}} {
 		t.Run(b.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
@@ -96,6 +96,14 @@ func checkResult(t *testing.T, data any) {
 	case *bench.ScanResult:
 		if len(result.Queries) != 22 || result.Mean <= 0 {
 			t.Errorf("measured nothing: %+v", result)
+		}
+	case *bench.SharesResult:
+		for _, p := range result.Phases {
+			for _, u := range p.Tenants {
+				if u.Queries == 0 {
+					t.Errorf("%s: %s got nothing: %+v", p.Phase, u.Tenant, p)
+				}
+			}
 		}
 	}
 }

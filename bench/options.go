@@ -60,11 +60,17 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// describe begins a report with the settings.
-func (o Options) describe(name, title string) *report.Report {
+// header begins a report with the data's settings.
+func (o Options) header(name, title string) *report.Report {
 	r := &report.Report{Name: name, Title: title, Measured: time.Now()}
 	r.AddSetting("warehouses", o.Rig.Warehouses)
 	r.AddSetting("seed", o.Rig.Seed)
+	return r
+}
+
+// describe begins a report with the settings.
+func (o Options) describe(name, title string) *report.Report {
+	r := o.header(name, title)
 	cores := "not pinned"
 	if o.Rig.Pin {
 		cores = fmt.Sprintf("PostgreSQL and transactional clients on core %d; engine, gateway and analytical clients on core %d",

@@ -27,6 +27,7 @@ var benchmarks = []struct {
 	{"staleness", "Age of snapshots when queries start on them, by freshness mode", bench.Staleness},
 	{"apply", "Row changes applied per CPU-second, and a transaction of a million rows", bench.Apply},
 	{"scan", "Penalty of scanning live replicas against plain tables", bench.Scan},
+	{"shares", "Engine CPU time of tenants with 4:2:1 shares under contention, and throughput against no shares", bench.Shares},
 	{"kafka", "The change stream over Kafka: staleness, rates, and catching up after a stop", bench.Kafka},
 	{"relay", "pgbench -S through the gateway, PgBouncer and neither, in turn", relay.Run},
 }
