@@ -33,9 +33,11 @@ func (a *account[T]) wants() bool {
 
 func (a *account[T]) busy() bool { return a.running > 0 || len(a.waiting) > 0 }
 
-// charge moves the account's clock; a negative cost gives back what was charged too much.
-func (a *account[T]) charge(cost time.Duration) {
-	a.clock += cost.Seconds() / float64(a.tenant.Shares)
+// charge makes what a ticket is charged the given cost, and moves the account's clock by the difference.
+func (a *account[T]) charge(t *Ticket[T], cost time.Duration) {
+	moved := cost.Seconds() / float64(a.tenant.Shares)
+	a.clock += moved - t.moved
+	t.charged, t.moved = cost, moved
 }
 
 // learn makes the next query expected to consume about what the last ones did.
@@ -63,9 +65,12 @@ type Ticket[T any] struct {
 	number    uint64
 	entered   time.Time
 	state     state
-	// charged is what the tenant's clock was moved by for this query, used what the engine consumed; ran says that it told.
-	charged, used time.Duration
-	ran           bool
+	// charged is the cost by which the tenant's clock was moved, moved is how far: shares may change before it is corrected.
+	charged time.Duration
+	moved   float64
+	// used is what the engine has consumed; ran says that it told.
+	used time.Duration
+	ran  bool
 }
 
 // Charge adds CPU time that the engine has consumed for the query. More than was expected is charged at once, so that a long
@@ -78,8 +83,7 @@ func (t *Ticket[T]) Charge(cpu time.Duration) {
 	t.used += cpu
 	a.meter.cpu.Add(cpu.Seconds())
 	if t.state == running && t.used > t.charged {
-		a.charge(t.used - t.charged)
-		t.charged = t.used
+		a.charge(t, t.used)
 	}
 }
 

@@ -164,8 +164,8 @@ func (s *Scheduler[T]) begin(a *account[T]) *Ticket[T] {
 	a.waiting = a.waiting[1:]
 	s.running++
 	a.running++
-	t.state, t.charged = running, a.expected
-	a.charge(t.charged)
+	t.state = running
+	a.charge(t, a.expected)
 	a.meter.queries.Inc()
 	a.meter.queued.Add(s.clock().Sub(t.entered).Seconds())
 	return t
@@ -181,7 +181,7 @@ func (s *Scheduler[T]) end(t *Ticket[T]) {
 	if t.ran {
 		a.learn(t.used)
 	}
-	a.charge(max(t.used, leastCost) - t.charged)
+	a.charge(t, max(t.used, leastCost))
 	if s.idle() { // nobody was kept waiting: what was used has been nobody else's loss
 		for _, other := range s.accounts {
 			s.floor = max(s.floor, other.clock)
