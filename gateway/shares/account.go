@@ -26,9 +26,14 @@ const (
 )
 
 // wants reports whether a query of the account could run, if there were a slot.
-func (a *account[T]) wants() bool {
-	most := a.tenant.Limits.Concurrency
-	return len(a.waiting) > 0 && (most == 0 || a.running < most)
+func (a *account[T]) wants() bool { return len(a.waiting) > 0 && a.room(1) > 0 }
+
+// room is how many more queries the tenant's own limit lets run, at most the given number.
+func (a *account[T]) room(most int) int {
+	if limit := a.tenant.Limits.Concurrency; limit > 0 {
+		most = min(most, limit-a.running)
+	}
+	return max(most, 0)
 }
 
 func (a *account[T]) busy() bool { return a.running > 0 || len(a.waiting) > 0 }

@@ -54,7 +54,7 @@ func (s *Scheduler[T]) Enter(user string, item T) (*Ticket[T], error) {
 		return nil, err
 	}
 	a := t.account
-	if most := a.tenant.Limits.Queue; most > 0 && len(a.waiting) >= most+s.room(a) {
+	if most := a.tenant.Limits.Queue; most > 0 && len(a.waiting) >= most+s.certain(a) {
 		a.meter.rejected.Inc()
 		return nil, &QueueFullError{a.tenant}
 	}
@@ -72,7 +72,7 @@ func (s *Scheduler[T]) EnterNow(user string, item T) (*Ticket[T], error) {
 		return nil, err
 	}
 	a := t.account
-	if s.room(a) == 0 || s.waitingNow() > 0 {
+	if s.running == s.slots || a.room(s.slots) == 0 || s.waitingNow() > 0 {
 		return nil, nil
 	}
 	s.want(a, func() { a.waiting = append(a.waiting, t) })
@@ -223,13 +223,15 @@ func (s *Scheduler[T]) leastOther(a *account[T]) (least float64, ok bool) {
 	return least, ok
 }
 
-// room is how many of an account's waiting queries may run at once.
-func (s *Scheduler[T]) room(a *account[T]) int {
-	room := s.slots - s.running
-	if most := a.tenant.Limits.Concurrency; most > 0 {
-		room = min(room, most-a.running)
+// certain is how many queries of an account Take will start next, whatever others want: those do not wait for others to end.
+func (s *Scheduler[T]) certain(a *account[T]) int {
+	free := s.slots - s.running
+	for _, other := range s.accounts {
+		if other != a {
+			free -= min(other.room(s.slots), len(other.waiting))
+		}
 	}
-	return max(room, 0)
+	return max(min(free, a.room(s.slots)), 0)
 }
 
 func (s *Scheduler[T]) idle() bool {
