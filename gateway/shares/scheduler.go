@@ -273,6 +273,7 @@ func (s *Scheduler[T]) refresh() {
 		return
 	}
 	s.edition = now
+	defer s.signal() // what waited may run now
 	for name, a := range s.accounts {
 		if n := now.table.byName[name]; n != nil {
 			s.want(a, func() { a.tenant = n })
