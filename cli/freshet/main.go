@@ -6,23 +6,41 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/freshet-io/freshet/operator/kubectl"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := root().ExecuteContext(ctx)
+	err := command(os.Args[0]).ExecuteContext(ctx)
 	interrupted := ctx.Err() != nil
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "freshet:", err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
 		if interrupted && errors.Is(err, context.Canceled) {
 			os.Exit(130)
 		}
 		os.Exit(1)
 	}
+}
+
+// pluginName is what kubectl looks for on PATH: by that name, this program is a plugin of kubectl's.
+const pluginName = "kubectl-freshet"
+
+// command returns what the program is by the name that it was called by.
+func command(program string) *cobra.Command {
+	if strings.TrimSuffix(filepath.Base(program), ".exe") != pluginName {
+		return root()
+	}
+	cmd := kubectl.NewCommand()
+	cmd.Use = pluginName
+	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl freshet"}
+	return cmd
 }
 
 func root() *cobra.Command {
@@ -32,6 +50,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(localCommand(), gatewayCommand(), demoCommand(), benchCommand())
+	cmd.AddCommand(localCommand(), gatewayCommand(), demoCommand(), benchCommand(), kubectl.NewCommand())
 	return cmd
 }
