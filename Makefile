@@ -6,6 +6,7 @@ DURATION   ?= 60s
 WAREHOUSES ?= 2
 REPORT     ?=
 CDC        ?= direct
+CLUSTER    ?= bare
 
 # Package patterns and flags for tests: make test PKG=./gateway/... ARGS='-run TestX -v'. Without PKG all are run; those
 # that load the whole machine come last, one at a time.
@@ -60,6 +61,18 @@ test-kafka-faults: need-go need-npm ## Kills of broker, Connect and all others u
 test-operator: need-go ## The operator on a real API server; builds it from source once (8 to 18 minutes)
 	@programs=$$(go run ./e2e/kubebin/build) && export $$programs && \
 	go test $(RACE) -tags kubernetes -timeout 20m ./operator/... ./bench/operator/... $(ARGS)
+
+.PHONY: e2e
+e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this makes [CLUSTER=bare|current ARGS=]; root
+	@mkdir -p bin
+	CGO_ENABLED=0 go test -tags e2e -c -o bin/e2e.test ./e2e/pods
+ifeq ($(CLUSTER),bare)
+	go build -o bin/cluster ./e2e/cluster/run
+	cd e2e/pods && ../../bin/cluster --nodes 2 -- ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
+else
+	@[[ $(CLUSTER) == current && -n "$(FRESHET_E2E_IMAGES)" ]] || { echo "CLUSTER is bare, or current with FRESHET_E2E_IMAGES=freshet=REF,clickhouse-server=REF,postgres=REF"; exit 1; }
+	cd e2e/pods && ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
+endif
 
 .PHONY: generate
 generate: need-go ## CRDs and deep copies from the API's types

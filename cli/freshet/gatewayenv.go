@@ -33,6 +33,7 @@ var variables = []variable{
 	{"FRESHET_ENGINE_PASSWORD", "the engine's password", text(func(c *server.Config) *string { return &c.EnginePassword })},
 	{"FRESHET_ENGINE_THREADS", "bound of the threads of one query, the engine's own unless given", number(func(c *server.Config) *int { return &c.EngineThreads })},
 	{"FRESHET_READY_STALENESS", "staleness above which /readyz fails, 5s unless given", duration(func(c *server.Config) *time.Duration { return &c.ReadyStaleness })},
+	{"FRESHET_PEERS", "host:port of the monitoring ports of all gateways behind the same load balancer: a stale one stays while none is fresh", text(func(c *server.Config) *string { return &c.Peers })},
 	{"FRESHET_DRAIN", "how long clients have to leave by themselves when the gateway is asked to end, none unless given", duration(func(c *server.Config) *time.Duration { return &c.Drain })},
 	{"FRESHET_TENANTS_FILE", "file of tenants, in YAML or JSON; its changes are noticed", text(func(c *server.Config) *string { return &c.TenantsFile })},
 	{"FRESHET_DEFAULT_FRESHNESS", "freshet.freshness of a session that sets none", mode},

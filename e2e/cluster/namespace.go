@@ -74,11 +74,13 @@ func Init(dir string, args ...string) (int, error) {
 	}
 }
 
-// tunables are what kubelet insists on setting in the kernel. In our mount namespace they are files, and the machine keeps its own.
-var tunables = map[string]string{
+// files are those that are other ones in our mount namespace: what kubelet insists on setting in the kernel, which keeps its own values, and
+// where names are resolved.
+var files = map[string]string{
 	"/proc/sys/vm/overcommit_memory": "1",
 	"/proc/sys/kernel/panic":         "10",
 	"/proc/sys/kernel/panic_on_oops": "1",
+	"/etc/resolv.conf":               "nameserver " + nodeIP(1) + "\nsearch svc.cluster.local cluster.local\noptions ndots:5",
 }
 
 // written are the folders where programs insist on writing outside of what they are told to use.
@@ -101,7 +103,7 @@ func prepareMounts(dir string) error {
 			return err
 		}
 	}
-	for path, value := range tunables {
+	for path, value := range files {
 		file := filepath.Join(dir, filepath.Base(path))
 		if err := errors.Join(os.WriteFile(file, []byte(value+"\n"), 0o644), mount(file, path, "", unix.MS_BIND)); err != nil {
 			return err

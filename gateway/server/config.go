@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -51,6 +52,9 @@ type Config struct {
 
 	// ReadyStaleness is the staleness above which /readyz fails; zero means five seconds.
 	ReadyStaleness time.Duration
+	// Peers is host:port of the monitoring ports of all gateways behind the same load balancer; the host has an address for each. With it,
+	// /readyz of a stale gateway fails only while one of them is fresh. Empty: there are none.
+	Peers string
 
 	// Drain is how long clients have to leave by themselves when the gateway is asked to end, before their sessions are ended with
 	// 57P01. Until then all is served as ever, but /readyz fails. Zero: their sessions are ended at once.
@@ -79,6 +83,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("configure gateway: Kafka (Debezium) and CockroachDB are both set; give the one that the source database has")
 	case c.EngineAddr == "":
 		return c, errors.New("configure gateway: EngineAddr is empty; give host:port of the engine's native protocol")
+	}
+	if _, _, err := net.SplitHostPort(c.Peers); c.Peers != "" && err != nil {
+		return c, fmt.Errorf("configure gateway: Peers: %w; give host:port", err)
 	}
 	if c.Slot == "" {
 		c.Slot = "freshet"

@@ -113,15 +113,20 @@ func tableStatus(t replica.TableStatus) TableStatus {
 	return out
 }
 
-// serveMonitor answers /metrics, /healthz, /readyz and /status until ctx ends. /healthz says that the process serves, /readyz that
-// its snapshot is fresh.
+// serveMonitor answers /metrics, /healthz, /freshz, /readyz and /status until ctx ends. /healthz says that the process serves, /freshz that
+// its snapshot is fresh, /readyz that clients should be led to it.
 func serveMonitor(ctx context.Context, l net.Listener, u *unit, t *tenants, base prometheus.Gatherer) error {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{base, u}, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/freshz", func(w http.ResponseWriter, _ *http.Request) {
 		if s := u.status(); !s.Ready {
-			http.Error(w, fmt.Sprintf("not ready: staleness %.0f ms (-1: no snapshot), leaving: %t", s.StalenessMS, u.leaving.Load()), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("staleness %.0f ms (-1: no snapshot)", s.StalenessMS), http.StatusServiceUnavailable)
+		}
+	})
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := u.ready(r.Context()); err != nil {
+			http.Error(w, "not ready: "+err.Error(), http.StatusServiceUnavailable)
 		}
 	})
 	mux.HandleFunc("/status", func(w http.ResponseWriter, r *http.Request) {

@@ -100,7 +100,7 @@ func TestCluster_tellsGatewaysOfKafkaAsTheyReadIt(t *testing.T) {
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
 	c.Kafka = kafka()
 	env := map[string]string{}
-	for _, v := range c.Units().Spec.Template.Spec.Containers[1].Env {
+	for _, v := range c.Units().Spec.Template.Spec.Containers[0].Env {
 		env[v.Name] = v.Value
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -125,6 +126,7 @@ func (c Cluster) gatewayEnv() []corev1.EnvVar {
 		value("FRESHET_SLOT", SlotPrefix(c.HTAPCluster)+"$(FRESHET_UNIT)"),
 		value("FRESHET_INCLUDE", patterns(c.Spec.Columnar.Tables.Include)),
 		value("FRESHET_READY_STALENESS", c.Spec.Gateway.Freshness.Objective.Duration.String()),
+		value("FRESHET_PEERS", fmt.Sprintf("%s.%s.svc:%d", UnitsName(c.HTAPCluster), c.Namespace, MonitorPort)),
 		value("FRESHET_DRAIN", c.Spec.Gateway.DrainTime.Duration.String()),
 		value("FRESHET_DEFAULT_FRESHNESS", string(c.Spec.Gateway.Freshness.Default.Mode)),
 		value("FRESHET_DEFAULT_MAX_STALENESS", c.Spec.Gateway.Freshness.Default.MaxStaleness.Duration.String()),

@@ -1,0 +1,108 @@
+//go:build e2e
+
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+)
+
+// installation is what all tests share: an API server, and the operator, which Helm has installed.
+type installation struct {
+	client.Client
+	images map[string]string
+}
+
+var shared *installation
+
+// Where the operator is.
+const (
+	operatorNamespace = "freshet-system"
+	releaseName       = "freshet"
+	operatorName      = "freshet-operator"
+)
+
+func TestMain(m *testing.M) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	p, err := install(ctx)
+	cancel()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "install the operator:", err)
+		os.Exit(1)
+	}
+	shared = p
+	os.Exit(m.Run())
+}
+
+// install installs the chart as a user does.
+func install(ctx context.Context) (*installation, error) {
+	p := &installation{images: map[string]string{}}
+	for pair := range strings.SplitSeq(os.Getenv("FRESHET_E2E_IMAGES"), ",") {
+		name, ref, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, errors.New("FRESHET_E2E_IMAGES is not set to name=reference,…: use make e2e")
+		}
+		p.images[name] = ref
+	}
+	rest, err := config.GetConfig()
+	if err != nil {
+		return nil, err
+	}
+	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
+		return nil, err
+	}
+	if p.Client, err = client.New(rest, client.Options{}); err != nil {
+		return nil, err
+	}
+	repository, tag, _ := strings.Cut(p.images["freshet"], ":")
+	err = command(ctx, "helm", "upgrade", "--install", releaseName, "../../charts/freshet", "--namespace", operatorNamespace, "--create-namespace",
+		"--set", "image.repository="+repository, "--set", "image.tag="+tag,
+		"--set", "images.engine="+p.images["clickhouse-server"], "--set", "images.postgresql="+p.images["postgres"], "--wait", "--timeout", "2m")
+	if err != nil {
+		p.show(os.Stderr, operatorNamespace)
+	}
+	return p, err
+}
+
+// operator returns the operator's Deployment.
+func (p *installation) operator(ctx context.Context) (*appsv1.Deployment, error) {
+	var d appsv1.Deployment
+	return &d, p.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: operatorName}, &d)
+}
+
+// show writes what a person would look at first.
+func (p *installation) show(out io.Writer, namespace string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, args := range [][]string{
+		{"get", "htap,pods,pvc", "--namespace", namespace, "-o", "wide"},
+		{"get", "events", "--namespace", namespace, "--sort-by=.metadata.creationTimestamp"},
+		{"logs", "--namespace", namespace, "--selector=freshet.io/component=unit", "--container=gateway", "--tail=30", "--prefix"},
+		{"logs", "--namespace", operatorNamespace, "deployment/" + operatorName, "--tail=30"},
+	} {
+		cmd := exec.CommandContext(ctx, "kubectl", args...)
+		cmd.Stdout, cmd.Stderr = out, out
+		_ = cmd.Run() // best effort: something has failed already
+	}
+}
+
+func command(ctx context.Context, name string, args ...string) error {
+	if text, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, text)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+//go:build e2e
+
+package pods
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestSample_becomesReadyAndLeavesNothingBehind(t *testing.T) {
+	w := newWorld(t)
+	began := time.Now()
+	if err := command(t.Context(), "kubectl", "apply", "--namespace", w.namespace, "-f", "../../manifests/samples/builtin.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitReady(1)
+	t.Logf("kubectl apply to Ready: %.1f s", time.Since(began).Seconds())
+
+	conn := w.connect(w.url())
+	w.exec(conn, "CREATE TABLE item(id int PRIMARY KEY, price numeric(10,2) NOT NULL)")
+	w.exec(conn, "INSERT INTO item SELECT i, i * 1.25 FROM generate_series(1, 1000) AS i")
+	w.exec(conn, "SET freshet.freshness = 'strong'; SET freshet.route = 'columnar'")
+	var sum string
+	w.eventually("an answer from the replica", func(ctx context.Context) error {
+		return conn.QueryRow(ctx, "SELECT sum(price)::text FROM item").Scan(&sum)
+	})
+	if want := "625625.00"; sum != want {
+		t.Errorf("sum %s, want %s", sum, want)
+	}
+	w.awaitReady(1)
+	w.requireNoWrites()
+
+	// The sample says nothing of a deletion policy: the database's volume is kept, and the Secret that opens it.
+	const volume = "data-shop-oltp-0"
+	w.remove("PersistentVolumeClaim "+volume, "Secret shop-oltp")
+	if err := w.Delete(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: volume, Namespace: w.namespace}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// steady is how long a cluster is watched that should cause no write.
+const steady = time.Minute
+
+// requireNoWrites fails the test if any object of the namespace is written while nothing happens.
+func (w *world) requireNoWrites() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), steady)
+	defer cancel()
+	before, err := w.withEvents()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	<-ctx.Done() // the assertion is about this time
+	after, err := w.withEvents()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		w.t.Errorf("objects were written in %s in which nothing happened (-before +after):\n%s", steady, diff)
+	}
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// ready returns why clients should not be led to this gateway. A stale one takes them only while no other is fresh: it would send their
+// analytical queries to the database, but their transactions must always find an endpoint.
+func (u *unit) ready(ctx context.Context) error {
+	s := u.status()
+	switch {
+	case s.Ready:
+		return nil
+	case u.leaving.Load():
+		return errors.New("it has been asked to end")
+	case u.cfg.Peers == "":
+		return fmt.Errorf("staleness %.0f ms (-1: no snapshot)", s.StalenessMS)
+	}
+	if peer := freshPeer(ctx, u.cfg.Peers); peer != "" {
+		return fmt.Errorf("staleness %.0f ms (-1: no snapshot), and %s is fresh", s.StalenessMS, peer)
+	}
+	return nil
+}
+
+// peerLimit bounds how long the others have to answer. It is less than load balancers wait.
+const peerLimit = 700 * time.Millisecond
+
+// freshPeer returns the address of a gateway that is fresh, of those that a name leads to. Who does not answer is not fresh.
+func freshPeer(ctx context.Context, peers string) string {
+	ctx, cancel := context.WithTimeout(ctx, peerLimit)
+	defer cancel()
+	host, port, err := net.SplitHostPort(peers)
+	if err != nil {
+		return "" // Config.withDefaults refuses it
+	}
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return ""
+	}
+	found := make(chan string, len(addresses))
+	var asked sync.WaitGroup
+	for _, address := range addresses {
+		asked.Go(func() {
+			peer := net.JoinHostPort(address, port)
+			if isFresh(ctx, peer) {
+				found <- peer
+				cancel() // one is enough
+			}
+		})
+	}
+	asked.Wait()
+	select {
+	case peer := <-found:
+		return peer
+	default:
+		return ""
+	}
+}
+
+func isFresh(ctx context.Context, peer string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+peer+"/freshz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
