@@ -58,7 +58,7 @@ test-kafka-faults: need-go need-npm ## Kills of broker, Connect and all others u
 	go test $(RACE) -tags kafka -timeout 40m -p 1 ./e2e/kafkafaults/... $(ARGS)
 
 .PHONY: test-operator
-test-operator: need-go ## The operator on a real API server; builds it from source once (8 to 18 minutes)
+test-operator: need-go ## The operator on a real API server; builds it from source once (8 to 18 minutes); needs Maven and pip
 	@programs=$$(go run ./e2e/kubebin/build) && export $$programs && \
 	go test $(RACE) -tags kubernetes -timeout 20m ./operator/... ./bench/operator/... $(ARGS)
 

@@ -1,7 +1,6 @@
 package toolchain
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // KafkaVersion is the version of the broker and of Kafka Connect in the toolchain.
@@ -28,7 +26,7 @@ var kafka = tool{
 	version: KafkaVersion + "-debezium-" + DebeziumVersion,
 	size:    61_432_699,
 	install: (*Cache).installJars,
-	finish:  checkJars,
+	finish:  func(dir string) error { return checkSums(dir, kafkaSums) },
 }
 
 // artifacts are what Maven resolves, with all that they depend on at run time. The
@@ -54,8 +52,13 @@ func (c *Cache) Kafka(ctx context.Context) (string, error) {
 	return c.ensure(ctx, kafka)
 }
 
-// installJars lets Maven copy the artifacts into a folder below dir.
+// installJars lets Maven copy Kafka's artifacts into a folder below dir.
 func (c *Cache) installJars(ctx context.Context, t tool, dir string) (string, error) {
+	return c.copyDependencies(ctx, t, dir, artifacts)
+}
+
+// copyDependencies lets Maven copy artifacts, and all that they depend on at run time, into a folder below dir.
+func (c *Cache) copyDependencies(ctx context.Context, t tool, dir string, artifacts [][3]string) (string, error) {
 	maven := c.Maven
 	if maven == "" {
 		maven = "mvn"
@@ -74,27 +77,17 @@ func (c *Cache) installJars(ctx context.Context, t tool, dir string) (string, er
 		return "", err
 	}
 	jars := filepath.Join(dir, "jars")
-	cmd := exec.CommandContext(ctx, maven, "--batch-mode", "--quiet", copyDependencies, "-DincludeScope=runtime", "-DoutputDirectory="+jars)
-	cmd.Dir = dir
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return "", fmt.Errorf("interrupted: %w", ctx.Err())
-	}
-	if err != nil {
-		return "", fmt.Errorf("mvn dependency:copy-dependencies for %s: %w; check the network and Maven's mirror and proxy settings, then repeat the command: it is safe\n%s",
-			t.title, err, tail(output.String()))
+	if err := runTool(ctx, dir, maven, "--batch-mode", "--quiet", copyDependencies, "-DincludeScope=runtime", "-DoutputDirectory="+jars); err != nil {
+		return "", fmt.Errorf("mvn dependency:copy-dependencies for %s: check the network and Maven's mirror and proxy settings, then repeat the command: it is safe: %w",
+			t.title, err)
 	}
 	return jars, nil
 }
 
-// checkJars makes sure that the folder holds the pinned jars and nothing else.
-func checkJars(dir string) error {
+// checkSums makes sure that the folder holds the pinned files and nothing else. Their sums are as sha256sum prints them.
+func checkSums(dir, pinned string) error {
 	left := map[string]string{}
-	for line := range strings.Lines(kafkaSums) {
+	for line := range strings.Lines(pinned) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		left[name] = sum
 	}
@@ -105,7 +98,7 @@ func checkJars(dir string) error {
 	for _, f := range files {
 		want, known := left[f.Name()]
 		if !known {
-			return fmt.Errorf("check %s: it is not among the jars that Freshet pins; try again, then report it", f.Name())
+			return fmt.Errorf("check %s: it is not among the files that Freshet pins; try again, then report it", f.Name())
 		}
 		got, err := sum(filepath.Join(dir, f.Name()))
 		if err != nil {
@@ -117,7 +110,7 @@ func checkJars(dir string) error {
 		delete(left, f.Name())
 	}
 	for name := range left {
-		return fmt.Errorf("check jars: %s is missing; try again, then report it", name)
+		return fmt.Errorf("check files: %s is missing; try again, then report it", name)
 	}
 	return nil
 }

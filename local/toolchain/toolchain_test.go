@@ -125,19 +125,19 @@ func TestCache_saysHowToGetMaven(t *testing.T) {
 
 func TestCache_refusesJarsOfOtherContent(t *testing.T) {
 	dir := t.TempDir()
-	for name, remedy := range map[string]string{"kafka_2.13-4.3.1.jar": "not the one that Freshet pins", "surprise.jar": "not among the jars"} {
+	for name, remedy := range map[string]string{"kafka_2.13-4.3.1.jar": "not the one that Freshet pins", "surprise.jar": "not among the files"} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte("other"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := checkJars(dir); err == nil || !strings.Contains(err.Error(), remedy) {
+		if err := checkSums(dir, kafkaSums); err == nil || !strings.Contains(err.Error(), remedy) {
 			t.Errorf("%s: got %v, want %q", name, err, remedy)
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := checkJars(dir); err == nil || !strings.Contains(err.Error(), "is missing") {
+	if err := checkSums(dir, kafkaSums); err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("got %v for an empty folder", err)
 	}
 }

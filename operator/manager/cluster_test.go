@@ -139,6 +139,7 @@ func TestCluster_repairsWhatOthersChange(t *testing.T) {
 	set := w.startUnits(fresh)
 	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
 	before := set.DeepCopy()
+	image := set.Spec.Template.Spec.Containers[0].Image
 	set.Spec.Template.Spec.Containers[0].Image = "other:2"
 	if err := w.Patch(t.Context(), set, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
@@ -147,8 +148,8 @@ func TestCluster_repairsWhatOthersChange(t *testing.T) {
 		if err := w.get("shop-unit", set); err != nil {
 			return err
 		}
-		if image := set.Spec.Template.Spec.Containers[0].Image; image != "clickhouse:1" {
-			return fmt.Errorf("image is %q", image)
+		if is := set.Spec.Template.Spec.Containers[0].Image; is != image {
+			return fmt.Errorf("image is %q", is)
 		}
 		return nil
 	})

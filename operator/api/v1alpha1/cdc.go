@@ -36,8 +36,10 @@ const (
 // KafkaSpec is a Kafka and a Kafka Connect.
 //
 // +kubebuilder:validation:XValidation:rule="self.provider == 'external' ? has(self.external) && has(self.connect) : true",message="provider external: give external and connect"
+// +kubebuilder:validation:XValidation:rule="self.provider == 'external' ? !has(self.strimzi) : has(self.strimzi) && !has(self.external) && !has(self.connect)",message="provider strimzi: give strimzi, and leave external and connect out; provider external: leave strimzi out"
 type KafkaSpec struct {
-	// Provider external is a Kafka and a Kafka Connect that exist already.
+	// Provider external is a Kafka and a Kafka Connect that exist already; strimzi is both by Strimzi's operator, 1.0 or later, which must be
+	// installed and watch the HTAPCluster's namespace.
 	//
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the provider cannot be changed: every unit would have to be copied anew; create another HTAPCluster"
 	// +required
@@ -54,15 +56,25 @@ type KafkaSpec struct {
 	//
 	// +optional
 	Connect *ConnectSpec `json:"connect,omitempty"`
+
+	// Strimzi is the Kafka and the Kafka Connect of provider strimzi.
+	//
+	// +optional
+	Strimzi *StrimziSpec `json:"strimzi,omitempty"`
 }
 
 // KafkaProvider is who runs Kafka.
 //
-// +kubebuilder:validation:Enum=external
+// +kubebuilder:validation:Enum=external;strimzi
 type KafkaProvider string
 
-// KafkaExternal means that Kafka and Kafka Connect exist already.
-const KafkaExternal KafkaProvider = "external"
+// The providers.
+const (
+	// KafkaExternal means that Kafka and Kafka Connect exist already.
+	KafkaExternal KafkaProvider = "external"
+	// KafkaStrimzi means that Strimzi's operator runs them.
+	KafkaStrimzi KafkaProvider = "strimzi"
+)
 
 // ExternalKafkaSpec is a Kafka that exists already. A change restarts the units one by one.
 //

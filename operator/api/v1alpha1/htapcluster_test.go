@@ -23,6 +23,11 @@ const (
 // kafkaTransport is the least that an external Kafka needs.
 var kafkaTransport = kafkaWith("bootstrapServers: ['kafka:9092']", "url: 'http://connect:8083'")
 
+// strimziWith is a Kafka of Strimzi's with the given fields.
+func strimziWith(fields string) string {
+	return "cdc: {transport: kafka, kafka: {provider: strimzi, strimzi: {" + fields + "}}}"
+}
+
 // kafkaWith is an external Kafka, and Kafka Connect, with the given fields.
 func kafkaWith(external, connect string) string {
 	return "cdc: {transport: kafka, kafka: {provider: external, external: {" + external + "}, connect: {" + connect + "}}}"
@@ -61,6 +66,17 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 			[]string{`spec.cdc.kafka: Invalid value: provider external: give external and connect`}},
 		{"external Kafka without Connect", cluster(external, "cdc: {transport: kafka, kafka: {provider: external, external: {bootstrapServers: ['k:9092']}}}"),
 			[]string{`spec.cdc.kafka: Invalid value: provider external: give external and connect`}},
+		{"Strimzi", cluster(external, strimziWith("connect: {image: kafka-debezium}")), nil},
+		{"Strimzi and external", cluster(external, "cdc: {transport: kafka, kafka: {provider: external, strimzi: {connect: {image: i}}, external: {bootstrapServers: ['k:1']}, connect: {url: 'http://c'}}}"),
+			[]string{`spec.cdc.kafka: Invalid value: provider strimzi: give strimzi, and leave external and connect out; provider external: leave strimzi out`}},
+		{"Strimzi without its part", cluster(external, "cdc: {transport: kafka, kafka: {provider: strimzi}}"),
+			[]string{`spec.cdc.kafka: Invalid value: provider strimzi: give strimzi, and leave external and connect out; provider external: leave strimzi out`}},
+		{"Strimzi without Debezium", cluster(external, strimziWith("connect: {}")),
+			[]string{`spec.cdc.kafka.strimzi.connect: Invalid value: connect: give image, or pluginImage`}},
+		{"Strimzi with two Debeziums", cluster(external, strimziWith("connect: {image: i, pluginImage: p}")),
+			[]string{`spec.cdc.kafka.strimzi.connect: Invalid value: connect: give image, or pluginImage`}},
+		{"no node of Kafka", cluster(external, strimziWith("replicas: 0, connect: {image: i}")),
+			[]string{`spec.cdc.kafka.strimzi.replicas: Invalid value: 0: spec.cdc.kafka.strimzi.replicas in body should be greater than or equal to 1`}},
 		{"broker without a port", cluster(external, kafkaWith("bootstrapServers: [kafka]", "url: 'http://c'")),
 			[]string{`spec.cdc.kafka.external.bootstrapServers[0]: Invalid value: "kafka": spec.cdc.kafka.external.bootstrapServers[0] in body should match '^[^:,\s]+:[0-9]{1,5}$'`}},
 		{"account without a password", cluster(external, kafkaWith("bootstrapServers: ['k:1'], sasl: {username: u}", "url: 'http://c'")),
@@ -114,6 +130,10 @@ func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 		{"brokers and Connect", cluster(external, kafkaTransport), cluster(external, kafkaWith("bootstrapServers: ['k-1:9092']", "url: 'http://other:8083'")), nil},
 		{"transport", cluster(external), cluster(external, kafkaTransport),
 			[]string{`spec.cdc.transport: Invalid value: "kafka": the transport cannot be changed: every unit would have to be copied anew; create another HTAPCluster`}},
+		{"provider", cluster(external, kafkaTransport), cluster(external, strimziWith("connect: {image: i}")),
+			[]string{`spec.cdc.kafka.provider: Invalid value: "strimzi": the provider cannot be changed: every unit would have to be copied anew; create another HTAPCluster`}},
+		{"volumes of Kafka", cluster(external, strimziWith("connect: {image: i}")), cluster(external, strimziWith("storage: {size: 30Gi}, connect: {image: i}")),
+			[]string{`spec.cdc.kafka.strimzi.storage: Invalid value: storage cannot be changed after creation`}},
 		{"volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 30Gi}}"),
 			[]string{`spec.columnar.storage: Invalid value: storage cannot be changed after creation`}},
 		{"volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: fast}}}"),

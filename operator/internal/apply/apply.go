@@ -83,13 +83,18 @@ func (a *Applier) apply(ctx context.Context, obj client.Object, ours func(live c
 	return nil
 }
 
-// live reads what is there, by the type under which it is cached; nil: nothing.
+// live reads what is there, by the type under which it is cached, which of kinds without one is unstructured; nil: nothing.
 func (a *Applier) live(ctx context.Context, want *unstructured.Unstructured) (client.Object, error) {
+	fields := &unstructured.Unstructured{}
+	fields.SetGroupVersionKind(want.GroupVersionKind())
+	live := client.Object(fields)
 	typed, err := a.client.Scheme().New(want.GroupVersionKind())
-	if err != nil {
+	switch {
+	case err == nil:
+		live = typed.(client.Object)
+	case !runtime.IsNotRegisteredError(err):
 		return nil, err
 	}
-	live := typed.(client.Object)
 	err = a.client.Get(ctx, client.ObjectKeyFromObject(want), live)
 	if apierrors.IsNotFound(err) {
 		return nil, nil

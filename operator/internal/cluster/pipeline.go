@@ -26,7 +26,11 @@ const (
 
 // findPipeline finds out how to reach Kafka and Kafka Connect, where changes come by them.
 func (r *Reconciler) findPipeline(ctx context.Context, s *state) (task.Result, error) {
-	l, err := r.readPipeline(ctx, s)
+	read := r.readPipeline
+	if k := s.cluster.Spec.CDC.Kafka; k != nil && k.Strimzi != nil {
+		read = r.runStrimzi
+	}
+	l, err := read(ctx, s)
 	if err != nil {
 		return task.Done, err
 	}
@@ -113,10 +117,11 @@ func (r *Reconciler) inspectPipeline(ctx context.Context, s *state) (task.Result
 	if s.objects.Kafka == nil {
 		return task.Done, nil
 	}
-	var err error
-	if s.pipelineLacks, err = r.Pipelines.Inspect(ctx, s.transport); err != nil {
+	lacks, err := r.Pipelines.Inspect(ctx, s.transport)
+	if err != nil {
 		return task.Done, err
 	}
+	s.pipelineLacks = append(s.pipelineLacks, lacks...)
 	if len(s.pipelineLacks) == 0 || len(s.status.Units) > 0 {
 		return task.Done, nil // the condition tells of units and lacks together
 	}
@@ -129,6 +134,9 @@ func (r *Reconciler) cleanPipeline(ctx context.Context, s *state) (task.Result, 
 	if s.cluster.Spec.CDC.Kafka == nil || !controllerutil.ContainsFinalizer(s.cluster, Finalizer) ||
 		s.cluster.Annotations[AbandonPipelineAnnotation] == "true" {
 		return task.Done, nil
+	}
+	if s.cluster.Spec.CDC.Kafka.Strimzi != nil {
+		return task.Done, r.endStrimzi(ctx, s)
 	}
 	l, err := r.readPipeline(ctx, s)
 	if err != nil {

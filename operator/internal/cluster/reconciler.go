@@ -61,6 +61,7 @@ type Reconciler struct {
 
 	// applier is that of one run.
 	applier *apply.Applier
+	late    *lateWatches
 }
 
 // Reconcile runs a cluster's plan and writes down what it saw.

@@ -3,11 +3,14 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -16,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
@@ -26,9 +30,10 @@ const workers = 16
 
 // Setup adds the reconciler to a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
+	owner := handler.TypedEnqueueRequestForOwner[client.Object](mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.HTAPCluster{}, handler.OnlyControllerOwner())
 	// What only the operator itself writes wakes nobody: a cluster's status.
 	spec := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
-	err := ctrl.NewControllerManagedBy(mgr).
+	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("htapcluster").
 		For(&v1alpha1.HTAPCluster{}, spec).
 		Owns(&appsv1.StatefulSet{}).
@@ -39,10 +44,36 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(clusterOfPod)).
 		Watches(&v1alpha1.HTAPNodePool{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfPool), spec).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		Build(r)
 	if err != nil {
 		return fmt.Errorf("set up the controller of HTAPClusters: %w", err)
 	}
+	r.late = &lateWatches{begun: map[schema.GroupVersionKind]bool{}, watch: func(o client.Object) error {
+		return c.Watch(source.Kind(mgr.GetCache(), o, owner))
+	}}
+	return nil
+}
+
+// lateWatches are watches on kinds that may be installed after the operator. A watch on a kind that is not there would fail for ever.
+type lateWatches struct {
+	mu    sync.Mutex
+	begun map[schema.GroupVersionKind]bool
+	watch func(client.Object) error
+}
+
+// ensure watches what clusters own of a kind, from the first call on.
+func (w *lateWatches) ensure(kind schema.GroupVersionKind) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.begun[kind] {
+		return nil
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	if err := w.watch(o); err != nil {
+		return fmt.Errorf("watch %s: %w", kind.Kind, err)
+	}
+	w.begun[kind] = true
 	return nil
 }
 

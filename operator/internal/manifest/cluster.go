@@ -13,7 +13,7 @@ import (
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 )
 
-// Labels of all objects of a cluster. ComponentLabel is oltp or unit.
+// Labels of all objects of a cluster. ComponentLabel is oltp, unit or pipeline.
 const (
 	ClusterLabel   = "freshet.io/cluster"
 	ComponentLabel = "freshet.io/component"
@@ -23,8 +23,9 @@ const (
 
 // The components of a cluster.
 const (
-	componentOLTP = "oltp"
-	componentUnit = "unit"
+	componentOLTP     = "oltp"
+	componentUnit     = "unit"
+	componentPipeline = "pipeline"
 )
 
 // inputs is the annotation of pods by which a change of what they read at their start replaces them.

@@ -14,8 +14,10 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
@@ -100,8 +102,10 @@ func TestCluster_tellsGatewaysOfKafkaAsTheyReadIt(t *testing.T) {
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
 	c.Kafka = kafka()
 	env := map[string]string{}
-	for _, v := range c.Units().Spec.Template.Spec.Containers[0].Env {
-		env[v.Name] = v.Value
+	for _, container := range c.Units().Spec.Template.Spec.Containers {
+		for _, v := range container.Env {
+			env[v.Name] = v.Value
+		}
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	const kafkaDir, connectDir = "/etc/freshet/kafka/", "/etc/freshet/connect/"
@@ -121,6 +125,34 @@ func TestCluster_tellsGatewaysOfKafkaAsTheyReadIt(t *testing.T) {
 	}
 }
 
+func TestCluster_buildsItsKafka(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+	spec := &v1alpha1.StrimziSpec{
+		Replicas: 3, Storage: v1alpha1.StorageSpec{Size: resource.MustParse("20Gi"), StorageClassName: ptr.To("fast")}, Resources: resources("1", "2Gi"),
+		Connect: v1alpha1.StrimziConnectSpec{PluginImage: "debezium:3.7", Replicas: 2, Resources: resources("500m", "1Gi")},
+	}
+	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: spec}}
+	objects := []client.Object{c.StrimziKafka(), c.StrimziPool(), c.StrimziConnect(), c.ConnectPolicy()}
+	for _, user := range c.StrimziUsers() {
+		objects = append(objects, user)
+	}
+	golden(t, "strimzi.yaml", objects...)
+}
+
+func TestCluster_buildsASmallKafka(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+	spec := &v1alpha1.StrimziSpec{Replicas: 1, Resources: resources("1", "2Gi"), Connect: v1alpha1.StrimziConnectSpec{Image: "kafka-debezium:1", Replicas: 1}}
+	c.Spec.CDC.Kafka = &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: spec}
+	config, _, err := unstructured.NestedMap(c.StrimziKafka().Object, "spec", "kafka", "config")
+	if err != nil || config["default.replication.factor"] != int64(1) || config["min.insync.replicas"] != int64(1) {
+		t.Errorf("one node has configuration %v, error %v", config, err)
+	}
+	connect := c.StrimziConnect().Object["spec"].(map[string]any)
+	if connect["image"] != "kafka-debezium:1" || connect["plugins"] != nil {
+		t.Errorf("Kafka Connect has image %v and plugins %v", connect["image"], connect["plugins"])
+	}
+}
+
 func TestCluster_letsConnectReachItsDatabase(t *testing.T) {
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{Database: "app"}})
 	workers := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "streams"}}}
@@ -128,8 +160,11 @@ func TestCluster_letsConnectReachItsDatabase(t *testing.T) {
 		kafka *v1alpha1.KafkaSpec
 		want  []networkingv1.NetworkPolicyPeer
 	}{
-		"direct":            {nil, nil},
-		"unknown workers":   {&v1alpha1.KafkaSpec{Connect: &v1alpha1.ConnectSpec{}}, []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}},
+		"direct":          {nil, nil},
+		"unknown workers": {&v1alpha1.KafkaSpec{Connect: &v1alpha1.ConnectSpec{}}, []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}},
+		"Strimzi's workers": {&v1alpha1.KafkaSpec{Strimzi: &v1alpha1.StrimziSpec{}}, []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{"strimzi.io/cluster": "shop", "strimzi.io/kind": "KafkaConnect"},
+		}}}},
 		"workers elsewhere": {&v1alpha1.KafkaSpec{Connect: &v1alpha1.ConnectSpec{From: []networkingv1.NetworkPolicyPeer{workers}}}, []networkingv1.NetworkPolicyPeer{workers}},
 	} {
 		c.Spec.CDC.Kafka = step.kafka

@@ -22,12 +22,8 @@ func (c Cluster) UnitsPolicy() *networkingv1.NetworkPolicy {
 
 // OLTPPolicy lets only the units, the operator and Kafka Connect reach the builtin database: the connection is not encrypted.
 func (c Cluster) OLTPPolicy() *networkingv1.NetworkPolicy {
-	operator := networkingv1.NetworkPolicyPeer{
-		NamespaceSelector: &metav1.LabelSelector{},
-		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": ManagedBy}},
-	}
 	units := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: Selector(c.HTAPCluster)}}
-	peers := append([]networkingv1.NetworkPolicyPeer{units, operator}, c.connectPeers()...)
+	peers := append([]networkingv1.NetworkPolicyPeer{units, operatorPeer()}, c.connectPeers()...)
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
 		Spec: networkingv1.NetworkPolicySpec{
@@ -38,10 +34,22 @@ func (c Cluster) OLTPPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
+// operatorPeer is the operator, in whatever namespace.
+func operatorPeer() networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{
+		NamespaceSelector: &metav1.LabelSelector{},
+		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": ManagedBy}},
+	}
+}
+
 // connectPeers are the workers of Kafka Connect, which read the database.
 func (c Cluster) connectPeers() []networkingv1.NetworkPolicyPeer {
 	if c.Spec.CDC.Kafka == nil {
 		return nil
+	}
+	if c.Spec.CDC.Kafka.Strimzi != nil {
+		workers := strimziWorkers(c.HTAPCluster)
+		return []networkingv1.NetworkPolicyPeer{{PodSelector: &workers}}
 	}
 	if connect := c.Spec.CDC.Kafka.Connect; connect != nil && len(connect.From) > 0 {
 		return connect.From

