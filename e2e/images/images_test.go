@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,6 +53,17 @@ func golden[T any](t *testing.T, file, kind string) T {
 	panic("unreachable")
 }
 
+// named returns a pod's container.
+func named(t *testing.T, pod corev1.PodSpec, name string) corev1.Container {
+	t.Helper()
+	all := slices.Concat(pod.InitContainers, pod.Containers)
+	i := slices.IndexFunc(all, func(c corev1.Container) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("the pod has no container %s", name)
+	}
+	return all[i]
+}
+
 const secret = "se'cret"
 
 // environment is what a container's says, with values for what comes from elsewhere.
@@ -76,7 +88,7 @@ type database struct {
 func newDatabase(t *testing.T) database {
 	t.Helper()
 	pod := golden[appsv1.StatefulSet](t, "postgresql.yaml", "StatefulSet").Spec.Template.Spec
-	d := database{spec: pod.Containers[0], port: freePort(t)}
+	d := database{spec: named(t, pod, "postgresql"), port: freePort(t)}
 	var volumes []string
 	for _, m := range d.spec.VolumeMounts {
 		if m.MountPath != "/dev/shm" { // this machine's
@@ -210,7 +222,7 @@ type unit struct {
 func newUnit(t *testing.T) unit {
 	t.Helper()
 	pod := golden[appsv1.StatefulSet](t, "units.yaml", "StatefulSet").Spec.Template.Spec
-	u := unit{engineSpec: pod.Containers[0], gatewaySpec: pod.Containers[1], enginePort: freePort(t)}
+	u := unit{engineSpec: named(t, pod, "engine"), gatewaySpec: named(t, pod, "gateway"), enginePort: freePort(t)}
 	const data, config, tmp = "/var/lib/clickhouse", "/etc/freshet/engine", "/tmp"
 	u.engine = unpack(t, images.ClickHouse, data, config, tmp)
 	u.engine.config.Entrypoint = nil // a pod's command replaces it
