@@ -74,6 +74,13 @@ else
 	cd e2e/pods && ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
 endif
 
+IMAGE ?= freshet:dev
+
+.PHONY: image
+image: ## Freshet's image, with Docker [IMAGE=freshet:dev]
+	@command -v docker >/dev/null || { echo "docker is missing: install it; the tests on Kubernetes build their images without"; exit 1; }
+	docker build --build-arg VERSION=$(lastword $(subst :, ,$(IMAGE))) --tag $(IMAGE) .
+
 .PHONY: generate
 generate: need-go ## CRDs and deep copies from the API's types
 	go generate ./operator/...

@@ -20,6 +20,12 @@ var purePackages = []string{
 	"e2e/images/cmd/clickhouse-server", "e2e/images/cmd/postgres-entrypoint", "e2e/images/cmd/pg-isready", "e2e/images/cmd/pause",
 }
 
+// How freshet is linked with a C compiler, as in the Dockerfile: PostgreSQL's parser as native code is faster than as WebAssembly.
+const (
+	staticTags    = "-tags=netgo,osusergo"
+	staticLdflags = "-ldflags=-s -w -linkmode=external -extldflags=-static"
+)
+
 // buildPrograms compiles the programs of the module around the working directory and returns their folder. Go itself knows what has changed.
 func buildPrograms(ctx context.Context, cache string) (string, error) {
 	root, err := goTool(ctx, nil, "list", "-m", "-f", "{{.Dir}}", module)
@@ -40,12 +46,11 @@ func buildPrograms(ctx context.Context, cache string) (string, error) {
 	if _, err := goTool(ctx, pure, args...); err != nil {
 		return "", fmt.Errorf("compile programs of images: %w", err)
 	}
-	environment, ldflags := pure, "-s -w"
+	environment, ldflags := pure, "-ldflags=-s -w"
 	if linksStatically(ctx) {
-		// As in the Dockerfile: PostgreSQL's parser as native code is faster than as WebAssembly.
-		environment, ldflags = []string{"CGO_ENABLED=1"}, "-s -w -linkmode=external -extldflags=-static"
+		environment, ldflags = []string{"CGO_ENABLED=1"}, staticLdflags
 	}
-	if _, err := goTool(ctx, environment, "build", "-trimpath", "-buildvcs=false", "-tags=netgo,osusergo", "-ldflags="+ldflags, "-o", dir+"/",
+	if _, err := goTool(ctx, environment, "build", "-trimpath", "-buildvcs=false", staticTags, ldflags, "-o", dir+"/",
 		module+"/cli/freshet"); err != nil {
 		return "", fmt.Errorf("compile freshet for an image: %w", err)
 	}
