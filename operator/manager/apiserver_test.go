@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,6 +69,14 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	w := newIdleWorld(t)
+	w.operate()
+	return w
+}
+
+// newIdleWorld returns a world in which no operator is at work yet.
+func newIdleWorld(t *testing.T) *world {
+	t.Helper()
 	scheme, err := newScheme()
 	if err != nil {
 		t.Fatal(err)
@@ -82,20 +91,42 @@ func newWorld(t *testing.T) *world {
 	if err := c.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Client: c, t: t, namespace: namespace.Name, databases: &databases{}, pipelines: &pipelines{}, units: &units{}, writes: &recorder{}}
-	w.operate()
-	return w
+	return &world{Client: c, t: t, namespace: namespace.Name, databases: &databases{}, pipelines: &pipelines{}, units: &units{}, writes: &recorder{}}
 }
 
 // operate runs an operator, until the test ends or the returned function is called.
 func (w *world) operate() (stop func()) {
 	w.t.Helper()
+	o := w.start(w.writes.wrap, func(*ctrl.Options) {})
+	stop = sync.OnceFunc(func() {
+		if err := o.stop(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// running is an operator at work.
+type running struct {
+	// elected is closed when it is the one that works.
+	elected <-chan struct{}
+	// ended is closed when it has ended.
+	ended <-chan struct{}
+	// stop ends it, waits, and returns what it ended with.
+	stop func() error
+}
+
+// start runs an operator, until the test ends or it is stopped.
+func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(*ctrl.Options)) running {
+	w.t.Helper()
 	api := rest.CopyConfig(apiServer)
 	api.Impersonate.UserName = operatorAccount
-	api.Wrap(w.writes.wrap)
+	api.Wrap(wrap)
 	mgr, err := newManager(api, Config{}, func(o *ctrl.Options) {
 		o.Cache.DefaultNamespaces = map[string]cache.Config{w.namespace: {}} // other tests have operators of their own
 		o.Controller.SkipNameValidation = ptr.To(true)
+		tune(o)
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -108,16 +139,19 @@ func (w *world) operate() (stop func()) {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stop = sync.OnceFunc(func() {
+	ended := make(chan struct{})
+	var result error
+	go func() {
+		defer close(ended)
+		result = mgr.Start(ctx)
+	}()
+	stop := func() error {
 		cancel()
-		if err := <-done; err != nil {
-			w.t.Error(err)
-		}
-	})
-	w.t.Cleanup(stop)
-	return stop
+		<-ended
+		return result
+	}
+	w.t.Cleanup(func() { _ = stop() })
+	return running{elected: mgr.Elected(), ended: ended, stop: stop}
 }
 
 // eventually waits until f returns nil.
@@ -259,7 +293,7 @@ func (u *units) Status(_ context.Context, ip string) (unit.Status, error) {
 	return s, nil
 }
 
-// recorder records requests that change something.
+// recorder records requests that change something, but for events, which come when they like.
 type recorder struct {
 	mu   sync.Mutex
 	seen []string
@@ -267,7 +301,7 @@ type recorder struct {
 
 func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(q *http.Request) (*http.Response, error) {
-		if q.Method != http.MethodGet {
+		if q.Method != http.MethodGet && !strings.HasSuffix(q.URL.Path, "/events") {
 			r.mu.Lock()
 			r.seen = append(r.seen, q.Method+" "+q.URL.Path)
 			r.mu.Unlock()
