@@ -109,6 +109,7 @@ func (w *world) operate() (stop func()) {
 
 // running is an operator at work.
 type running struct {
+	manager ctrl.Manager
 	// elected is closed when it is the one that works.
 	elected <-chan struct{}
 	// ended is closed when it has ended.
@@ -151,7 +152,7 @@ func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(
 		return result
 	}
 	w.t.Cleanup(func() { _ = stop() })
-	return running{elected: mgr.Elected(), ended: ended, stop: stop}
+	return running{manager: mgr, elected: mgr.Elected(), ended: ended, stop: stop}
 }
 
 // eventually waits until f returns nil.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
@@ -62,6 +63,11 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 	if err := errors.Join(clusters.Setup(mgr), pools.Setup(mgr)); err != nil {
 		return err
 	}
+	conditions := cluster.NewConditions(mgr.GetCache(), mgr.Elected())
+	if err := metrics.Registry.Register(conditions); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	defer metrics.Registry.Unregister(conditions)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run operator: %w", err)
 	}
