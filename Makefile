@@ -74,6 +74,10 @@ else
 	cd e2e/pods && ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
 endif
 
+.PHONY: test-images
+test-images: need-go need-npm ## The images of the tests on Kubernetes, each on its own, without Kubernetes; root
+	go test -tags kubernetes -timeout 20m ./e2e/images/... $(ARGS)
+
 IMAGE ?= freshet:dev
 
 .PHONY: image
