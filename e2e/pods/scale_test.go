@@ -34,7 +34,8 @@ func TestCluster_scalesAndRollsWithoutAFailedQuery(t *testing.T) {
 		if err := w.get("shop-unit", &set); err != nil {
 			return err
 		}
-		if got := set.Spec.Template.Spec.Containers[0].Image; got != image || set.Status.UpdatedReplicas != 3 || set.Status.ReadyReplicas != 3 ||
+		if got := set.Spec.Template.Spec.Containers[0].Image; got != image || set.Status.ObservedGeneration != set.Generation ||
+			set.Status.UpdatedReplicas != 3 || set.Status.ReadyReplicas != 3 ||
 			set.Status.CurrentRevision != set.Status.UpdateRevision {
 			return fmt.Errorf("image %s, status %+v", got, set.Status)
 		}

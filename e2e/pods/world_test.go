@@ -115,6 +115,7 @@ func (w *world) start(c *v1alpha1.HTAPCluster) {
 		w.remove() // also then: others need the room
 	})
 	w.awaitReady(c.Spec.Columnar.Units)
+	w.connect(w.url()) // nodes learn of a new Service a moment later
 }
 
 // awaitReady waits until all units of the present generation are in service.

@@ -57,7 +57,7 @@ type Config struct {
 	Peers string
 
 	// Drain is how long clients have to leave by themselves when the gateway is asked to end, before their sessions are ended with
-	// 57P01. Until then all is served as ever, but /readyz fails. Zero: their sessions are ended at once.
+	// 57P01. Until then all is served as ever. Zero: their sessions are ended at once.
 	Drain time.Duration
 	// TenantsFile names the file of tenants, see [shares.File]; its changes are noticed. Empty, or no such file: one tenant without limits.
 	TenantsFile string

@@ -19,7 +19,7 @@ import (
 
 // Status is what /status says of a gateway.
 type Status struct {
-	// Ready is /readyz's answer: the snapshot is no staler than the objective, and the gateway has not been asked to end.
+	// Ready is /readyz's answer: the snapshot is no staler than the objective.
 	Ready bool `json:"ready"`
 	// Position and StalenessMS are the newest snapshot's; StalenessMS is -1 without one.
 	Position    string  `json:"position,omitempty"`
@@ -77,7 +77,7 @@ func (u *unit) status() Status {
 		staleness := u.cfg.Clock().Sub(st.Time)
 		s.Position = st.Position.String()
 		s.StalenessMS = float64(staleness.Microseconds()) / 1000
-		s.Ready = staleness <= u.cfg.ReadyStaleness && !u.leaving.Load()
+		s.Ready = staleness <= u.cfg.ReadyStaleness
 	}
 	for _, t := range i.replica.Tables() {
 		s.Tables = append(s.Tables, tableStatus(t))

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,14 +10,13 @@ import (
 )
 
 // ready returns why clients should not be led to this gateway. A stale one takes them only while no other is fresh: it would send their
-// analytical queries to the database, but their transactions must always find an endpoint.
+// analytical queries to the database, but their transactions must always find an endpoint. For the same reason one that has been asked to
+// end stays ready: Kubernetes leads nobody to a pod that ends but while there is no other.
 func (u *unit) ready(ctx context.Context) error {
 	s := u.status()
 	switch {
 	case s.Ready:
 		return nil
-	case u.leaving.Load():
-		return errors.New("it has been asked to end")
 	case u.cfg.Peers == "":
 		return fmt.Errorf("staleness %.0f ms (-1: no snapshot)", s.StalenessMS)
 	}

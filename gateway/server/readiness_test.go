@@ -19,18 +19,15 @@ func TestUnit_staleTakesClientsOnlyWhileNoPeerIsFresh(t *testing.T) {
 	gone.Close()
 	for _, tc := range []struct {
 		name, peers string
-		leaving     bool
 		ready       bool
 	}{
 		{name: "alone"},
 		{name: "beside a fresh one", peers: peer(http.StatusOK)},
 		{name: "beside another stale one", peers: peer(http.StatusServiceUnavailable), ready: true},
 		{name: "beside one that is gone", peers: gone.Listener.Addr().String(), ready: true},
-		{name: "leaving", peers: peer(http.StatusServiceUnavailable), leaving: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u := newUnit(Config{Peers: tc.peers, Clock: time.Now}) // without a replica there is no fresh snapshot
-			u.leaving.Store(tc.leaving)
 			if err := u.ready(t.Context()); (err == nil) != tc.ready {
 				t.Errorf("ready: %v, want ready %t", err, tc.ready)
 			}

@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	status := func() Status { return tenants.describe(u.status()) }
 	// 3. Run them; the first to fail ends the others.
 	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
-	group.Go(func() error { return leave(ctx, running, u, relay) })
+	group.Go(func() error { return leave(ctx, running, cfg.Drain, relay) })
 	group.Go(func() error { return u.run(running) })
 	group.Go(func() error { return tenants.run(running) })
 	group.Go(func() error { return dispatcher.Run(running) })
@@ -118,17 +118,16 @@ func newRelay(cfg Config, route *analytics.Router, tenants *tenants, reg prometh
 const settleTime = 3 * time.Second
 
 // leave ends what runs when the gateway has been asked to end and its clients have left, or had their time to.
-func leave(asked, running context.Context, u *unit, relay *pgwire.Server) error {
+func leave(asked, running context.Context, drain time.Duration, relay *pgwire.Server) error {
 	select {
 	case <-asked.Done():
 	case <-running.Done():
 		return running.Err()
 	}
-	if u.cfg.Drain > 0 {
-		u.leaving.Store(true)
-		ctx, cancel := context.WithTimeout(running, u.cfg.Drain)
+	if drain > 0 {
+		ctx, cancel := context.WithTimeout(running, drain)
 		defer cancel()
-		relay.Drain(ctx, min(settleTime, u.cfg.Drain))
+		relay.Drain(ctx, min(settleTime, drain))
 	}
 	return asked.Err()
 }

@@ -237,7 +237,7 @@ func TestGateway_servesItsClientsUntilTheyLeave(t *testing.T) {
 	exec(t, c, "SET freshet.freshness = 'strong'")
 	exec(t, c, "SET freshet.route = 'columnar'")
 	g.end()
-	g.await(func(s server.Status) bool { return !s.Ready }) // and so it leaves the load balancer
+	g.await(func(s server.Status) bool { return s.Ready }) // and stays so for a load balancer that has no other
 	exec(t, c, "INSERT INTO item VALUES (2)")
 	if got := one(t, c, "SELECT count(*) FROM item"); got != "2" {
 		t.Errorf("count %s, want 2", got)

@@ -24,7 +24,6 @@ type unit struct {
 	current atomic.Pointer[incarnation]
 	// generations counts incarnations, so that no plan outlives the replica that it was made for.
 	generations atomic.Uint64
-	leaving     atomic.Bool // asked to end
 	stopped     atomic.Pointer[cdc.TerminalError]
 	// problem is why the last incarnation ended; nil while one runs.
 	problem atomic.Pointer[string]
