@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // forwarder reaches ports of pods.
@@ -47,20 +47,20 @@ func (f *podForwarder) forward(ctx context.Context, namespace, pod string, port 
 		return fail(err)
 	}
 	stop, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	pf, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(port)}, stop, ready, io.Discard, io.Discard)
+	pf, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(port)}, stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		return fail(err)
 	}
 	go func() { ended <- pf.ForwardPorts() }()
 	t := &tunnel{close: func() {
 		close(stop)
-		<-ended
+		_ = <-ended // that it was stopped
 	}}
 	select {
 	case err := <-ended:
 		return fail(errors.Join(remedy(err), ctx.Err()))
 	case <-ctx.Done():
-		t.close()
+		close(stop) // dialling may take its time yet, which nobody waits for
 		return fail(ctx.Err())
 	case <-ready:
 	}
@@ -80,11 +80,12 @@ func (f *podForwarder) dialer(namespace, pod string) (httpstream.Dialer, error) 
 	if err != nil {
 		return nil, err
 	}
-	websocket, err := portforward.NewSPDYOverWebsocketDialer(url, f.config)
+	websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(url, f.config)
 	if err != nil {
 		return nil, err
 	}
-	return portforward.NewFallbackDialer(websocket, spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url), func(err error) bool {
+	older := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+	return portforward.NewFallbackDialerForStreaming(websocket, older, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
 }

@@ -29,10 +29,16 @@ const (
 	operatorAccount = "system:serviceaccount:" + release + ":freshet-operator"
 )
 
+// withPrometheusOperator among the values of renderChart renders for a cluster that has the CRDs of the Prometheus Operator.
+const withPrometheusOperator = "global.prometheusOperator=true"
+
 // renderChart returns the chart's objects.
 func renderChart(ctx context.Context, values ...string) ([]*unstructured.Unstructured, error) {
 	args := []string{"template", release, "../../charts/freshet", "--namespace", release, "--kube-version", "1.36.3"}
 	for _, v := range values {
+		if v == withPrometheusOperator {
+			args = append(args, "--api-versions", "monitoring.coreos.com/v1")
+		}
 		args = append(args, "--set", v)
 	}
 	cmd := exec.CommandContext(ctx, os.Getenv("FRESHET_HELM"), args...)
