@@ -32,6 +32,7 @@ build: need-go ## Build freshet and freshet-engine into bin/
 	@echo "building bin/freshet and bin/freshet-engine (the first time takes minutes: it compiles PostgreSQL's parser)"
 	@mkdir -p bin
 	go build -trimpath -o bin/freshet ./cli/freshet
+	@ln -sf freshet bin/kubectl-freshet
 	CGO_ENABLED=0 go build -trimpath -o bin/freshet-engine ./cli/freshet-engine
 
 .PHONY: demo
@@ -86,7 +87,7 @@ image: ## Freshet's image, with Docker [IMAGE=freshet:dev]
 	docker build --build-arg VERSION=$(lastword $(subst :, ,$(IMAGE))) --tag $(IMAGE) .
 
 .PHONY: generate
-generate: need-go ## CRDs and deep copies from the API's types
+generate: need-go ## CRDs, deep copies and docs/api.md from the API's types
 	go generate ./operator/...
 
 .PHONY: bench
@@ -110,7 +111,7 @@ lint: need-go ## gofmt, go vet and golangci-lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	go vet -tags kafka,kubernetes ./...
-	@$(MAKE) --no-print-directory generate && git diff --exit-code -- charts/freshet/crds operator/api || { echo "generated files differ from the API's types: make generate, and commit"; exit 1; }
+	@$(MAKE) --no-print-directory generate && git diff --exit-code -- charts/freshet/crds operator/api docs/api.md || { echo "generated files differ from the API's types: make generate, and commit"; exit 1; }
 	$(GOLANGCI) run --timeout 10m --build-tags kafka,kubernetes
 
 .PHONY: need-go need-npm
