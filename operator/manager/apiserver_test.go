@@ -28,6 +28,7 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
+	"github.com/freshet-io/freshet/operator/internal/tenant"
 	"github.com/freshet-io/freshet/operator/internal/unit"
 )
 
@@ -136,7 +137,8 @@ func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(
 		Client: mgr.GetClient(), Databases: w.databases, Pipelines: w.pipelines, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
 		Images: manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
 	}
-	if err := r.Setup(mgr); err != nil {
+	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: w.units}
+	if err := errors.Join(r.Setup(mgr), tenants.Setup(mgr)); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

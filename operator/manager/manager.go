@@ -29,6 +29,7 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/nodepool"
 	"github.com/freshet-io/freshet/operator/internal/pipeline"
+	"github.com/freshet-io/freshet/operator/internal/tenant"
 	"github.com/freshet-io/freshet/operator/internal/unit"
 )
 
@@ -60,7 +61,8 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 		Events: mgr.GetEventRecorder(manifest.ManagedBy), Clock: time.Now,
 	}
 	pools := &nodepool.Reconciler{Client: mgr.GetClient()}
-	if err := errors.Join(clusters.Setup(mgr), pools.Setup(mgr)); err != nil {
+	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: clusters.Units}
+	if err := errors.Join(clusters.Setup(mgr), pools.Setup(mgr), tenants.Setup(mgr)); err != nil {
 		return err
 	}
 	conditions := cluster.NewConditions(mgr.GetCache(), mgr.Elected())

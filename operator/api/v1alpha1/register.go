@@ -11,7 +11,7 @@ var GroupVersion = schema.GroupVersion{Group: "freshet.io", Version: "v1alpha1"}
 
 // AddToScheme adds the types to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &HTAPCluster{}, &HTAPClusterList{}, &HTAPNodePool{}, &HTAPNodePoolList{})
+	s.AddKnownTypes(GroupVersion, &HTAPCluster{}, &HTAPClusterList{}, &HTAPNodePool{}, &HTAPNodePoolList{}, &HTAPTenant{}, &HTAPTenantList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -5,10 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 func TestSamples_areValid(t *testing.T) {
-	def := loadCRD(t, "freshet.io_htapclusters.yaml")
+	kinds := map[string]crd{
+		"HTAPCluster": loadCRD(t, "freshet.io_htapclusters.yaml"), "HTAPNodePool": loadCRD(t, "freshet.io_htapnodepools.yaml"),
+		"HTAPTenant": loadCRD(t, "freshet.io_htaptenants.yaml"),
+	}
 	files, err := filepath.Glob("../../../manifests/samples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d samples, error %v", len(files), err)
@@ -18,17 +23,23 @@ func TestSamples_areValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clusters := 0
+		seen := map[string]int{}
 		for document := range strings.SplitSeq(string(b), "\n---\n") {
-			if strings.Contains(document, "kind: HTAPCluster\n") {
-				clusters++
-				if errs := def.validate(t, def.object(t, document), nil); len(errs) > 0 {
-					t.Errorf("%s: %v", file, errs)
-				}
+			var object struct{ Kind string }
+			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			def, ok := kinds[object.Kind]
+			if !ok {
+				continue
+			}
+			seen[object.Kind]++
+			if errs := def.validate(t, def.object(t, document), nil); len(errs) > 0 {
+				t.Errorf("%s: %v", file, errs)
 			}
 		}
-		if clusters != 1 {
-			t.Errorf("%s has %d HTAPClusters, want one", file, clusters)
+		if seen["HTAPCluster"] != 1 && seen["HTAPTenant"] == 0 {
+			t.Errorf("%s has %v, want one HTAPCluster, or tenants", file, seen)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (c Cluster) gateway() corev1.Container {
 	port := func(name string, number int32) corev1.ContainerPort {
 		return corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: corev1.ProtocolTCP}
 	}
-	mounts := []corev1.VolumeMount{{Name: "tls", MountPath: tlsDir, ReadOnly: true}}
+	mounts := []corev1.VolumeMount{{Name: "tls", MountPath: tlsDir, ReadOnly: true}, tenantsMount()}
 	if c.HasCA {
 		mounts = append(mounts, corev1.VolumeMount{Name: "oltp", MountPath: oltpDir, ReadOnly: true})
 	}
@@ -130,6 +130,7 @@ func (c Cluster) gatewayEnv() []corev1.EnvVar {
 		value("FRESHET_DRAIN", c.Spec.Gateway.DrainTime.Duration.String()),
 		value("FRESHET_DEFAULT_FRESHNESS", string(c.Spec.Gateway.Freshness.Default.Mode)),
 		value("FRESHET_DEFAULT_MAX_STALENESS", c.Spec.Gateway.Freshness.Default.MaxStaleness.Duration.String()),
+		value("FRESHET_TENANTS_FILE", tenantsDir+"/"+tenantsFile),
 		value("FRESHET_TLS_CERT_FILE", tlsDir+"/tls.crt"),
 		value("FRESHET_TLS_KEY_FILE", tlsDir+"/tls.key"),
 		// Garbage is collected before the limit is reached.
@@ -158,6 +159,7 @@ func (c Cluster) unitVolumes() []corev1.Volume {
 		}}},
 		scratch("engine-tmp"),
 		secret("tls", c.CertificateSecret, "tls.crt", "tls.key"),
+		c.tenantsVolume(),
 	}
 	if c.HasCA {
 		volumes = append(volumes, secret("oltp", c.ConnectionSecret, "ca.crt"))

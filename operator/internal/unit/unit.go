@@ -26,6 +26,16 @@ type Status struct {
 	// Problem is what hinders replication, and is tried again.
 	Problem string  `json:"problem"`
 	Tables  []Table `json:"tables"`
+	// Tenants says which file of tenants is in force; its zero value: none, of a gateway without one.
+	Tenants Tenants `json:"tenants"`
+}
+
+// Tenants tells of a gateway's file of tenants.
+type Tenants struct {
+	// Digest is that of the content in force.
+	Digest string `json:"digest"`
+	// Problem is why the file as it is now is not in force.
+	Problem string `json:"problem"`
 }
 
 // Stopped is a condition that needs a person. Code is its heading in the runbook.
