@@ -38,13 +38,12 @@ type server struct {
 func main() {
 	file := flag.String("config-file", "", "the server's configuration, YAML; path, listen_host, tcp_port and users_config must be in it")
 	flag.Parse()
-	if err := run(*file); err != nil {
-		fmt.Fprintln(os.Stderr, "clickhouse-server:", err)
-		os.Exit(1)
-	}
+	err := run(*file)
+	fmt.Fprintln(os.Stderr, "clickhouse-server:", err)
+	os.Exit(1)
 }
 
-// run returns with an error or not at all.
+// run returns with an error or not at all: the process becomes another program.
 func run(file string) error {
 	// One folder, not a new one each time: a container's scratch space outlives its restarts.
 	scratch := filepath.Join(os.TempDir(), "clickhouse-server")
@@ -60,10 +59,7 @@ func run(file string) error {
 	if s.Logger.Level != "" {
 		args = append(args, "--log-level", s.Logger.Level)
 	}
-	if err := syscall.Exec(engine, args, os.Environ()); err != nil {
-		return fmt.Errorf("become %s: %w", engine, err)
-	}
-	return errors.New("unreachable")
+	return fmt.Errorf("become %s: %w", engine, syscall.Exec(engine, args, os.Environ()))
 }
 
 // derive writes the configuration that the library takes into a folder, and returns its path.

@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,13 +17,12 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "postgres-entrypoint:", err)
-		os.Exit(1)
-	}
+	err := run(os.Args[1:])
+	fmt.Fprintln(os.Stderr, "postgres-entrypoint:", err)
+	os.Exit(1)
 }
 
-// run returns with an error or not at all.
+// run returns with an error or not at all: the process becomes another program.
 func run(args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		args = slices.Insert(args, 0, "postgres")
@@ -38,10 +36,7 @@ func run(args []string) error {
 			return err
 		}
 	}
-	if err := syscall.Exec(path, args, os.Environ()); err != nil {
-		return fmt.Errorf("become %s: %w", path, err)
-	}
-	return errors.New("unreachable")
+	return fmt.Errorf("become %s: %w", path, syscall.Exec(path, args, os.Environ()))
 }
 
 // prepare initialises the data folder. Until it is done this process, which may be the first of its container, ends by signals.
