@@ -77,7 +77,7 @@ endif
 
 .PHONY: test-images
 test-images: need-go need-npm ## The images of the tests on Kubernetes, each on its own, without Kubernetes; root
-	go test -tags kubernetes -timeout 20m ./e2e/images/... $(ARGS)
+	go test -tags kubernetes -count 1 -timeout 20m ./e2e/images/... $(ARGS) # what is in the images is no part of what Go caches by
 
 IMAGE ?= freshet:dev
 

@@ -357,7 +357,6 @@ func TestImages_gatewayAnswersFromBothServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.Background())
 	var sum int
 	var route string
 	if _, err := conn.Exec(t.Context(), "SET freshet.route = columnar; SET freshet.freshness = strong"); err != nil {
@@ -370,6 +369,9 @@ func TestImages_gatewayAnswersFromBothServers(t *testing.T) {
 	}
 	if sum != 4500 || route != "columnar" {
 		t.Errorf("answer %d by route %s", sum, route)
+	}
+	if err := conn.Close(t.Context()); err != nil { // which it would wait for
+		t.Error(err)
 	}
 	if code := gateway.end(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("the gateway ended with code %d", code)
