@@ -25,6 +25,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/cluster"
+	"github.com/freshet-io/freshet/operator/internal/cockroach"
 	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
@@ -59,11 +60,12 @@ func withAPIServer(m *testing.M) int {
 // world is a namespace with an operator at work, the test's own client, and what the operator sees outside of the API server.
 type world struct {
 	client.Client
-	t         *testing.T
-	namespace string
-	databases *databases
-	pipelines *pipelines
-	units     *units
+	t           *testing.T
+	namespace   string
+	databases   *databases
+	pipelines   *pipelines
+	cockroaches *cockroaches
+	units       *units
 	// writes are the operator's own requests that change something, without events.
 	writes *recorder
 }
@@ -92,7 +94,7 @@ func newIdleWorld(t *testing.T) *world {
 	if err := c.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	return &world{Client: c, t: t, namespace: namespace.Name, databases: &databases{}, pipelines: &pipelines{}, units: &units{}, writes: &recorder{}}
+	return &world{Client: c, t: t, namespace: namespace.Name, databases: &databases{}, pipelines: &pipelines{}, cockroaches: &cockroaches{}, units: &units{}, writes: &recorder{}}
 }
 
 // operate runs an operator, until the test ends or the returned function is called.
@@ -134,7 +136,7 @@ func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(
 		w.t.Fatal(err)
 	}
 	r := &cluster.Reconciler{
-		Client: mgr.GetClient(), Databases: w.databases, Pipelines: w.pipelines, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
+		Client: mgr.GetClient(), Databases: w.databases, Pipelines: w.pipelines, Cockroaches: w.cockroaches, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
 		Images: manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
 	}
 	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: w.units}
@@ -258,6 +260,35 @@ func (p *pipelines) Clean(_ context.Context, _ debezium.Transport, _ string, kee
 	defer p.mu.Unlock()
 	p.cleans = append(p.cleans, keep)
 	return p.refuse
+}
+
+// cockroaches plays CockroachDBs.
+type cockroaches struct {
+	mu      sync.Mutex
+	refuse  error
+	root    cockroach.Root
+	target  cockroach.Target
+	cancels []int
+}
+
+func (c *cockroaches) change(f func(c *cockroaches)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c)
+}
+
+func (c *cockroaches) Prepare(_ context.Context, r cockroach.Root, t cockroach.Target) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.root, c.target = r, t
+	return c.refuse
+}
+
+func (c *cockroaches) EndChangefeeds(_ context.Context, _ cockroach.Root, _ string, keep int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cancels = append(c.cancels, keep)
+	return c.refuse
 }
 
 // units plays the units' gateways, by address. The position of each moves all the time, and so does its staleness.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apilabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/cluster"
+	"github.com/freshet-io/freshet/operator/internal/cockroach"
 	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/nodepool"
@@ -56,7 +58,7 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 		return err
 	}
 	clusters := &cluster.Reconciler{
-		Client: mgr.GetClient(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Units: unit.NewClient(manifest.MonitorPort),
+		Client: mgr.GetClient(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Cockroaches: cockroach.Servers{}, Units: unit.NewClient(manifest.MonitorPort),
 		Images: manifest.Images{Gateway: cfg.GatewayImage, Engine: cfg.EngineImage, PostgreSQL: cfg.PostgreSQLImage},
 		Events: mgr.GetEventRecorder(manifest.ManagedBy), Clock: time.Now,
 	}
@@ -92,6 +94,7 @@ func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Ma
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Pod{}:  {Label: ours},
+				&batchv1.Job{}: {Label: ours},
 				&corev1.Node{}: {Transform: nodepool.Slim},
 			},
 		},

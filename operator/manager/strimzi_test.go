@@ -67,7 +67,7 @@ func TestCluster_hasStrimziRunItsKafka(t *testing.T) {
 	w := newWorld(t)
 	c, database := external(1)
 	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{
-		Provider: v1alpha1.KafkaStrimzi, Strimzi: &v1alpha1.StrimziSpec{Connect: v1alpha1.StrimziConnectSpec{PluginImage: "debezium:3.7"}},
+		Provider: v1alpha1.KafkaStrimzi, Strimzi: &v1alpha1.StrimziSpec{Connect: &v1alpha1.StrimziConnectSpec{PluginImage: "debezium:3.7"}},
 	}}
 	w.create(database)
 	w.create(c)

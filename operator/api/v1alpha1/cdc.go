@@ -35,7 +35,7 @@ const (
 
 // KafkaSpec is a Kafka and a Kafka Connect.
 //
-// +kubebuilder:validation:XValidation:rule="self.provider == 'external' ? has(self.external) && has(self.connect) : true",message="provider external: give external and connect"
+// +kubebuilder:validation:XValidation:rule="self.provider == 'external' ? has(self.external) : true",message="provider external: give external"
 // +kubebuilder:validation:XValidation:rule="self.provider == 'external' ? !has(self.strimzi) : has(self.strimzi) && !has(self.external) && !has(self.connect)",message="provider strimzi: give strimzi, and leave external and connect out; provider external: leave strimzi out"
 type KafkaSpec struct {
 	// Provider external is a Kafka and a Kafka Connect that exist already; strimzi is both by Strimzi's operator, 1.0 or later, which must be
@@ -50,7 +50,7 @@ type KafkaSpec struct {
 	// +optional
 	External *ExternalKafkaSpec `json:"external,omitempty"`
 
-	// Connect is the Kafka Connect of provider external. It must have Debezium's connector for PostgreSQL 3.7 or later, allow
+	// Connect is the Kafka Connect of provider external; a CockroachDB has no use for one. It must have Debezium's connector for PostgreSQL 3.7 or later, allow
 	// connectors to override their producer's settings (connector.client.config.override.policy=All), and reach the database by the address in
 	// the connection Secret.
 	//

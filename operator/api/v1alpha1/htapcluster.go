@@ -35,6 +35,9 @@ type HTAPClusterList struct {
 }
 
 // HTAPClusterSpec is what a user wants.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.oltp) && self.oltp.engine == 'cockroachdb' ? has(self.cdc) && has(self.cdc.kafka) : true",message="engine cockroachdb: its changes come by Kafka; use cdc.transport kafka"
+// +kubebuilder:validation:XValidation:rule="has(self.oltp) && has(self.cdc) && has(self.cdc.kafka) && (has(self.cdc.kafka.external) || has(self.cdc.kafka.strimzi)) ? (self.oltp.engine != 'cockroachdb') == (has(self.cdc.kafka.connect) || has(self.cdc.kafka.strimzi) && has(self.cdc.kafka.strimzi.connect)) : true",message="cdc.kafka: a PostgreSQL needs connect, a CockroachDB has no use for it"
 type HTAPClusterSpec struct {
 	// OLTP is the transactional database.
 	//

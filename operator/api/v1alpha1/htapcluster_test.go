@@ -16,8 +16,9 @@ func cluster(spec ...string) string {
 }
 
 const (
-	external = "oltp: {engine: external, external: {connectionSecretRef: {name: shop-db}}}"
-	builtin  = "oltp: {engine: postgresql, postgresql: {}}"
+	external  = "oltp: {engine: external, external: {connectionSecretRef: {name: shop-db}}}"
+	builtin   = "oltp: {engine: postgresql, postgresql: {}}"
+	cockroach = "oltp: {engine: cockroachdb, cockroachdb: {image: cockroach}}"
 )
 
 // kafkaTransport is the least that an external Kafka needs.
@@ -43,13 +44,13 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 		{"builtin database", cluster(builtin), nil},
 		{"no database", cluster("columnar: {units: 1}"), []string{`spec.oltp: Required value`}},
 		{"unknown engine", cluster("oltp: {engine: oracle}"),
-			[]string{`spec.oltp.engine: Unsupported value: "oracle": supported values: "external", "postgresql"`}},
+			[]string{`spec.oltp.engine: Unsupported value: "oracle": supported values: "external", "postgresql", "cockroachdb"`}},
 		{"external without a connection", cluster("oltp: {engine: external}"),
-			[]string{`spec.oltp: Invalid value: engine external: give external, and leave postgresql out`}},
+			[]string{`spec.oltp: Invalid value: engine external: give external, and leave postgresql and cockroachdb out`}},
 		{"external and builtin", cluster("oltp: {engine: external, external: {connectionSecretRef: {name: a}}, postgresql: {}}"),
-			[]string{`spec.oltp: Invalid value: engine external: give external, and leave postgresql out`}},
+			[]string{`spec.oltp: Invalid value: engine external: give external, and leave postgresql and cockroachdb out`}},
 		{"builtin without its part", cluster("oltp: {engine: postgresql}"),
-			[]string{`spec.oltp: Invalid value: engine postgresql: give postgresql ({} for its defaults), and leave external out`}},
+			[]string{`spec.oltp: Invalid value: engine postgresql: give postgresql ({} for its defaults), and leave external and cockroachdb out`}},
 		{"empty Secret name", cluster("oltp: {engine: external, external: {connectionSecretRef: {name: ''}}}"),
 			[]string{`spec.oltp.external.connectionSecretRef.name: Invalid value: "": spec.oltp.external.connectionSecretRef.name in body should be at least 1 chars long`}},
 		{"Kafka", cluster(external, kafkaTransport), nil},
@@ -63,9 +64,9 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 		{"Kafka for the direct transport", cluster(external, strings.Replace(kafkaTransport, "transport: kafka, ", "", 1)),
 			[]string{`spec.cdc: Invalid value: transport kafka: give kafka; transport direct: leave it out`}},
 		{"external Kafka without brokers", cluster(external, "cdc: {transport: kafka, kafka: {provider: external, connect: {url: 'http://c'}}}"),
-			[]string{`spec.cdc.kafka: Invalid value: provider external: give external and connect`}},
+			[]string{`spec.cdc.kafka: Invalid value: provider external: give external`}},
 		{"external Kafka without Connect", cluster(external, "cdc: {transport: kafka, kafka: {provider: external, external: {bootstrapServers: ['k:9092']}}}"),
-			[]string{`spec.cdc.kafka: Invalid value: provider external: give external and connect`}},
+			[]string{`spec: Invalid value: cdc.kafka: a PostgreSQL needs connect, a CockroachDB has no use for it`}},
 		{"Strimzi", cluster(external, strimziWith("connect: {image: kafka-debezium}")), nil},
 		{"Strimzi and external", cluster(external, "cdc: {transport: kafka, kafka: {provider: external, strimzi: {connect: {image: i}}, external: {bootstrapServers: ['k:1']}, connect: {url: 'http://c'}}}"),
 			[]string{`spec.cdc.kafka: Invalid value: provider strimzi: give strimzi, and leave external and connect out; provider external: leave strimzi out`}},
@@ -77,6 +78,17 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 			[]string{`spec.cdc.kafka.strimzi.connect: Invalid value: connect: give image, or pluginImage`}},
 		{"no node of Kafka", cluster(external, strimziWith("replicas: 0, connect: {image: i}")),
 			[]string{`spec.cdc.kafka.strimzi.replicas: Invalid value: 0: spec.cdc.kafka.strimzi.replicas in body should be greater than or equal to 1`}},
+		{"Strimzi without Connect", cluster(external, strimziWith("replicas: 1")),
+			[]string{`spec: Invalid value: cdc.kafka: a PostgreSQL needs connect, a CockroachDB has no use for it`}},
+		{"CockroachDB", cluster(cockroach, strimziWith("replicas: 1")), nil},
+		{"CockroachDB without Kafka", cluster(cockroach),
+			[]string{`spec: Invalid value: engine cockroachdb: its changes come by Kafka; use cdc.transport kafka`}},
+		{"CockroachDB with Connect", cluster(cockroach, kafkaTransport),
+			[]string{`spec: Invalid value: cdc.kafka: a PostgreSQL needs connect, a CockroachDB has no use for it`}},
+		{"CockroachDB without its part", cluster("oltp: {engine: cockroachdb}", strimziWith("replicas: 1")),
+			[]string{`spec.oltp: Invalid value: engine cockroachdb: give cockroachdb, and leave external and postgresql out`}},
+		{"CockroachDB of two nodes", cluster("oltp: {engine: cockroachdb, cockroachdb: {image: i, replicas: 2}}", strimziWith("replicas: 1")),
+			[]string{`spec.oltp.cockroachdb: Invalid value: replicas: use 1, or 3 and more: two nodes stand still when one is away`}},
 		{"broker without a port", cluster(external, kafkaWith("bootstrapServers: [kafka]", "url: 'http://c'")),
 			[]string{`spec.cdc.kafka.external.bootstrapServers[0]: Invalid value: "kafka": spec.cdc.kafka.external.bootstrapServers[0] in body should match '^[^:,\s]+:[0-9]{1,5}$'`}},
 		{"account without a password", cluster(external, kafkaWith("bootstrapServers: ['k:1'], sasl: {username: u}", "url: 'http://c'")),
@@ -134,6 +146,9 @@ func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 			[]string{`spec.cdc.kafka.provider: Invalid value: "strimzi": the provider cannot be changed: every unit would have to be copied anew; create another HTAPCluster`}},
 		{"volumes of Kafka", cluster(external, strimziWith("connect: {image: i}")), cluster(external, strimziWith("storage: {size: 30Gi}, connect: {image: i}")),
 			[]string{`spec.cdc.kafka.strimzi.storage: Invalid value: storage cannot be changed after creation`}},
+		{"fewer nodes", cluster(cockroach, strimziWith("replicas: 1")),
+			cluster("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, replicas: 1}}", strimziWith("replicas: 1")),
+			[]string{`spec.oltp.cockroachdb: Invalid value: replicas cannot be reduced: nodes are not decommissioned yet`}},
 		{"volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 30Gi}}"),
 			[]string{`spec.columnar.storage: Invalid value: storage cannot be changed after creation`}},
 		{"volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: fast}}}"),

@@ -2,11 +2,12 @@ package v1alpha1
 
 // OLTPSpec is the transactional database.
 //
-// +kubebuilder:validation:XValidation:rule="self.engine == 'external' ? has(self.external) && !has(self.postgresql) : true",message="engine external: give external, and leave postgresql out"
-// +kubebuilder:validation:XValidation:rule="self.engine == 'postgresql' ? has(self.postgresql) && !has(self.external) : true",message="engine postgresql: give postgresql ({} for its defaults), and leave external out"
+// +kubebuilder:validation:XValidation:rule="self.engine == 'external' ? has(self.external) && !has(self.postgresql) && !has(self.cockroachdb) : true",message="engine external: give external, and leave postgresql and cockroachdb out"
+// +kubebuilder:validation:XValidation:rule="self.engine == 'postgresql' ? has(self.postgresql) && !has(self.external) && !has(self.cockroachdb) : true",message="engine postgresql: give postgresql ({} for its defaults), and leave external and cockroachdb out"
+// +kubebuilder:validation:XValidation:rule="self.engine == 'cockroachdb' ? has(self.cockroachdb) && !has(self.external) && !has(self.postgresql) : true",message="engine cockroachdb: give cockroachdb, and leave external and postgresql out"
 type OLTPSpec struct {
 	// Engine external is a PostgreSQL 14 or later that exists already; postgresql is one that the operator runs, a single primary on one
-	// volume.
+	// volume; cockroachdb is a CockroachDB that it runs, and needs cdc.transport kafka.
 	//
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the engine cannot be changed: create another HTAPCluster and move the data"
 	// +required
@@ -21,17 +22,23 @@ type OLTPSpec struct {
 	//
 	// +optional
 	PostgreSQL *PostgreSQLSpec `json:"postgresql,omitempty"`
+
+	// CockroachDB is needed for engine cockroachdb, and only there.
+	//
+	// +optional
+	CockroachDB *CockroachDBSpec `json:"cockroachdb,omitempty"`
 }
 
 // Engine is a kind of transactional database.
 //
-// +kubebuilder:validation:Enum=external;postgresql
+// +kubebuilder:validation:Enum=external;postgresql;cockroachdb
 type Engine string
 
 // The engines.
 const (
-	EngineExternal   Engine = "external"
-	EnginePostgreSQL Engine = "postgresql"
+	EngineExternal    Engine = "external"
+	EnginePostgreSQL  Engine = "postgresql"
+	EngineCockroachDB Engine = "cockroachdb"
 )
 
 // ExternalSpec is a database that exists already.

@@ -24,10 +24,10 @@ type StrimziSpec struct {
 	// +optional
 	Resources ResourcesSpec `json:"resources,omitzero"`
 
-	// Connect is Kafka Connect.
+	// Connect is Kafka Connect, which a PostgreSQL needs and a CockroachDB has no use for.
 	//
-	// +required
-	Connect StrimziConnectSpec `json:"connect"`
+	// +optional
+	Connect *StrimziConnectSpec `json:"connect,omitempty"`
 }
 
 // StrimziConnectSpec is a Kafka Connect that Strimzi's operator runs.

@@ -49,6 +49,9 @@ func (r *Reconciler) changeFinalizer(ctx context.Context, s *state, change func(
 
 // cleanDatabase drops the slots and publications of all units.
 func (r *Reconciler) cleanDatabase(ctx context.Context, s *state) (task.Result, error) {
+	if s.cluster.Spec.OLTP.CockroachDB != nil {
+		return task.Done, nil // its changefeeds are part of the pipeline
+	}
 	builtin := s.cluster.Spec.OLTP.Engine == v1alpha1.EnginePostgreSQL
 	if !controllerutil.ContainsFinalizer(s.cluster, Finalizer) || s.cluster.Annotations[AbandonAnnotation] == "true" ||
 		builtin && s.cluster.Spec.DeletionPolicy == v1alpha1.Delete { // they go with the volume

@@ -35,9 +35,7 @@ func (r *Reconciler) findNodePools(ctx context.Context, s *state) (task.Result, 
 		pool      **v1alpha1.HTAPNodePool
 	}
 	uses := []use{{v1alpha1.ConditionPipelineReady, s.cluster.Spec.Columnar.NodePoolRef, &s.objects.UnitPool}}
-	if pg := s.cluster.Spec.OLTP.PostgreSQL; pg != nil {
-		uses = append(uses, use{v1alpha1.ConditionOLTPReady, pg.NodePoolRef, &s.objects.OLTPPool})
-	}
+	uses = append(uses, use{v1alpha1.ConditionOLTPReady, oltpPool(s.cluster), &s.objects.OLTPPool})
 	for _, u := range uses {
 		pool, err := find(u.ref)
 		if apierrors.IsNotFound(err) {
@@ -52,21 +50,36 @@ func (r *Reconciler) findNodePools(ctx context.Context, s *state) (task.Result, 
 	return task.Done, nil
 }
 
-// provideDatabase runs the builtin database, and reads the connection of either kind.
+// oltpPool names the node pool of a database that the operator runs; nil: none.
+func oltpPool(c *v1alpha1.HTAPCluster) *v1alpha1.NodePoolReference {
+	switch o := c.Spec.OLTP; {
+	case o.PostgreSQL != nil:
+		return o.PostgreSQL.NodePoolRef
+	case o.CockroachDB != nil:
+		return o.CockroachDB.NodePoolRef
+	}
+	return nil
+}
+
+// provideDatabase runs the database where that is the operator's business, and reads the connection of any.
 func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result, error) {
-	if s.cluster.Spec.OLTP.Engine == v1alpha1.EnginePostgreSQL {
-		if err := r.runPostgreSQL(ctx, s); err != nil {
-			return task.Done, err
-		}
+	external := func(context.Context, *state) error { return nil }
+	there := func(context.Context, *state) (task.Result, error) { return task.Done, nil }
+	run, await := external, there
+	switch s.cluster.Spec.OLTP.Engine {
+	case v1alpha1.EnginePostgreSQL:
+		run, await = r.runPostgreSQL, r.awaitPostgreSQL
+	case v1alpha1.EngineCockroachDB:
+		run, await = r.runCockroachDB, r.awaitCockroachDB
+	}
+	if err := run(ctx, s); err != nil {
+		return task.Done, err
 	}
 	found, err := r.readConnection(ctx, s)
 	if err != nil || !found {
 		return task.Wait(whenNot), err
 	}
-	if s.cluster.Spec.OLTP.Engine == v1alpha1.EnginePostgreSQL {
-		return r.awaitPostgreSQL(ctx, s)
-	}
-	return task.Done, nil
+	return await(ctx, s)
 }
 
 func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
@@ -74,13 +87,7 @@ func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
 	if err != nil {
 		return err
 	}
-	secret := s.objects.Connection(password)
-	if s.cluster.Spec.DeletionPolicy == v1alpha1.Retain {
-		err = r.applier.Kept(ctx, manifest.ClusterLabel, secret) // the volume that is kept knows this password
-	} else {
-		err = r.own(ctx, s, secret)
-	}
-	if err != nil {
+	if err := r.ownWithVolume(ctx, s, s.objects.Connection(password)); err != nil {
 		return err
 	}
 	for _, obj := range []client.Object{s.objects.OLTPService(), s.objects.OLTPPolicy(), s.objects.PostgreSQL()} {
@@ -89,6 +96,14 @@ func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
 		}
 	}
 	return nil
+}
+
+// ownWithVolume applies a Secret that the database's volume knows: it is kept with that.
+func (r *Reconciler) ownWithVolume(ctx context.Context, s *state, secret *corev1.Secret) error {
+	if s.cluster.Spec.DeletionPolicy == v1alpha1.Retain {
+		return r.applier.Kept(ctx, manifest.ClusterLabel, secret)
+	}
+	return r.own(ctx, s, secret)
 }
 
 // own applies an object that is deleted with the cluster.
@@ -141,6 +156,9 @@ func (r *Reconciler) readConnection(ctx context.Context, s *state) (bool, error)
 
 // inspectDatabase sees whether the database can be replicated. Units that run already go on where it cannot be asked for a while.
 func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result, error) {
+	if s.cluster.Spec.OLTP.CockroachDB != nil {
+		return r.prepareCockroachDB(ctx, s)
+	}
 	lacks, err := r.Databases.Inspect(ctx, s.connection, manifest.SlotPrefix(s.cluster), int(s.cluster.Spec.Columnar.Units))
 	if err != nil {
 		return task.Done, err

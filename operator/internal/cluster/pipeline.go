@@ -38,6 +38,9 @@ func (r *Reconciler) findPipeline(ctx context.Context, s *state) (task.Result, e
 		s.isNot(v1alpha1.ConditionPipelineReady, l.Reason, "%v", l)
 		return task.Wait(whenNot), nil
 	}
+	if s.cluster.Spec.OLTP.CockroachDB != nil {
+		return task.Done, r.own(ctx, s, s.objects.Sink(s.transport.Kafka))
+	}
 	return task.Done, nil
 }
 
@@ -48,18 +51,14 @@ func (r *Reconciler) readPipeline(ctx context.Context, s *state) (*lack.Lack, er
 		return nil, nil
 	}
 	brokers := spec.External
-	objects := &manifest.Kafka{Broker: manifest.Access{TLS: brokers.TLS}, ConnectURL: spec.Connect.URL}
+	objects := &manifest.Kafka{Broker: manifest.Access{TLS: brokers.TLS}}
 	for _, b := range brokers.BootstrapServers {
 		objects.Brokers = append(objects.Brokers, string(b))
 	}
 	if brokers.SASL != nil {
 		objects.Broker.User, objects.Broker.Mechanism = brokers.SASL.Username, string(brokers.SASL.Mechanism)
 	}
-	objects.Connect = manifest.Access{TLS: strings.HasPrefix(spec.Connect.URL, "https://"), User: spec.Connect.Username}
-	s.transport = debezium.Transport{
-		Kafka:   kafka.Config{Brokers: objects.Brokers, ClientID: manifest.ManagedBy},
-		Connect: debezium.REST{URL: spec.Connect.URL, User: spec.Connect.Username},
-	}
+	s.transport = debezium.Transport{Kafka: kafka.Config{Brokers: objects.Brokers, ClientID: manifest.ManagedBy}}
 	password, l, err := r.readAccess(ctx, s, brokers.SecretRef, &objects.Broker, &s.transport.Kafka.TLS)
 	if l != nil || err != nil {
 		return l, err
@@ -67,11 +66,16 @@ func (r *Reconciler) readPipeline(ctx context.Context, s *state) (*lack.Lack, er
 	if brokers.SASL != nil {
 		s.transport.Kafka.SASL = &kafka.SASL{Mechanism: kafka.Mechanism(objects.Broker.Mechanism), User: objects.Broker.User, Password: kafka.Secret{Value: password}}
 	}
-	password, l, err = r.readAccess(ctx, s, spec.Connect.SecretRef, &objects.Connect, &s.transport.Connect.TLS)
-	if l != nil || err != nil {
-		return l, err
+	if connect := spec.Connect; connect != nil {
+		objects.ConnectURL = connect.URL
+		objects.Connect = manifest.Access{TLS: strings.HasPrefix(connect.URL, "https://"), User: connect.Username}
+		s.transport.Connect = debezium.REST{URL: connect.URL, User: connect.Username}
+		password, l, err = r.readAccess(ctx, s, connect.SecretRef, &objects.Connect, &s.transport.Connect.TLS)
+		if l != nil || err != nil {
+			return l, err
+		}
+		s.transport.Connect.Password = kafka.Secret{Value: password}
 	}
-	s.transport.Connect.Password = kafka.Secret{Value: password}
 	s.objects.Kafka = objects
 	return nil, nil
 }
@@ -134,6 +138,11 @@ func (r *Reconciler) cleanPipeline(ctx context.Context, s *state) (task.Result, 
 	if s.cluster.Spec.CDC.Kafka == nil || !controllerutil.ContainsFinalizer(s.cluster, Finalizer) ||
 		s.cluster.Annotations[AbandonPipelineAnnotation] == "true" {
 		return task.Done, nil
+	}
+	if s.cluster.Spec.OLTP.CockroachDB != nil {
+		if done, err := r.endChangefeeds(ctx, s); !done || err != nil {
+			return task.Wait(whenNot), err
+		}
 	}
 	if s.cluster.Spec.CDC.Kafka.Strimzi != nil {
 		return task.Done, r.endStrimzi(ctx, s)

@@ -16,6 +16,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/apply"
+	"github.com/freshet-io/freshet/operator/internal/cockroach"
 	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
@@ -35,6 +36,12 @@ type Pipelines interface {
 	Clean(ctx context.Context, t debezium.Transport, prefix string, keep int) error
 }
 
+// Cockroaches looks after CockroachDBs by SQL; see [cockroach.Servers].
+type Cockroaches interface {
+	Prepare(ctx context.Context, r cockroach.Root, t cockroach.Target) error
+	EndChangefeeds(ctx context.Context, r cockroach.Root, prefix string, keep int) error
+}
+
 // Units asks units how they do; see [unit.Client].
 type Units interface {
 	Status(ctx context.Context, ip string) (unit.Status, error)
@@ -50,12 +57,13 @@ const (
 
 // Reconciler makes HTAPClusters real.
 type Reconciler struct {
-	Client    client.Client
-	Databases Databases
-	Pipelines Pipelines
-	Units     Units
-	Images    manifest.Images
-	Events    events.EventRecorder
+	Client      client.Client
+	Databases   Databases
+	Pipelines   Pipelines
+	Cockroaches Cockroaches
+	Units       Units
+	Images      manifest.Images
+	Events      events.EventRecorder
 	// Clock is the time by which certificates are issued.
 	Clock func() time.Time
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -39,6 +40,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
+		Owns(&batchv1.Job{}).
 		Owns(&policyv1.PodDisruptionBudget{}).
 		Owns(&networkingv1.NetworkPolicy{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(clusterOfPod)).
@@ -96,7 +98,7 @@ func (r *Reconciler) clustersOfPool(ctx context.Context, pool client.Object) []r
 	var out []reconcile.Request
 	for i := range list.Items {
 		c := &list.Items[i]
-		if refers(c.Spec.Columnar.NodePoolRef) || c.Spec.OLTP.PostgreSQL != nil && refers(c.Spec.OLTP.PostgreSQL.NodePoolRef) {
+		if refers(c.Spec.Columnar.NodePoolRef) || refers(oltpPool(c)) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 		}
 	}

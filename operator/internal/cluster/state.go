@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/cockroach"
 	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
@@ -22,6 +23,9 @@ type state struct {
 	objects manifest.Cluster
 	// connection is the database's.
 	connection database.Connection
+	// root is the operator's own access to a CockroachDB, and password that of its role.
+	root     cockroach.Root
+	password string
 	// transport is the operator's own access to Kafka and Kafka Connect, and pipelineLacks is what they lack for units.
 	transport     debezium.Transport
 	pipelineLacks []*lack.Lack

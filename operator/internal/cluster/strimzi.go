@@ -18,15 +18,22 @@ import (
 // runStrimzi has Strimzi run Kafka and Kafka Connect, and finds out how to reach them. Units that run already go on while Strimzi's
 // objects are not ready.
 func (r *Reconciler) runStrimzi(ctx context.Context, s *state) (*lack.Lack, error) {
-	objects := append([]*unstructured.Unstructured{s.objects.StrimziKafka(), s.objects.StrimziPool(), s.objects.StrimziConnect()}, s.objects.StrimziUsers()...)
+	connects := s.cluster.Spec.CDC.Kafka.Strimzi.Connect != nil
+	objects := []*unstructured.Unstructured{s.objects.StrimziKafka(), s.objects.StrimziPool()}
+	if connects {
+		objects = append(objects, s.objects.StrimziConnect())
+	}
+	objects = append(objects, s.objects.StrimziUsers()...)
 	for _, o := range objects {
 		l, err := r.findStrimzi(o)
 		if l != nil || err != nil {
 			return l, err
 		}
 	}
-	if err := r.own(ctx, s, s.objects.ConnectPolicy()); err != nil {
-		return nil, err
+	if connects {
+		if err := r.own(ctx, s, s.objects.ConnectPolicy()); err != nil {
+			return nil, err
+		}
 	}
 	for _, o := range objects {
 		if err := r.own(ctx, s, o); err != nil {
@@ -118,9 +125,11 @@ func (r *Reconciler) reachStrimzi(ctx context.Context, s *state) (*lack.Lack, er
 		}
 	}
 	s.objects.Kafka = &manifest.Kafka{
-		Brokers:    []string{manifest.StrimziBootstrap(s.cluster)},
-		Broker:     manifest.Access{TLS: true, User: user, Mechanism: string(kafka.SCRAM512), Password: password, CA: authority},
-		ConnectURL: manifest.StrimziConnectURL(s.cluster),
+		Brokers: []string{manifest.StrimziBootstrap(s.cluster)},
+		Broker:  manifest.Access{TLS: true, User: user, Mechanism: string(kafka.SCRAM512), Password: password, CA: authority},
+	}
+	if s.cluster.Spec.CDC.Kafka.Strimzi.Connect != nil {
+		s.objects.Kafka.ConnectURL = manifest.StrimziConnectURL(s.cluster)
 	}
 	s.transport = debezium.Transport{
 		Kafka: kafka.Config{
@@ -134,7 +143,11 @@ func (r *Reconciler) reachStrimzi(ctx context.Context, s *state) (*lack.Lack, er
 
 // endStrimzi deletes Kafka Connect, which holds the slots, and the Kafka with all that is in it. Nothing in them is to be cleaned.
 func (r *Reconciler) endStrimzi(ctx context.Context, s *state) error {
-	for _, o := range []*unstructured.Unstructured{s.objects.StrimziConnect(), s.objects.StrimziKafka()} {
+	objects := []*unstructured.Unstructured{s.objects.StrimziKafka()}
+	if s.cluster.Spec.CDC.Kafka.Strimzi.Connect != nil {
+		objects = append([]*unstructured.Unstructured{s.objects.StrimziConnect()}, objects...)
+	}
+	for _, o := range objects {
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(o.GroupVersionKind())
 		err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), live)

@@ -124,10 +124,18 @@ func (r *Reconciler) cleanAfterUnits(ctx context.Context, s *state) (task.Result
 		}
 	}
 	prefix := manifest.SlotPrefix(s.cluster)
+	if s.cluster.Spec.OLTP.CockroachDB != nil {
+		if err := r.Cockroaches.EndChangefeeds(ctx, s.root, prefix, keep); err != nil {
+			return task.Done, err
+		}
+	}
 	if s.objects.Kafka != nil && len(s.pipelineLacks) == 0 {
 		if err := r.Pipelines.Clean(ctx, s.transport, prefix, keep); err != nil {
 			return task.Done, err
 		}
+	}
+	if s.cluster.Spec.OLTP.CockroachDB != nil {
+		return task.Done, nil
 	}
 	_, err = r.Databases.Clean(ctx, s.connection, prefix, keep)
 	return task.Done, err // what is in use is about to end: the next run drops it

@@ -13,7 +13,7 @@ import (
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 )
 
-// Labels of all objects of a cluster. ComponentLabel is oltp, unit or pipeline.
+// Labels of all objects of a cluster. ComponentLabel is oltp, init, unit or pipeline.
 const (
 	ClusterLabel   = "freshet.io/cluster"
 	ComponentLabel = "freshet.io/component"
@@ -24,6 +24,7 @@ const (
 // The components of a cluster.
 const (
 	componentOLTP     = "oltp"
+	componentInit     = "init" // of the database
 	componentUnit     = "unit"
 	componentPipeline = "pipeline"
 )
@@ -53,8 +54,8 @@ type Cluster struct {
 	HasCA                               bool
 	// Kafka is how units reach it; nil: changes come straight from the database.
 	Kafka *Kafka
-	// Inputs is a digest of what pods of units read at their start beside their own spec.
-	Inputs string
+	// Inputs is a digest of what pods of units read at their start beside their own spec, OLTPInputs that for pods of CockroachDB.
+	Inputs, OLTPInputs string
 }
 
 // SlotPrefix begins the names of the slots and publications of a cluster's units; a unit's number ends them. It holds a part of the UID, for

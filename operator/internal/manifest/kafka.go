@@ -11,6 +11,7 @@ import (
 const (
 	kafkaDir   = "/etc/freshet/kafka"
 	connectDir = "/etc/freshet/connect"
+	sinkDir    = "/etc/freshet/sink"
 )
 
 // Kafka is how units reach Kafka and Kafka Connect.
@@ -52,6 +53,15 @@ func (c Cluster) kafkaEnv() []corev1.EnvVar {
 		{Name: "FRESHET_KAFKA_BROKERS", Value: strings.Join(c.Kafka.Brokers, ",")},
 		{Name: "FRESHET_KAFKA_PREFIX", Value: SlotPrefix(c.HTAPCluster) + "$(FRESHET_UNIT)"},
 	}
+	if c.Spec.OLTP.CockroachDB != nil {
+		env = []corev1.EnvVar{
+			env[0],
+			// The dot is what Debezium puts in between by itself.
+			{Name: "FRESHET_KAFKA_PREFIX", Value: SlotPrefix(c.HTAPCluster) + "$(FRESHET_UNIT)."},
+			{Name: "FRESHET_SOURCE", Value: "cockroachdb"},
+			{Name: "FRESHET_CHANGEFEED_SINK_FILE", Value: sinkDir + "/" + sinkKey},
+		}
+	}
 	env = append(env, c.Kafka.Broker.env("FRESHET_KAFKA_", "SASL_", kafkaDir)...)
 	if c.Kafka.ConnectURL != "" {
 		env = append(env, corev1.EnvVar{Name: "FRESHET_CONNECT_URL", Value: c.Kafka.ConnectURL})
@@ -91,7 +101,11 @@ func (c Cluster) kafkaVolumes() []corev1.Volume {
 		return nil
 	}
 	volumes := []corev1.Volume{scratch("gateway-tmp")}
-	for _, v := range []corev1.Volume{c.Kafka.Broker.volume("kafka"), c.Kafka.Connect.volume("connect")} {
+	var sink corev1.Volume
+	if c.Spec.OLTP.CockroachDB != nil {
+		sink = projected("sink", file{SecretKey{SinkName(c.HTAPCluster), sinkKey}, sinkKey})
+	}
+	for _, v := range []corev1.Volume{c.Kafka.Broker.volume("kafka"), c.Kafka.Connect.volume("connect"), sink} {
 		if v.Projected != nil {
 			volumes = append(volumes, v)
 		}
@@ -101,7 +115,7 @@ func (c Cluster) kafkaVolumes() []corev1.Volume {
 
 func (c Cluster) kafkaMounts() []corev1.VolumeMount {
 	var mounts []corev1.VolumeMount
-	dirs := map[string]string{"kafka": kafkaDir, "connect": connectDir, "gateway-tmp": "/tmp"}
+	dirs := map[string]string{"kafka": kafkaDir, "connect": connectDir, "sink": sinkDir, "gateway-tmp": "/tmp"}
 	for _, v := range c.kafkaVolumes() {
 		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: dirs[v.Name], ReadOnly: v.Projected != nil})
 	}
@@ -110,17 +124,25 @@ func (c Cluster) kafkaMounts() []corev1.VolumeMount {
 
 // volume has the files; it has no source where there are none.
 func (a Access) volume(name string) corev1.Volume {
+	return projected(name, file{a.Password, passwordFile}, file{a.CA, caFile}, file{a.Cert, certFile}, file{a.Key, keyFile})
+}
+
+// file is a file in a volume.
+type file struct {
+	from SecretKey
+	name string
+}
+
+// projected is a volume with those of the files that come from somewhere.
+func projected(name string, files ...file) corev1.Volume {
 	var sources []corev1.VolumeProjection
-	for _, f := range []struct {
-		from SecretKey
-		file string
-	}{{a.Password, passwordFile}, {a.CA, caFile}, {a.Cert, certFile}, {a.Key, keyFile}} {
+	for _, f := range files {
 		if f.from == (SecretKey{}) {
 			continue
 		}
 		sources = append(sources, corev1.VolumeProjection{Secret: &corev1.SecretProjection{
 			LocalObjectReference: corev1.LocalObjectReference{Name: f.from.Secret},
-			Items:                []corev1.KeyToPath{{Key: f.from.Key, Path: f.file}},
+			Items:                []corev1.KeyToPath{{Key: f.from.Key, Path: f.name}},
 		}})
 	}
 	if sources == nil {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	access "github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
@@ -129,7 +132,7 @@ func TestCluster_buildsItsKafka(t *testing.T) {
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
 	spec := &v1alpha1.StrimziSpec{
 		Replicas: 3, Storage: v1alpha1.StorageSpec{Size: resource.MustParse("20Gi"), StorageClassName: ptr.To("fast")}, Resources: resources("1", "2Gi"),
-		Connect: v1alpha1.StrimziConnectSpec{PluginImage: "debezium:3.7", Replicas: 2, Resources: resources("500m", "1Gi")},
+		Connect: &v1alpha1.StrimziConnectSpec{PluginImage: "debezium:3.7", Replicas: 2, Resources: resources("500m", "1Gi")},
 	}
 	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: spec}}
 	objects := []client.Object{c.StrimziKafka(), c.StrimziPool(), c.StrimziConnect(), c.ConnectPolicy()}
@@ -141,7 +144,7 @@ func TestCluster_buildsItsKafka(t *testing.T) {
 
 func TestCluster_buildsASmallKafka(t *testing.T) {
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
-	spec := &v1alpha1.StrimziSpec{Replicas: 1, Resources: resources("1", "2Gi"), Connect: v1alpha1.StrimziConnectSpec{Image: "kafka-debezium:1", Replicas: 1}}
+	spec := &v1alpha1.StrimziSpec{Replicas: 1, Resources: resources("1", "2Gi"), Connect: &v1alpha1.StrimziConnectSpec{Image: "kafka-debezium:1", Replicas: 1}}
 	c.Spec.CDC.Kafka = &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: spec}
 	config, _, err := unstructured.NestedMap(c.StrimziKafka().Object, "spec", "kafka", "config")
 	if err != nil || config["default.replication.factor"] != int64(1) || config["min.insync.replicas"] != int64(1) {
@@ -150,6 +153,65 @@ func TestCluster_buildsASmallKafka(t *testing.T) {
 	connect := c.StrimziConnect().Object["spec"].(map[string]any)
 	if connect["image"] != "kafka-debezium:1" || connect["plugins"] != nil {
 		t.Errorf("Kafka Connect has image %v and plugins %v", connect["image"], connect["plugins"])
+	}
+}
+
+func cockroach() manifest.Cluster {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineCockroachDB, CockroachDB: &v1alpha1.CockroachDBSpec{
+		Image: "cockroach:v26.1", Replicas: 5, Database: "app", Resources: resources("2", "8Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("100Gi")},
+	}})
+	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: &v1alpha1.StrimziSpec{Replicas: 1}}}
+	c.OLTPInputs = "fedcba9876543210"
+	return c
+}
+
+func TestCluster_buildsItsCockroachDB(t *testing.T) {
+	c := cockroach()
+	pem := []byte("PEM")
+	golden(t, "cockroachdb.yaml", c.CockroachAuthority(pem, pem), c.CockroachNodes(pem, pem, pem), c.CockroachRoot(pem, pem, pem),
+		c.CockroachConnection("secret", pem), c.CockroachService(), c.NodesService(), c.CockroachPolicy(), c.CockroachDisruption(), c.CockroachDB(), c.CockroachInit())
+}
+
+func TestCluster_givesUnitsAChangefeed(t *testing.T) {
+	c := cockroach()
+	key := kafka()
+	key.ConnectURL, key.Connect = "", manifest.Access{}
+	c.Kafka = key
+	var got []string
+	container := c.Units().Spec.Template.Spec.Containers[0]
+	for _, v := range container.Env {
+		if strings.HasPrefix(v.Name, "FRESHET_KAFKA_PREFIX") || strings.HasPrefix(v.Name, "FRESHET_SOURCE") || strings.Contains(v.Name, "CHANGEFEED") {
+			got = append(got, v.Name+"="+v.Value)
+		}
+	}
+	want := []string{
+		"FRESHET_KAFKA_PREFIX=freshet_0a1b2c3d_$(FRESHET_UNIT).", "FRESHET_SOURCE=cockroachdb", "FRESHET_CHANGEFEED_SINK_FILE=/etc/freshet/sink/sink",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/etc/freshet/sink" })
+	if users := c.StrimziUsers(); !mounted || len(users) != 1 {
+		t.Errorf("the sink is mounted: %v; there are %d accounts, want the units' only", mounted, len(users))
+	}
+}
+
+func TestSink_isAnAddressThatChangefeedsTake(t *testing.T) {
+	secured := access.Config{
+		Brokers: []string{"k-0:9093", "k-1:9093"}, TLS: &access.TLS{CA: "PEM", Cert: "C", Key: "K"},
+		SASL: &access.SASL{Mechanism: access.SCRAM512, User: "unit", Password: access.Secret{Value: "a&b"}},
+	}
+	for want, k := range map[string]access.Config{
+		"kafka://k:9092": {Brokers: []string{"k:9092"}},
+		"kafka://k-0:9093,k-1:9093?ca_cert=UEVN&client_cert=Qw%3D%3D&client_key=Sw%3D%3D&sasl_enabled=true&sasl_mechanism=SCRAM-SHA-512" +
+			"&sasl_password=a%26b&sasl_user=unit&tls_enabled=true": secured,
+	} {
+		if got := string(cockroach().Sink(k).Data["sink"]); got != want {
+			t.Errorf("the sink is %s, want %s", got, want)
+		}
+		if _, err := (cockroachdb.Statements{Sink: want, Prefix: "p."}).Create([]cockroachdb.TableName{{Database: "app", Schema: "public", Table: "t"}}, cdc.Position{Major: 1}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

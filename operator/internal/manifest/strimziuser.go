@@ -18,6 +18,11 @@ const heartbeatTopics = "__debezium-heartbeat."
 // StrimziUsers are the accounts, each with what it needs and no more.
 func (c Cluster) StrimziUsers() []*unstructured.Unstructured {
 	changes, own := SlotPrefix(c.HTAPCluster), StrimziConnectUser(c.HTAPCluster)
+	if c.Spec.CDC.Kafka.Strimzi.Connect == nil { // changefeeds write by the units' account
+		return []*unstructured.Unstructured{c.strimziUser(StrimziUnitUser(c.HTAPCluster),
+			rule("topic", changes, "Create", "Describe", "DescribeConfigs", "Read", "Write", "Delete"),
+		)}
+	}
 	return []*unstructured.Unstructured{
 		c.strimziUser(StrimziUnitUser(c.HTAPCluster),
 			rule("topic", changes, "Create", "Describe", "DescribeConfigs", "Read", "Delete"),

@@ -1,4 +1,4 @@
-// Package pki issues certificates for endpoints, signed by an authority of their own.
+// Package pki issues certificates for endpoints and for clients, signed by an authority of their own.
 //
 // Invariant: [Certificate.Due] is true long before a certificate expires, so that it is renewed while it is still good.
 package pki
@@ -44,17 +44,31 @@ func NewAuthority(name string, now time.Time) (Certificate, error) {
 
 // Server issues a certificate for the hosts by which clients reach a server. c must be an authority.
 func (c Certificate) Server(now time.Time, hosts ...string) (Certificate, error) {
+	return c.sign(now, hosts[0], hosts, x509.ExtKeyUsageServerAuth)
+}
+
+// Node issues a certificate for a server that is a client of its like, whose name says so. c must be an authority.
+func (c Certificate) Node(now time.Time, name string, hosts ...string) (Certificate, error) {
+	return c.sign(now, name, hosts, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+}
+
+// Client issues a certificate by which a user proves who it is. c must be an authority.
+func (c Certificate) Client(now time.Time, user string) (Certificate, error) {
+	return c.sign(now, user, nil, x509.ExtKeyUsageClientAuth)
+}
+
+func (c Certificate) sign(now time.Time, name string, hosts []string, uses ...x509.ExtKeyUsage) (Certificate, error) {
 	pair, err := tls.X509KeyPair(c.Cert, c.Key)
 	if err != nil {
 		return Certificate{}, fmt.Errorf("read the authority: %w", err)
 	}
-	template, err := newTemplate(hosts[0], now, serverLife)
+	template, err := newTemplate(name, now, serverLife)
 	if err != nil {
 		return Certificate{}, err
 	}
 	template.DNSNames = hosts
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.ExtKeyUsage = uses
 	return issue(template, pair.Leaf, pair.PrivateKey.(crypto.Signer))
 }
 
@@ -75,7 +89,7 @@ func (c Certificate) Due(now time.Time, authority Certificate, hosts ...string) 
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.Cert)
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		return true
 	}
 	return !slices.Equal(leaf.DNSNames, hosts)

@@ -27,6 +27,45 @@ func TestServer_isTrustedByWhoTrustsTheAuthority(t *testing.T) {
 	}
 }
 
+func TestCertificate_isForWhatItWasIssued(t *testing.T) {
+	authority, server := issued(t)
+	node, err := authority.Node(now, "node", "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := authority.Client(now, "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.Cert)
+	for _, c := range []struct {
+		cert             pki.Certificate
+		name             string
+		serves, connects bool
+		hosts            []string
+	}{
+		{server, "shop", true, false, []string{"shop", "shop.default.svc"}}, {node, "node", true, true, []string{"shop"}}, {client, "root", false, true, nil},
+	} {
+		pair, err := tls.X509KeyPair(c.cert.Cert, c.cert.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for use, want := range map[x509.ExtKeyUsage]bool{x509.ExtKeyUsageServerAuth: c.serves, x509.ExtKeyUsageClientAuth: c.connects} {
+			_, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}})
+			if (err == nil) != want {
+				t.Errorf("%s, use %d: %v", c.name, use, err)
+			}
+		}
+		if pair.Leaf.Subject.CommonName != c.name {
+			t.Errorf("%s is called %q", c.name, pair.Leaf.Subject.CommonName)
+		}
+		if c.cert.Due(now, authority, c.hosts...) {
+			t.Errorf("%s is due when it is new", c.name)
+		}
+	}
+}
+
 func TestDue_beforeTheCertificateIsOfNoUse(t *testing.T) {
 	authority, server := issued(t)
 	other, _ := issued(t)

@@ -1,0 +1,50 @@
+package v1alpha1
+
+// CockroachDBSpec is a CockroachDB that the operator runs. Its changes come by a changefeed over Kafka.
+//
+// +kubebuilder:validation:XValidation:rule="self.replicas == 1 || self.replicas >= 3",message="replicas: use 1, or 3 and more: two nodes stand still when one is away"
+// +kubebuilder:validation:XValidation:rule="self.replicas >= oldSelf.replicas",message="replicas cannot be reduced: nodes are not decommissioned yet"
+type CockroachDBSpec struct {
+	// Image is CockroachDB's official image, v25.2 or later. A change replaces the nodes one by one; CockroachDB finalizes an upgrade when all nodes
+	// run it. Go from one release to the next, and not back once that is done.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +required
+	Image string `json:"image"`
+
+	// Replicas is the number of nodes. Rows are on three of them.
+	//
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=99
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// Database is created, with its owner, when the nodes first answer, and is the one that is replicated.
+	//
+	// +kubebuilder:default=app
+	// +kubebuilder:validation:Pattern=`^[a-z_][a-z0-9_]*$`
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the database cannot be renamed"
+	// +optional
+	Database string `json:"database,omitempty"`
+
+	// Storage is the volume of each node.
+	//
+	// +kubebuilder:default={}
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
+	// +optional
+	Storage StorageSpec `json:"storage,omitzero"`
+
+	// Resources of each node. A quarter of the memory is for its cache, and another for SQL.
+	//
+	// +kubebuilder:default={cpu: "2", memory: "8Gi"}
+	// +optional
+	Resources ResourcesSpec `json:"resources,omitzero"`
+
+	// NodePoolRef names the nodes that the pods run on; without it, any.
+	//
+	// +optional
+	NodePoolRef *NodePoolReference `json:"nodePoolRef,omitempty"`
+}

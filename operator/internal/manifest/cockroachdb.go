@@ -1,0 +1,152 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+)
+
+// cockroachUser is the user that CockroachDB runs as; its image works as any.
+const cockroachUser = 1000
+
+const (
+	cockroachProgram = "/cockroach/cockroach"
+	cockroachDataDir = "/cockroach/cockroach-data"
+	cockroachCerts   = "/cockroach/cockroach-certs"
+	// cockroachIssued is where the Secret is mounted. The server takes only keys that nobody but their owner may read, which a mounted Secret
+	// cannot promise: a pod's group may read it.
+	cockroachIssued = "/etc/freshet/certs"
+)
+
+// Ports of CockroachDB's pods and services.
+const (
+	CockroachPort     = 26257
+	cockroachHTTPPort = 8080
+)
+
+// NodesName names the Service that gives each node of CockroachDB a name, and the Secret with the nodes' certificate.
+func NodesName(c *v1alpha1.HTAPCluster) string { return OLTPName(c) + "-nodes" }
+
+// CockroachCAName names the Secret with the authority of CockroachDB's own certificates: who has its key is root.
+func CockroachCAName(c *v1alpha1.HTAPCluster) string { return OLTPName(c) + "-ca" }
+
+// CockroachRootName names the Secret with root's certificate.
+func CockroachRootName(c *v1alpha1.HTAPCluster) string { return OLTPName(c) + "-root" }
+
+// CockroachHosts are the names by which nodes are reached, the Service's first.
+func CockroachHosts(c *v1alpha1.HTAPCluster) []string {
+	service, nodes := OLTPName(c), NodesName(c)
+	return []string{
+		service + "." + c.Namespace + ".svc", service, service + "." + c.Namespace, service + "." + c.Namespace + ".svc.cluster.local",
+		"*." + nodes, "*." + nodes + "." + c.Namespace + ".svc", "*." + nodes + "." + c.Namespace + ".svc.cluster.local", "localhost",
+	}
+}
+
+// cockroachNode is the address of a node. It need not be ready.
+func (c Cluster) cockroachNode(number int32) string {
+	return fmt.Sprintf("%s-%d.%s.%s.svc:%d", OLTPName(c.HTAPCluster), number, NodesName(c.HTAPCluster), c.Namespace, CockroachPort)
+}
+
+// CockroachDB is the StatefulSet of all nodes. They start all at once, for none is ready before most are there, and are replaced one by one.
+func (c Cluster) CockroachDB() *appsv1.StatefulSet {
+	spec := c.Spec.OLTP.CockroachDB
+	pod := corev1.PodSpec{
+		SecurityContext:               restrictPod(cockroachUser),
+		AutomountServiceAccountToken:  ptr.To(false),
+		EnableServiceLinks:            ptr.To(false),
+		TerminationGracePeriodSeconds: ptr.To[int64](300),                                     // for draining: leases and clients go to other nodes
+		InitContainers:                []corev1.Container{c.copyCertificates(spec.Resources)}, // at no cost: it ends before the server begins
+		Containers:                    []corev1.Container{c.cockroach(spec)},
+		Volumes:                       cockroachVolumes(NodesName(c.HTAPCluster)),
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: selector(c.HTAPCluster, componentOLTP)},
+		}},
+	}
+	place(&pod, c.OLTPPool)
+	retention := appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+	if c.Spec.DeletionPolicy == v1alpha1.Delete {
+		retention = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	}
+	return &appsv1.StatefulSet{
+		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
+		Spec: appsv1.StatefulSetSpec{
+			Replicas:            ptr.To(spec.Replicas),
+			ServiceName:         NodesName(c.HTAPCluster),
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+			Selector:            &metav1.LabelSelector{MatchLabels: selector(c.HTAPCluster, componentOLTP)},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels(c.HTAPCluster, componentOLTP), Annotations: map[string]string{inputs: c.OLTPInputs}},
+				Spec:       pod,
+			},
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim(spec.Storage)},
+			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+				WhenDeleted: retention, WhenScaled: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+			},
+		},
+	}
+}
+
+func (c Cluster) cockroach(spec *v1alpha1.CockroachDBSpec) corev1.Container {
+	var join []string
+	for number := range min(3, spec.Replicas) { // any that runs knows all others
+		join = append(join, c.cockroachNode(number))
+	}
+	quarter := fmt.Sprintf("%dMiB", spec.Resources.Memory.Value()/4/(1<<20))
+	health := func(path string, period, failures int32) *corev1.Probe {
+		return &corev1.Probe{
+			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+				Path: path, Port: intstr.FromString("http"), Scheme: corev1.URISchemeHTTPS,
+			}},
+			PeriodSeconds: period, FailureThreshold: failures, TimeoutSeconds: 5,
+		}
+	}
+	port := func(name string, number int32) corev1.ContainerPort {
+		return corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: corev1.ProtocolTCP}
+	}
+	return corev1.Container{
+		Name:  "cockroachdb",
+		Image: spec.Image,
+		Command: []string{
+			cockroachProgram, "start", "--certs-dir=" + cockroachCerts, "--store=" + cockroachDataDir,
+			fmt.Sprintf("--listen-addr=:%d", CockroachPort), fmt.Sprintf("--http-addr=:%d", cockroachHTTPPort),
+			fmt.Sprintf("--advertise-addr=$(POD_NAME).%s.%s.svc:%d", NodesName(c.HTAPCluster), c.Namespace, CockroachPort),
+			"--join=" + strings.Join(join, ","), "--cache=" + quarter, "--max-sql-memory=" + quarter, "--logtostderr=WARNING",
+		},
+		Env:             []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}}},
+		Ports:           []corev1.ContainerPort{port("sql", CockroachPort), port("http", cockroachHTTPPort)},
+		Resources:       guaranteed(spec.Resources),
+		SecurityContext: restrictContainer(),
+		VolumeMounts:    []corev1.VolumeMount{mount("data", cockroachDataDir), mount("certs", cockroachCerts), mount("tmp", "/tmp")},
+		LivenessProbe:   health("/health", 10, 6),
+		ReadinessProbe:  health("/health?ready=1", 5, 2),
+	}
+}
+
+// copyCertificates makes keys that only the server may read.
+func (c Cluster) copyCertificates(resources v1alpha1.ResourcesSpec) corev1.Container {
+	return corev1.Container{
+		Name:            "certificates",
+		Image:           c.Spec.OLTP.CockroachDB.Image,
+		Command:         []string{"/bin/sh", "-c", fmt.Sprintf("cp -L %s/* %s/ && chmod 0400 %s/*.key", cockroachIssued, cockroachCerts, cockroachCerts)},
+		Resources:       guaranteed(resources),
+		SecurityContext: restrictContainer(),
+		VolumeMounts:    []corev1.VolumeMount{{Name: "issued", MountPath: cockroachIssued, ReadOnly: true}, mount("certs", cockroachCerts)},
+	}
+}
+
+// cockroachVolumes are the certificates in a Secret, and room for their copies, which is in memory.
+func cockroachVolumes(secret string) []corev1.Volume {
+	return []corev1.Volume{
+		{Name: "issued", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](0o440)}}},
+		{Name: "certs", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
+		scratch("tmp"),
+	}
+}
