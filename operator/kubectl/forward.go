@@ -46,19 +46,23 @@ func (f *podForwarder) forward(ctx context.Context, namespace, pod string, port 
 	if err != nil {
 		return fail(err)
 	}
-	stop, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	stop, ready, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	pf, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(port)}, stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		return fail(err)
 	}
-	go func() { ended <- pf.ForwardPorts() }()
+	var failure error // once it has ended
+	go func() {
+		defer close(ended)
+		failure = pf.ForwardPorts()
+	}()
 	t := &tunnel{close: func() {
 		close(stop)
-		_ = <-ended // that it was stopped
+		<-ended
 	}}
 	select {
-	case err := <-ended:
-		return fail(errors.Join(remedy(err), ctx.Err()))
+	case <-ended:
+		return fail(errors.Join(remedy(failure), ctx.Err()))
 	case <-ctx.Done():
 		close(stop) // dialling may take its time yet, which nobody waits for
 		return fail(ctx.Err())
