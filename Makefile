@@ -67,6 +67,7 @@ test-operator: need-go ## The operator on a real API server; builds it from sour
 e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this makes [CLUSTER=bare|current ARGS=]; root
 	@mkdir -p bin
 	CGO_ENABLED=0 go test -tags e2e -c -o bin/e2e.test ./e2e/pods
+	go build -trimpath -o bin/freshet ./cli/freshet && ln -sf freshet bin/kubectl-freshet
 ifeq ($(CLUSTER),bare)
 	go build -o bin/cluster ./e2e/cluster/run
 	cd e2e/pods && ../../bin/cluster --nodes 2 -- ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)

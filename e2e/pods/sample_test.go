@@ -33,6 +33,7 @@ func TestSample_becomesReadyAndLeavesNothingBehind(t *testing.T) {
 		t.Errorf("sum %s, want %s", sum, want)
 	}
 	w.awaitReady(1)
+	w.requirePlugin()
 	w.requireNoWrites()
 
 	// The sample says nothing of a deletion policy: the database's volume is kept, and the Secret that opens it.
