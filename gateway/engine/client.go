@@ -83,8 +83,15 @@ func (c *Client) Query(ctx context.Context, sql string, settings map[string]stri
 			return nil
 		},
 	})
+	if onCPU != nil && (err == nil || ch.IsException(err)) {
+		onCPU(untold)
+	}
 	return classify(ctx, err, sinkErr)
 }
+
+// untold is the CPU time of a query that its profile events leave out: that of its connection's thread, which parses, plans and
+// sends. Measured as 2.4 to 3.1 ms for queries of 7 and 13 ms (26.7); what its workers consume is told to the last.
+const untold = 2500 * time.Microsecond
 
 // cpuTime sums the CPU time of a packet of profile events, which hold what was added since the packet before (26.7: one packet
 // each 100 ms, for the whole query).
