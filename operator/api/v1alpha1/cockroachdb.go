@@ -5,13 +5,20 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="self.replicas == 1 || self.replicas >= 3",message="replicas: use 1, or 3 and more: two nodes stand still when one is away"
 // +kubebuilder:validation:XValidation:rule="self.replicas >= oldSelf.replicas",message="replicas cannot be reduced: nodes are not decommissioned yet"
 type CockroachDBSpec struct {
-	// Image is CockroachDB's official image, v25.2 or later. A change replaces the nodes one by one; CockroachDB finalizes an upgrade when all nodes
-	// run it. Go from one release to the next, and not back once that is done.
+	// Image is CockroachDB's official image, v25.2 or later. A change replaces the nodes one by one. Go from one release to the next, and back only
+	// while the upgrade is not finalized.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +required
 	Image string `json:"image"`
+
+	// Finalization of an upgrade. Automatic: CockroachDB finalizes it when all nodes run the new release. Manual: it does not, so that the
+	// image may be changed back, until this is set to Automatic. Set Manual, and let OLTPReady be true, before you change the image.
+	//
+	// +kubebuilder:default=Automatic
+	// +optional
+	Finalization Finalization `json:"finalization,omitempty"`
 
 	// Replicas is the number of nodes. Rows are on three of them.
 	//
@@ -48,3 +55,14 @@ type CockroachDBSpec struct {
 	// +optional
 	NodePoolRef *NodePoolReference `json:"nodePoolRef,omitempty"`
 }
+
+// Finalization says who finalizes upgrades.
+//
+// +kubebuilder:validation:Enum=Automatic;Manual
+type Finalization string
+
+// The ways of finalization.
+const (
+	FinalizationAutomatic Finalization = "Automatic"
+	FinalizationManual    Finalization = "Manual"
+)

@@ -3,6 +3,7 @@ package v1alpha1_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -92,5 +93,6 @@ func (c crd) validate(t *testing.T, o, old map[string]any) []string {
 	for _, e := range append(errs, rules...) {
 		out = append(out, e.Field+": "+e.ErrorBody())
 	}
+	slices.Sort(out) // fields are visited in any order
 	return out
 }

@@ -121,7 +121,10 @@ func (r *Reconciler) awaitCockroachDB(ctx context.Context, s *state) (task.Resul
 
 // prepareCockroachDB makes the database that is replicated. Units that run already go on where CockroachDB does not answer for a while.
 func (r *Reconciler) prepareCockroachDB(ctx context.Context, s *state) (task.Result, error) {
-	target := cockroach.Target{Database: s.cluster.Spec.OLTP.CockroachDB.Database, Role: manifest.CockroachRole, Password: s.password}
+	spec := s.cluster.Spec.OLTP.CockroachDB
+	target := cockroach.Target{
+		Database: spec.Database, Role: manifest.CockroachRole, Password: s.password, Hold: spec.Finalization == v1alpha1.FinalizationManual,
+	}
 	err := r.Cockroaches.Prepare(ctx, s.root, target)
 	if err == nil {
 		s.is(v1alpha1.ConditionOLTPReady, ReasonReplicable, "the database can be replicated")
@@ -166,5 +169,5 @@ func refusal(s *state, err error) string {
 	if errors.As(err, &said) {
 		return fmt.Sprintf("CockroachDB refuses: %s (%s)", said.Message, said.Code)
 	}
-	return fmt.Sprintf("CockroachDB at %s:%d does not answer", s.root.Host, s.root.Port)
+	return fmt.Sprintf("CockroachDB at %s:%d does not answer as it should", s.root.Host, s.root.Port)
 }

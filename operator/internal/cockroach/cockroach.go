@@ -22,11 +22,23 @@ type Session interface {
 	Query(ctx context.Context, sql string) ([][]string, error)
 }
 
-// Target is the database that is replicated, and the role of units and users.
-type Target struct{ Database, Role, Password string }
+// Target is what a CockroachDB is to have.
+type Target struct {
+	// Database is replicated; Role and Password are those of units and users.
+	Database, Role, Password string
+	// Hold keeps upgrades from being finalized.
+	Hold bool
+}
 
-// Prepare makes database and role, and turns on what changefeeds need, unless that is done.
+// Prepare makes database and role, turns on what changefeeds need, and holds upgrades back or lets them go, unless that is done.
 func Prepare(ctx context.Context, s Session, t Target) error {
+	if err := create(ctx, s, t); err != nil {
+		return err
+	}
+	return Hold(ctx, s, t.Hold)
+}
+
+func create(ctx context.Context, s Session, t Target) error {
 	// What is done last says that all is done.
 	rows, err := s.Query(ctx, "SELECT 1 FROM [SHOW GRANTS ON ROLE admin] WHERE member = "+literal(t.Role))
 	if err != nil {
@@ -49,6 +61,40 @@ func Prepare(ctx context.Context, s Session, t Target) error {
 		}
 	}
 	return nil
+}
+
+// Hold keeps CockroachDB from finalizing upgrades, or lets it, unless that is so already.
+func Hold(ctx context.Context, s Session, hold bool) error {
+	preserved, err := setting(ctx, s, "cluster.preserve_downgrade_option")
+	if err != nil || hold == (preserved != "") {
+		return err
+	}
+	sql := "RESET CLUSTER SETTING cluster.preserve_downgrade_option"
+	if hold {
+		version, err := setting(ctx, s, "version")
+		if err != nil {
+			return err
+		}
+		if strings.Contains(version, "-") {
+			return fmt.Errorf("hold back upgrades: one is being finalized, the version is %s; wait until that is done", version)
+		}
+		sql = "SET CLUSTER SETTING cluster.preserve_downgrade_option = " + literal(version)
+	}
+	if _, err := s.Query(ctx, sql); err != nil {
+		return fmt.Errorf("hold back upgrades, %v: %w", hold, err)
+	}
+	return nil
+}
+
+func setting(ctx context.Context, s Session, name string) (string, error) {
+	rows, err := s.Query(ctx, "SHOW CLUSTER SETTING "+name)
+	if err != nil {
+		return "", fmt.Errorf("read cluster setting %s: %w", name, err)
+	}
+	if len(rows) != 1 || len(rows[0]) != 1 {
+		return "", fmt.Errorf("read cluster setting %s: the answer is %q, want one value", name, rows)
+	}
+	return rows[0][0], nil
 }
 
 // EndChangefeeds cancels the changefeeds that units of number keep and higher have left. Their topics begin with prefix, the unit's number and a dot.

@@ -26,6 +26,8 @@ func (r *recording) Query(_ context.Context, sql string) ([][]string, error) {
 }
 
 const (
+	preserved      = "SHOW CLUSTER SETTING cluster.preserve_downgrade_option"
+	version        = "SHOW CLUSTER SETTING version"
 	administrators = "SELECT 1 FROM [SHOW GRANTS ON ROLE admin] WHERE member = e'freshet'"
 	changefeeds    = `SELECT job_id::STRING, coalesce(sink_uri, '') FROM [SHOW CHANGEFEED JOBS]
 		WHERE status IN ('running', 'pending', 'paused', 'pause-requested', 'failing')`
@@ -36,21 +38,48 @@ var target = cockroach.Target{Database: "app", Role: "freshet", Password: `it's\
 func TestPrepare_makesDatabaseAndRoleOnce(t *testing.T) {
 	making := []string{
 		administrators, "SET CLUSTER SETTING kv.rangefeed.enabled = true", "SET CLUSTER SETTING kv.closed_timestamp.target_duration = '200ms'",
-		`CREATE DATABASE IF NOT EXISTS "app"`, `CREATE ROLE IF NOT EXISTS "freshet" WITH LOGIN PASSWORD e'it\'s\\'`, `GRANT admin TO "freshet"`,
+		`CREATE DATABASE IF NOT EXISTS "app"`, `CREATE ROLE IF NOT EXISTS "freshet" WITH LOGIN PASSWORD e'it\'s\\'`, `GRANT admin TO "freshet"`, preserved,
 	}
+	held := [][]string{{""}}
 	for name, c := range map[string]struct {
 		session recording
 		want    []string
 		fails   bool
 	}{
-		"new":         {recording{}, making, false},
-		"done before": {recording{answers: map[string][][]string{administrators: {{"1"}}}}, making[:1], false},
+		"new":         {recording{answers: map[string][][]string{preserved: held}}, making, false},
+		"done before": {recording{answers: map[string][][]string{administrators: {{"1"}}, preserved: held}}, []string{administrators, preserved}, false},
 		"refused":     {recording{refuse: making[3]}, making[:4], true},
 	} {
 		err := cockroach.Prepare(t.Context(), &c.session, target)
 		if diff := cmp.Diff(c.want, c.session.said); diff != "" || (err != nil) != c.fails {
 			t.Errorf("%s: error %v (-want +got):\n%s", name, err, diff)
 		}
+	}
+}
+
+func TestHold_changesTheSettingOnlyWhereItIsAnother(t *testing.T) {
+	const set, reset = "SET CLUSTER SETTING cluster.preserve_downgrade_option = e'26.1'", "RESET CLUSTER SETTING cluster.preserve_downgrade_option"
+	for name, c := range map[string]struct {
+		hold            bool
+		preserved, runs string
+		want            []string
+		fails           bool
+	}{
+		"held, to be held":                 {true, "26.1", "26.1", []string{preserved}, false},
+		"held for an upgrade, to be held":  {true, "25.4", "25.4", []string{preserved}, false},
+		"free, to be held":                 {true, "", "26.1", []string{preserved, version, set}, false},
+		"being finalized, to be held":      {true, "", "25.4-12", []string{preserved, version}, true},
+		"free, to be free":                 {false, "", "26.1", []string{preserved}, false},
+		"held for an upgrade, to be freed": {false, "25.4", "25.4", []string{preserved, reset}, false},
+	} {
+		s := recording{answers: map[string][][]string{preserved: {{c.preserved}}, version: {{c.runs}}}}
+		err := cockroach.Hold(t.Context(), &s, c.hold)
+		if diff := cmp.Diff(c.want, s.said); diff != "" || (err != nil) != c.fails {
+			t.Errorf("%s: error %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	if err := cockroach.Hold(t.Context(), &recording{}, true); err == nil {
+		t.Error("no answer is no error")
 	}
 }
 
