@@ -17,7 +17,7 @@ import (
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 )
 
-// soon is what a change of a tenant may take at most, on a machine that others load: it is some two seconds on an idle one, and a
+// soon is what a change of a tenant may take at most, on a machine that others load: it was one second on a real kubelet, and a
 // kubelet that is not told of it takes about a minute.
 const soon = 30 * time.Second
 
