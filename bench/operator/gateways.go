@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // tables are those of the CH-benCHmark, as a unit tells of them.
@@ -21,7 +23,7 @@ var tables = []string{
 // gateways play those of all units, each on an address of its own.
 type gateways struct {
 	server http.Server
-	served sync.WaitGroup
+	served errgroup.Group
 
 	mu sync.Mutex
 	// byPod are their addresses.
@@ -51,19 +53,18 @@ func (g *gateways) address(pod string, port int32) (string, error) {
 		return "", fmt.Errorf("play a gateway: %w", err)
 	}
 	g.byPod[pod], g.asked[ip] = ip, time.Time{}
-	g.served.Go(func() {
+	g.served.Go(func() error {
 		if err := g.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			panic(err) // a listener on loopback does not fail
+			return fmt.Errorf("play a gateway: %w", err)
 		}
+		return nil
 	})
 	return ip, nil
 }
 
 // close ends all of them.
 func (g *gateways) close() error {
-	err := g.server.Close()
-	g.served.Wait()
-	return err
+	return errors.Join(g.server.Close(), g.served.Wait())
 }
 
 // unasked is how many have not been asked since.

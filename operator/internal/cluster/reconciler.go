@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, fmt.Errorf("reconcile HTAPCluster %s: %w", request, runErr)
 	}
 	if again == 0 {
-		again = whenReady
+		again = wait.Jitter(whenReady, 0.2) // what was looked at simultaneously after a restart need not be so forever
 	}
 	return ctrl.Result{RequeueAfter: again}, nil
 }
