@@ -3,6 +3,7 @@
 package manager
 
 import (
+	"crypto/rand"
 	"fmt"
 	"testing"
 
@@ -113,21 +114,27 @@ func (w *world) look(n int) {
 	w.t.Helper()
 	for range n {
 		asked := w.units.questions()
-		var pod corev1.Pod
-		if err := w.get("shop-unit-0", &pod); err != nil {
-			w.t.Fatal(err)
-		}
-		before := pod.DeepCopy()
-		pod.Annotations["test"] = fmt.Sprint(asked)
-		if err := w.Patch(w.t.Context(), &pod, client.MergeFrom(before)); err != nil {
-			w.t.Fatal(err)
-		}
+		w.wake()
 		w.eventually(func() error {
 			if w.units.questions() == asked {
 				return fmt.Errorf("the operator has not asked again after %d times", asked)
 			}
 			return nil
 		})
+	}
+}
+
+// wake changes a pod, which makes the operator look at its cluster now and not only when it is time.
+func (w *world) wake() {
+	w.t.Helper()
+	var pod corev1.Pod
+	if err := w.get("shop-unit-0", &pod); err != nil {
+		w.t.Fatal(err)
+	}
+	before := pod.DeepCopy()
+	pod.Annotations["test"] = rand.Text()
+	if err := w.Patch(w.t.Context(), &pod, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

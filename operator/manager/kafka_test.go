@@ -73,6 +73,7 @@ func TestCluster_waitsForAKafkaThatItsUnitsCanUse(t *testing.T) {
 	w.pipelines.change(func(p *pipelines) {
 		p.lacks = []*lack.Lack{{Reason: pipeline.ReasonKafkaUnreachable, Detail: "it does not answer", Remedy: "see"}}
 	})
+	w.wake()
 	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionFalse, "KafkaUnreachable")
 }
 
