@@ -44,7 +44,7 @@ func (k *kubeconfig) load() (*rest.Config, string, error) {
 }
 
 // objects reads what the commands are about. Package client of controller-runtime would do so too, and links every type that Kubernetes has into
-// the gateways' program: 65 MB, half of it resident.
+// the program that gateways run: tens of megabytes.
 type objects interface {
 	cluster(ctx context.Context, namespace, name string) (*v1alpha1.HTAPCluster, error)
 	// clusters of a namespace; empty: of all.
