@@ -35,17 +35,22 @@ const (
 func TestExternalDatabase_isFollowedThroughRotationAndStaleness(t *testing.T) {
 	w := newWorld(t)
 	w.startDatabase()
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.show(t.Output(), w.namespace)
+		}
+	})
 	super := w.connect(w.postgresURL(superuser, "super", databaseHost, superuser))
 	w.exec(super, fmt.Sprintf("CREATE ROLE %s LOGIN REPLICATION PASSWORD 'first'", owner))
 	w.exec(super, fmt.Sprintf("CREATE DATABASE %[1]s OWNER %[1]s", owner))
 	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: databaseSecret}, StringData: map[string]string{"uri": w.ownersURL("wrong", databaseHost)}})
 	w.create(external(2))
-	t.Cleanup(func() { w.remove("Pod "+databaseHost, "Service "+databaseHost, "Secret "+databaseSecret) })
+	t.Cleanup(func() { w.remove("Secret "+databaseSecret) })
 
 	// A Secret that does not open the database is told, with what to do.
 	broken := w.await(v1alpha1.ConditionReady, metav1.ConditionFalse, "AuthenticationFailed")
-	if message := meta.FindStatusCondition(broken.Status.Conditions, v1alpha1.ConditionOLTPReady).Message; !strings.Contains(message, databaseSecret) {
-		t.Errorf("condition OLTPReady does not name the Secret to correct: %s", message)
+	if message := meta.FindStatusCondition(broken.Status.Conditions, v1alpha1.ConditionOLTPReady).Message; !strings.Contains(message, "correct user and password in the connection Secret") {
+		t.Errorf("condition OLTPReady does not say what to do: %s", message)
 	}
 	w.rotate("first")
 	w.awaitReady(2)
@@ -183,7 +188,7 @@ func (w *world) startDatabase() {
 	run, runMount := directory("run", "/var/run/postgresql")
 	labels := map[string]string{"app": databaseHost}
 	w.create(&corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: databaseHost},
+		ObjectMeta: metav1.ObjectMeta{Name: databaseHost, Labels: labels},
 		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 5432, TargetPort: intstr.FromInt32(5432)}}},
 	})
 	w.create(&corev1.Pod{

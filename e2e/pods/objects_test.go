@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,6 +38,9 @@ func (w *world) objects() (map[string]string, error) {
 			return nil, fmt.Errorf("list %s: %w", kind.Kind, err)
 		}
 		for _, o := range list.Items {
+			if o.Labels["app"] == databaseHost || o.Labels[discoveryv1.LabelServiceName] == databaseHost {
+				continue // the test's own database
+			}
 			found[kind.Kind+" "+o.Name] = o.ResourceVersion
 		}
 	}

@@ -52,8 +52,11 @@ func (w *world) eventually(what string, f func(ctx context.Context) error) {
 	w.t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(context.WithoutCancel(w.t.Context()), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = f(ctx)
-		return last == nil, nil
+		err := f(ctx)
+		if ctx.Err() == nil { // what fails because the time is over tells nothing
+			last = err
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		w.t.Fatalf("%s: %v; last: %v", what, err, last)

@@ -18,6 +18,8 @@ type Config struct {
 	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain. SCRAM is relayed end to
 	// end, so a client that itself uses TLS must then connect with channel_binding=disable.
 	BackendTLS *tls.Config
+	// BackendTLSOptional uses plain connections where PostgreSQL refuses TLS, as sslmode=prefer does.
+	BackendTLSOptional bool
 	// TLS is for clients that ask for it; see [LoadTLS]. When nil, a listener on a loopback address refuses TLS,
 	// and any other one offers it with a self-signed certificate.
 	TLS *tls.Config
@@ -219,7 +221,7 @@ func (s *Server) dial(ctx context.Context) (net.Conn, error) {
 	if s.cfg.BackendTLS == nil {
 		return conn, nil
 	}
-	t, err := startBackendTLS(ctx, conn, s.cfg.BackendTLS)
+	t, err := startBackendTLS(ctx, conn, s.cfg.BackendTLS, s.cfg.BackendTLSOptional)
 	if err != nil {
 		conn.Close()
 		return nil, err

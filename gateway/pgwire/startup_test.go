@@ -1,6 +1,7 @@
 package pgwire_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -191,6 +192,22 @@ func TestServer_usesTLSToPostgreSQL(t *testing.T) {
 	}
 	wantCode(t, <-failed, "57014")
 	<-b.analytics.stopped
+}
+
+func TestServer_takesAServerWithoutTLSWhereThatIsOptional(t *testing.T) {
+	for _, optional := range []bool{false, true} {
+		b := newBed(t, func(c *pgwire.Config) { c.BackendTLS, c.BackendTLSOptional = &tls.Config{InsecureSkipVerify: true}, optional })
+		conn, err := pgconn.Connect(t.Context(), b.through)
+		if !optional {
+			wantCode(t, err, "57P03")
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+		run(t, conn, read)
+	}
 }
 
 // certificate makes PostgreSQL offer TLS.

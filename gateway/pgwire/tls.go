@@ -62,8 +62,8 @@ func serverTLS(cert tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{alpn}}
 }
 
-// startBackendTLS asks PostgreSQL for TLS on conn.
-func startBackendTLS(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.Conn, error) {
+// startBackendTLS asks PostgreSQL for TLS on conn. Where it is optional and PostgreSQL refuses, the connection is used as it is.
+func startBackendTLS(ctx context.Context, conn net.Conn, cfg *tls.Config, optional bool) (net.Conn, error) {
 	request := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 8), codeSSLRequest)
 	if _, err := conn.Write(request); err != nil {
 		return nil, fmt.Errorf("ask PostgreSQL for TLS: %w", err)
@@ -71,6 +71,9 @@ func startBackendTLS(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.C
 	var answer [1]byte
 	if _, err := conn.Read(answer[:]); err != nil {
 		return nil, fmt.Errorf("ask PostgreSQL for TLS: %w", err)
+	}
+	if answer[0] == 'N' && optional {
+		return conn, nil
 	}
 	if answer[0] != 'S' {
 		return nil, fmt.Errorf("ask PostgreSQL for TLS: it refuses; set ssl = on there, or connect the gateway without TLS")

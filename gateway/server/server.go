@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -109,9 +110,14 @@ func newRoute(cfg Config, u *unit, d *batch.Dispatcher, reg prometheus.Registere
 func newRelay(cfg Config, route *analytics.Router, tenants *tenants, reg prometheus.Registerer) *pgwire.Server {
 	network, address := pgconn.NetworkAddress(cfg.backend.Host, cfg.backend.Port)
 	return pgwire.NewServer(pgwire.Config{
-		BackendNetwork: network, BackendAddress: address, BackendTLS: cfg.backend.TLSConfig,
+		BackendNetwork: network, BackendAddress: address, BackendTLS: cfg.backend.TLSConfig, BackendTLSOptional: plainFallback(cfg.backend),
 		TLS: cfg.TLS, Defaults: cfg.Defaults, DefaultsOf: tenants.defaults, Analytics: route, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
 	})
+}
+
+// plainFallback reports whether a connection string accepts a server without TLS, as it does unless it says otherwise.
+func plainFallback(c *pgconn.Config) bool {
+	return slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil })
 }
 
 // settleTime is how long load balancers have to learn that a gateway is leaving.
