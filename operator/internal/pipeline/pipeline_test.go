@@ -39,9 +39,9 @@ type platform struct {
 	admin   *kadm.Client
 }
 
-func newPlatform(t *testing.T) *platform {
+func newPlatform(t *testing.T, options ...func(*kafka.BrokerConfig)) *platform {
 	t.Helper()
-	p := &platform{t: t, broker: stand.Kafka(t)}
+	p := &platform{t: t, broker: stand.Kafka(t, options...)}
 	p.connect = stand.KafkaConnect(t, p.broker)
 	p.url = stand.Postgres(t, func(c *pgserver.Config) { c.Settings = map[string]string{"wal_level": "logical"} }).URL("postgres")
 	stand.ExecAt(t, p.url, "CREATE TABLE stock (id int PRIMARY KEY, v int)", "INSERT INTO stock VALUES (1, 1)")
