@@ -196,7 +196,9 @@ func TestServer_usesTLSToPostgreSQL(t *testing.T) {
 
 func TestServer_takesAServerWithoutTLSWhereThatIsOptional(t *testing.T) {
 	for _, optional := range []bool{false, true} {
-		b := newBed(t, func(c *pgwire.Config) { c.BackendTLS, c.BackendTLSOptional = &tls.Config{InsecureSkipVerify: true}, optional })
+		b := newBed(t, func(c *pgwire.Config) {
+			c.BackendTLS, c.BackendTLSOptional = &tls.Config{InsecureSkipVerify: true}, optional
+		})
 		conn, err := pgconn.Connect(t.Context(), b.through)
 		if !optional {
 			wantCode(t, err, "57P03")
