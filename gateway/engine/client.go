@@ -59,6 +59,14 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 // Close ends the connections.
 func (c *Client) Close() { c.pool.Close() }
 
+// Ping asks the engine for an answer. An error wraps [ErrUnavailable].
+func (c *Client) Ping(ctx context.Context) error {
+	if err := c.pool.Ping(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
 // Query runs sql, decodes every block of its result into result's columns and calls onBlock with
 // the number of rows. While the query runs, and once more at its end, onCPU is told of the CPU time that the engine has consumed for it
 // since the last time; nil: nobody. An exception of the engine comes as

@@ -19,7 +19,7 @@ import (
 
 // Status is what /status says of a gateway.
 type Status struct {
-	// Ready is /readyz's answer: the snapshot is no staler than the objective.
+	// Ready is /readyz's answer: the snapshot is no staler than the objective, and the engine answers.
 	Ready bool `json:"ready"`
 	// Position and StalenessMS are the newest snapshot's; StalenessMS is -1 without one.
 	Position    string  `json:"position,omitempty"`
@@ -78,6 +78,10 @@ func (u *unit) status() Status {
 		s.Position = st.Position.String()
 		s.StalenessMS = float64(staleness.Microseconds()) / 1000
 		s.Ready = staleness <= u.cfg.ReadyStaleness
+	}
+	if silence := u.engineSilence(); silence > engineLimit {
+		s.Ready = false
+		s.Problem = cmp.Or(s.Problem, fmt.Sprintf("the columnar engine has not answered for %s or more", engineLimit))
 	}
 	for _, t := range i.replica.Tables() {
 		s.Tables = append(s.Tables, tableStatus(t))

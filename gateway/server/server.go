@@ -47,14 +47,21 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	// 2. Compose the parts.
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	eng, err := engine.Open(ctx, engine.Config{
+	access := engine.Config{
 		Addr: cfg.EngineAddr, Database: "default", User: cfg.EngineUser, Password: cfg.EnginePassword,
 		Settings: threads(cfg.EngineThreads),
-	})
+	}
+	eng, err := engine.Open(ctx, access)
 	if err != nil {
 		return err
 	}
 	defer eng.Close()
+	access.MaxConns = 1
+	watched, err := engine.Open(ctx, access) // queries may hold all connections of the other
+	if err != nil {
+		return err
+	}
+	defer watched.Close()
 	tenants := newTenants(cfg, registry)
 	cfg.Batch.Tenants, cfg.Route.Tenants = tenants.directory, tenants.directory
 	u := newUnit(cfg)
@@ -69,6 +76,7 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
 	group.Go(func() error { return leave(ctx, running, cfg.Drain, relay) })
 	group.Go(func() error { return u.run(running) })
+	group.Go(func() error { return u.watchEngine(running, watched.Ping) })
 	group.Go(func() error { return tenants.run(running) })
 	group.Go(func() error { return dispatcher.Run(running) })
 	group.Go(func() error { return serveRelay(running, relay, endpoint) })

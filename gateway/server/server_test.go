@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -229,6 +230,21 @@ func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
 	if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {
 		t.Errorf("sum after the engine came back is %s", got)
 	}
+}
+
+func TestGateway_noticesAnEngineThatHangsWhileNothingChanges(t *testing.T) {
+	g := start(t, accounts)
+	signal := func(s syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(g.engine.PID(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	t.Cleanup(func() { _ = syscall.Kill(g.engine.PID(), syscall.SIGCONT) }) // it is to end in order
+	g.await(func(s server.Status) bool { return !s.Ready && s.Problem != "" })
+	signal(syscall.SIGCONT)
+	g.await(func(s server.Status) bool { return s.Ready && s.Problem == "" })
 }
 
 func TestGateway_servesItsClientsUntilTheyLeave(t *testing.T) {

@@ -24,6 +24,7 @@ type unit struct {
 	current atomic.Pointer[incarnation]
 	// generations counts incarnations, so that no plan outlives the replica that it was made for.
 	generations atomic.Uint64
+	answered    atomic.Int64 // when the engine last did so, in nanoseconds since 1970
 	stopped     atomic.Pointer[cdc.TerminalError]
 	// problem is why the last incarnation ended; nil while one runs.
 	problem atomic.Pointer[string]
