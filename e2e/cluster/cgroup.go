@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cgroup is the group in which all pods run.
-const Cgroup = "/freshet-e2e"
+// cgroup is the group in which all pods of the cluster in a folder run: several clusters do not get into each other's way.
+func cgroup(dir string) string { return "/" + filepath.Base(dir) }
 
 const cgroups = "/sys/fs/cgroup"
 
@@ -64,14 +64,14 @@ func inherit(group, file string) error {
 	return os.WriteFile(filepath.Join(group, file), value, 0o644)
 }
 
-// RemoveCgroups removes the groups of a cluster that has ended.
-func RemoveCgroups() error {
+// RemoveCgroups removes the groups of the cluster in a folder, which has ended.
+func RemoveCgroups(dir string) error {
 	roots, err := hierarchies()
 	if err != nil {
 		return err
 	}
 	for _, root := range roots {
-		err = errors.Join(err, removeGroup(filepath.Join(root, Cgroup)))
+		err = errors.Join(err, removeGroup(filepath.Join(root, cgroup(dir))))
 	}
 	return err
 }

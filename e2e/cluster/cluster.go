@@ -16,7 +16,7 @@ import (
 type Config struct {
 	// Programs is the folder of etcd and Kubernetes' programs; CoreDNS and Provisioner are programs.
 	Programs, CoreDNS, Provisioner string
-	// Dir is an empty folder for data and logs. It takes some gigabytes.
+	// Dir is an empty folder for data and logs. It takes some gigabytes, and its name is that of the cluster's control group.
 	Dir string
 	// Nodes is their number, at least one.
 	Nodes int

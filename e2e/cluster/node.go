@@ -47,7 +47,7 @@ func (c *Cluster) startNode(ctx context.Context, number int) error {
 	dir := filepath.Join(c.cfg.Dir, nodeName(number))
 	n := node{
 		Number: number, Name: nodeName(number), IP: nodeIP(number), PodCIDR: podCIDR(number), Dir: dir,
-		Socket: filepath.Join(dir, "containerd.sock"), Cgroup: Cgroup + "/" + nodeName(number),
+		Socket: filepath.Join(dir, "containerd.sock"), Cgroup: cgroup(c.cfg.Dir) + "/" + nodeName(number),
 		DNS: nodeIP(1), PodsCIDR: podsCIDR, Pause: c.cfg.Pause, Plugins: cni,
 	}
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "cni"), 0o755), makeCgroup(n.Cgroup)); err != nil {

@@ -45,7 +45,7 @@ func TestExternalDatabase_isFollowedThroughRotationAndStaleness(t *testing.T) {
 	w.exec(super, fmt.Sprintf("CREATE DATABASE %[1]s OWNER %[1]s", owner))
 	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: databaseSecret}, StringData: map[string]string{"uri": w.ownersURL("wrong", databaseHost)}})
 	w.create(external(2))
-	t.Cleanup(func() { w.remove("Secret "+databaseSecret) })
+	t.Cleanup(func() { w.remove("Secret " + databaseSecret) })
 
 	// A Secret that does not open the database is told, with what to do.
 	broken := w.await(v1alpha1.ConditionReady, metav1.ConditionFalse, "AuthenticationFailed")

@@ -74,7 +74,7 @@ func run(ctx context.Context, nodes int, command []string) (code int, err error)
 	if err != nil {
 		return 1, errors.Join(err, os.RemoveAll(dir))
 	}
-	defer func() { err = errors.Join(err, cluster.RemoveCgroups(), clean(dir, code == 0 && err == nil)) }()
+	defer func() { err = errors.Join(err, cluster.RemoveCgroups(dir), clean(dir, code == 0 && err == nil)) }()
 	return cluster.Isolate(ctx, firstStage, dir)
 }
 
