@@ -5,9 +5,6 @@ package pods
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,9 +85,7 @@ func (w *world) leavesWhileStale(unit string) {
 	w.t.Helper()
 	signal := func(s syscall.Signal) {
 		w.t.Helper()
-		if err := signalContainer(string(w.pod(unit).UID), "freshet-engine", s); err != nil {
-			w.t.Fatal(err)
-		}
+		w.signal(w.pod(unit), s, "freshet-engine")
 	}
 	signal(syscall.SIGSTOP)
 	w.await(v1alpha1.ConditionReplicasFresh, metav1.ConditionFalse, "UnitsStale")
@@ -98,38 +93,6 @@ func (w *world) leavesWhileStale(unit string) {
 	signal(syscall.SIGCONT)
 	w.awaitReady(2)
 	w.eventually("two units in the Service", func(context.Context) error { return w.serving(2) })
-}
-
-// signalContainer signals the processes of a pod that have a name. They are processes of this machine.
-func signalContainer(podUID, name string, s syscall.Signal) error {
-	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
-	if err != nil {
-		return err
-	}
-	signalled := 0
-	for _, file := range files {
-		groups, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(groups), "pod"+podUID) {
-			continue // it may have ended
-		}
-		dir := filepath.Dir(file)
-		command, err := os.ReadFile(filepath.Join(dir, "comm"))
-		if err != nil || strings.TrimSpace(string(command)) != name {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err == nil {
-			err = syscall.Kill(pid, s)
-		}
-		if err != nil {
-			return fmt.Errorf("signal %s of pod %s: %w", name, podUID, err)
-		}
-		signalled++
-	}
-	if signalled == 0 {
-		return fmt.Errorf("no process %s of pod %s is on this machine: the bare cluster's would be", name, podUID)
-	}
-	return nil
 }
 
 // serving returns an error unless so many pods are in the endpoint's Service.

@@ -5,6 +5,7 @@ package pods
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,26 +16,45 @@ import (
 	"github.com/freshet-io/freshet/local/platform"
 )
 
-// trial is the cluster as the trials of the local platform see one.
-func (w *world) trial() *trial.Platform {
-	return &trial.Platform{Recovery: patience, Platform: platform.Platform{
-		URL: w.url(), DirectURL: w.direct(), Monitor: fmt.Sprintf("shop-unit-0.shop-unit.%s.svc:8080", w.namespace),
+// load fills the database of a cluster of two units, and waits until all of it is on both. The result is the cluster as the trials of the
+// local platform see one.
+func (w *world) load() *trial.Platform {
+	w.t.Helper()
+	p := &trial.Platform{Recovery: patience, Platform: platform.Platform{
+		URL: w.url(), DirectURL: w.direct(), Monitor: w.unitHost(0) + ":8080",
 	}}
+	p.Load(w.t)
+	for n := range 2 {
+		unit := *p
+		unit.URL = strings.Replace(p.URL, "shop."+w.namespace+".svc", w.unitHost(n), 1)
+		p.Eventually(w.t, "the initial copy on "+w.unitHost(n), unit.ColumnarAnswer)
+	}
+	return p
+}
+
+// unitHost is a unit's own name, fresh or not.
+func (w *world) unitHost(n int) string {
+	return fmt.Sprintf("shop-unit-%d.shop-unit.%s.svc", n, w.namespace)
 }
 
 func TestCluster_staysConsistentWhileItsPodsAreKilled(t *testing.T) {
 	w := newWorld(t)
 	w.start(builtin(2))
-	p := w.trial()
-	p.Load(t)
+	p := w.load()
 	stop := p.StartLoad(t, 1)
-	for _, pod := range []string{"shop-unit-0", "shop-oltp-0", "shop-unit-1"} {
-		w.kill(pod, w.namespace)
+	for _, victim := range []struct {
+		pod       string
+		processes []string
+	}{
+		{"shop-unit-0", []string{"freshet", "freshet-engine"}},
+		{"shop-oltp-0", []string{"postgres"}},
+		{"shop-unit-1", []string{"freshet-engine"}},
+		{"shop-unit-0", []string{"freshet"}},
+	} {
+		w.kill(w.pod(victim.pod), victim.processes...)
+		w.killOperator()
 		w.awaitReady(2)
 	}
-	w.killOperator()
-	w.kill("shop-unit-0", w.namespace)
-	w.awaitReady(2)
 	findings := stop()
 	findings.Require(t, 20)
 	p.RequireEqualTables(t)
@@ -50,8 +70,7 @@ func TestCluster_movesFromADrainedNode(t *testing.T) {
 		t.Fatalf("the cluster has %d node, and draining takes two", len(nodes.Items))
 	}
 	w.start(builtin(2))
-	p := w.trial()
-	p.Load(t)
+	p := w.load()
 	stop := p.StartLoad(t, 2)
 	unit := w.pod("shop-unit-1")
 	node := unit.Spec.NodeName
@@ -74,37 +93,19 @@ func TestCluster_movesFromADrainedNode(t *testing.T) {
 
 func (w *world) pod(name string) *corev1.Pod {
 	w.t.Helper()
-	var pod corev1.Pod
-	if err := w.get(name, &pod); err != nil {
+	pod, err := w.find(w.namespace, name)
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	return &pod
+	return pod
 }
 
-// kill ends a pod's processes at once, and waits until another is in its place.
-func (w *world) kill(name, namespace string) {
-	w.t.Helper()
+func (w *world) find(namespace, name string) (*corev1.Pod, error) {
 	var pod corev1.Pod
-	key := client.ObjectKey{Namespace: namespace, Name: name}
-	if err := w.Get(w.t.Context(), key, &pod); err != nil {
-		w.t.Fatal(err)
-	}
-	killed := pod.UID
-	if err := w.Delete(w.t.Context(), &pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &killed}); err != nil {
-		w.t.Fatal(err)
-	}
-	w.eventually("another pod "+name, func(ctx context.Context) error {
-		if err := w.Get(ctx, key, &pod); err != nil {
-			return err
-		}
-		if pod.UID == killed {
-			return fmt.Errorf("it is still the one that was killed")
-		}
-		return nil
-	})
+	return &pod, w.Get(context.WithoutCancel(w.t.Context()), client.ObjectKey{Namespace: namespace, Name: name}, &pod)
 }
 
-// killOperator does so with the operator, and waits until it is back.
+// killOperator ends the operator at once, and waits until another is in its place.
 func (w *world) killOperator() {
 	w.t.Helper()
 	err := w.DeleteAllOf(w.t.Context(), &corev1.Pod{}, client.InNamespace(operatorNamespace),
