@@ -61,10 +61,15 @@ func (c *Client) Close() { c.pool.Close() }
 
 // Ping asks the engine for an answer. An error wraps [ErrUnavailable].
 func (c *Client) Ping(ctx context.Context) error {
-	if err := c.pool.Ping(ctx); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	conn, err := c.pool.Acquire(ctx)
+	if err == nil {
+		if err = conn.Ping(ctx); err == nil {
+			conn.Release()
+			return nil
+		}
+		_ = conn.Close() // the pool's own Ping would keep it, and find it broken for ever
 	}
-	return nil
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
 // Query runs sql, decodes every block of its result into result's columns and calls onBlock with

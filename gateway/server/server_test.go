@@ -232,7 +232,7 @@ func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
 	}
 }
 
-func TestGateway_noticesAnEngineThatHangsWhileNothingChanges(t *testing.T) {
+func TestGateway_noticesAnEngineThatIsAwayWhileNothingChanges(t *testing.T) {
 	g := start(t, accounts)
 	signal := func(s syscall.Signal) {
 		t.Helper()
@@ -244,6 +244,14 @@ func TestGateway_noticesAnEngineThatHangsWhileNothingChanges(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(g.engine.PID(), syscall.SIGCONT) }) // it is to end in order
 	g.await(func(s server.Status) bool { return !s.Ready && s.Problem != "" })
 	signal(syscall.SIGCONT)
+	g.await(func(s server.Status) bool { return s.Ready && s.Problem == "" })
+	if err := g.engine.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	g.await(func(s server.Status) bool { return !s.Ready })
+	if err := g.engine.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	g.await(func(s server.Status) bool { return s.Ready && s.Problem == "" })
 }
 
