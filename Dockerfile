@@ -7,8 +7,9 @@ COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod \
     go mod download
 COPY . .
+ENV GOCACHE=/go/build
 # PostgreSQL's parser is C: as native code it is faster than as WebAssembly.
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build \
     CGO_ENABLED=1 go build -trimpath -buildvcs=false -tags=netgo,osusergo \
         "-ldflags=-s -w -linkmode=external -extldflags=-static" -o /image/usr/local/bin/ ./cli/freshet && \
     CGO_ENABLED=0 go build -trimpath -buildvcs=false "-ldflags=-s -w" -o /image/usr/local/bin/ ./cli/freshet-operator && \

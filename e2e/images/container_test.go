@@ -100,13 +100,15 @@ func unpack(t *testing.T, name string, volumes ...string) container {
 }
 
 // volume returns the folder of this machine that is a volume's content.
-func (c container) volume(path string) string {
+func (c container) volume(t *testing.T, path string) string {
+	t.Helper()
 	for i := 0; i < len(c.volumes); i += 2 {
 		if c.volumes[i+1] == path {
 			return c.volumes[i]
 		}
 	}
-	panic("no volume " + path)
+	t.Fatalf("no volume %s", path)
+	return ""
 }
 
 func extract(t *testing.T, content io.Reader, root string) {

@@ -50,7 +50,8 @@ func golden[T any](t *testing.T, file, kind string) T {
 		return typed
 	}
 	t.Fatalf("no %s in %s", kind, file)
-	panic("unreachable")
+	var none T
+	return none
 }
 
 // named returns a pod's container.
@@ -191,7 +192,7 @@ func TestImages_postgresqlKeepsTheContractOfItsOfficialImage(t *testing.T) {
 
 func TestImages_postgresqlSurvivesAKillInItsFirstStart(t *testing.T) {
 	d := newDatabase(t)
-	volume := d.volume("/var/lib/postgresql/data")
+	volume := d.volume(t, "/var/lib/postgresql/data")
 	server := d.start(t)
 	server.until(t, "initdb", func() error {
 		_, err := os.Stat(filepath.Join(volume, "pgdata.new", "data", "PG_VERSION"))
@@ -228,7 +229,7 @@ func newUnit(t *testing.T) unit {
 	u.engine.config.Entrypoint = nil // a pod's command replaces it
 	for name, text := range golden[corev1.ConfigMap](t, "units.yaml", "ConfigMap").Data {
 		text = strings.ReplaceAll(text, "tcp_port: 9000", "tcp_port: "+u.enginePort)
-		if err := os.WriteFile(filepath.Join(u.engine.volume(config), name), []byte(text), 0o444); err != nil {
+		if err := os.WriteFile(filepath.Join(u.engine.volume(t, config), name), []byte(text), 0o444); err != nil {
 			t.Fatal(err)
 		}
 	}

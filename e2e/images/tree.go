@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/freshet-io/freshet/local/toolchain"
 )
 
 // tree is the content of a layer: files, folders and links by their paths in the image, without the leading slash.
@@ -93,7 +95,7 @@ func contentDigest(layers []tree, config v1.Config) (string, error) {
 		for _, name := range slices.Sorted(maps.Keys(t)) {
 			e := t[name]
 			if e.Source != "" && e.Stamp == "" && e.Mode.IsRegular() {
-				sum, err := fileSum(e.Source)
+				sum, err := toolchain.FileSum(e.Source)
 				if err != nil {
 					return "", err
 				}
@@ -106,19 +108,6 @@ func contentDigest(layers []tree, config v1.Config) (string, error) {
 		fmt.Fprintln(h, "layer")
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
-}
-
-func fileSum(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // archive writes the tree as a tar file, with the folders that its files need, and without times: the same tree gives the same bytes.

@@ -124,8 +124,8 @@ func serveMonitor(ctx context.Context, l net.Listener, u *unit, t *tenants, base
 	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{base, u}, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/freshz", func(w http.ResponseWriter, _ *http.Request) {
-		if s := u.status(); !s.Ready {
-			http.Error(w, fmt.Sprintf("staleness %.0f ms (-1: no snapshot)", s.StalenessMS), http.StatusServiceUnavailable)
+		if err := u.fresh(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {

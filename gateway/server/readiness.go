@@ -13,15 +13,20 @@ import (
 // analytical queries to the database, but their transactions must always find an endpoint. For the same reason one that has been asked to
 // end stays ready: Kubernetes leads nobody to a pod that ends but while there is no other.
 func (u *unit) ready(ctx context.Context) error {
-	s := u.status()
-	switch {
-	case s.Ready:
-		return nil
-	case u.cfg.Peers == "":
-		return fmt.Errorf("staleness %.0f ms (-1: no snapshot)", s.StalenessMS)
+	stale := u.fresh()
+	if stale == nil || u.cfg.Peers == "" {
+		return stale
 	}
 	if peer := freshPeer(ctx, u.cfg.Peers); peer != "" {
-		return fmt.Errorf("staleness %.0f ms (-1: no snapshot), and %s is fresh", s.StalenessMS, peer)
+		return fmt.Errorf("%w, and %s is fresh", stale, peer)
+	}
+	return nil
+}
+
+// fresh returns why this gateway is not fresh.
+func (u *unit) fresh() error {
+	if s := u.status(); !s.Ready {
+		return fmt.Errorf("staleness %.0f ms (-1: no snapshot)", s.StalenessMS)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func checkSums(dir, pinned string) error {
 		if !known {
 			return fmt.Errorf("check %s: it is not among the files that Freshet pins; try again, then report it", f.Name())
 		}
-		got, err := sum(filepath.Join(dir, f.Name()))
+		got, err := FileSum(filepath.Join(dir, f.Name()))
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,8 @@ func checkSums(dir, pinned string) error {
 	return nil
 }
 
-func sum(path string) (string, error) {
+// FileSum is the SHA-256 of a file's content, in hexadecimal.
+func FileSum(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

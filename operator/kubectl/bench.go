@@ -37,11 +37,7 @@ side, with TPC-C's consistency conditions checked on snapshots.
 The database must hold the benchmark's tables, which the transactions change. --load makes them where they are not there.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := p.open()
-			if err != nil {
-				return err
-			}
-			e, err := a.endpoint(cmd.Context(), args[0])
+			e, err := p.endpoint(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -24,13 +24,9 @@ func (p *plugin) connectCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("psql is missing: %w; install PostgreSQL's client (Debian, Ubuntu: apt-get install postgresql-client)", err)
 			}
-			a, err := p.open()
-			if err != nil {
-				return err
-			}
 			// An interrupt is psql's: it ends a query, and not the way to the unit.
 			ctx := context.WithoutCancel(cmd.Context())
-			e, err := a.endpoint(ctx, args[0])
+			e, err := p.endpoint(ctx, args[0])
 			if err != nil {
 				return err
 			}

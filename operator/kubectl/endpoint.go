@@ -31,6 +31,15 @@ type endpoint struct {
 
 func (e *endpoint) close() { e.tunnel.close() }
 
+// endpoint opens the way to a cluster's endpoint by what the flags say. The caller closes it.
+func (p *plugin) endpoint(ctx context.Context, name string) (*endpoint, error) {
+	a, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	return a.endpoint(ctx, name)
+}
+
 // endpoint opens a way to a cluster's SQL endpoint.
 func (a *access) endpoint(ctx context.Context, name string) (*endpoint, error) {
 	c, err := a.cluster(ctx, a.namespace, name)

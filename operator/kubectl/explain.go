@@ -14,11 +14,7 @@ func (p *plugin) explainCommand() *cobra.Command {
 		Example: `  kubectl freshet explain shop "SELECT region, sum(amount) FROM orders GROUP BY region"`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := p.open()
-			if err != nil {
-				return err
-			}
-			e, err := a.endpoint(cmd.Context(), args[0])
+			e, err := p.endpoint(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
