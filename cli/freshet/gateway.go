@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"runtime/pprof"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -76,12 +79,36 @@ func runGateway(ctx context.Context, cfg server.Config, tell func(server.Info) e
 		debug.SetGCPercent(collectAt)
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	ended := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() { explainHang(ctx, ended, cfg.Drain+hangTime, cfg.Logger) })
 	var tellErr error
 	err := server.Run(ctx, cfg, func(info server.Info) { tellErr = tell(info) })
+	close(ended)
+	watch.Wait()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // asked to stop
 	}
 	return errors.Join(err, tellErr)
+}
+
+// hangTime is how long a gateway may take to end after its clients' time to leave, before that is taken for a bug.
+const hangTime = 15 * time.Second
+
+// explainHang logs where every goroutine stands if the gateway has not ended so long after it was asked to: who waits for that kills
+// it, and then nobody would know.
+func explainHang(asked context.Context, ended <-chan struct{}, limit time.Duration, log *slog.Logger) {
+	select {
+	case <-asked.Done():
+	case <-ended:
+		return
+	}
+	select {
+	case <-time.After(limit):
+		log.Error("the gateway does not end; its goroutines follow", "asked_ago", limit)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) // standard error is gone: nobody to tell
+	case <-ended:
+	}
 }
 
 // tellReady writes where the gateway listens to file descriptor 3, for the supervisor that started it.

@@ -111,7 +111,9 @@ func (g *gateway) Stop(ctx context.Context) error {
 	case <-g.proc.Done():
 		return nil
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("stop the gateway: killed it, as it did not end in time: %w", ctx.Err()), g.Kill())
+		const stacks = 32 << 10 // the gateway logs where its goroutines stand before this is given up
+		return errors.Join(fmt.Errorf("stop the gateway: killed it, as it did not end in time: %w; its log %s ends:\n%s",
+			ctx.Err(), g.LogFile(), process.LastLines(g.LogFile(), stacks)), g.Kill())
 	}
 }
 

@@ -5,9 +5,14 @@ import (
 	"os"
 )
 
-// LogTail returns the last part of a log file, for error messages.
+// LogTail returns the last lines of a log file, for error messages.
 func LogTail(path string) string {
-	const most = 2000 // bytes
+	const enough = 2000
+	return LastLines(path, enough)
+}
+
+// LastLines returns the last whole lines of a log file that fit in so many bytes.
+func LastLines(path string, most int) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
