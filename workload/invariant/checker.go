@@ -29,6 +29,11 @@ type Violation struct {
 	Count int
 	// At is when the check ended.
 	At time.Time
+	// Again is how many rows the check returned when it was repeated on the same snapshot, -1 where that failed. Another number than Count
+	// says that an execution was at fault, and not the snapshot.
+	Again int
+	// Snapshot is what Freshet calls it; empty: the database is another.
+	Snapshot string
 }
 
 // MaxRows is how many rows a [Violation] keeps.
@@ -37,7 +42,8 @@ const MaxRows = 10
 // String prints the violation with its rows.
 func (v Violation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s broken by %d rows (%s):", v.Check, v.Count, strings.Join(v.Columns, ", "))
+	fmt.Fprintf(&b, "%s broken by %d rows, and by %d when it was repeated on the same snapshot %s, at %s (%s):",
+		v.Check, v.Count, v.Again, v.Snapshot, v.At.Format(time.TimeOnly), strings.Join(v.Columns, ", "))
 	for _, row := range v.Rows {
 		fmt.Fprintf(&b, "\n  %s", strings.Join(row, ", "))
 	}
@@ -85,12 +91,23 @@ func (c *Checker) Snapshot(ctx context.Context, conn *pgx.Conn) ([]Violation, er
 			_, rollbackErr := pg.Exec(ctx, "ROLLBACK").ReadAll()
 			return nil, errors.Join(fmt.Errorf("run check %s: %w", check.Name, err), rollbackErr)
 		}
-		if v != nil {
-			found = append(found, *v)
+		if v == nil {
+			continue
 		}
+		v.Again = -1
+		if again, err := run(ctx, pg, check); err == nil {
+			v.Again = again.count()
+		}
+		found = append(found, *v)
 	}
 	if _, err := pg.Exec(ctx, "COMMIT").ReadAll(); err != nil {
 		return nil, fmt.Errorf("end snapshot: %w", err)
+	}
+	if len(found) > 0 {
+		name := snapshotName(ctx, pg)
+		for i := range found {
+			found[i].Snapshot = name
+		}
 	}
 	c.record(found)
 	return found, nil
@@ -133,6 +150,23 @@ func run(ctx context.Context, pg *pgconn.PgConn, check Check) (*Violation, error
 	}
 	v.At = time.Now()
 	return &v, nil
+}
+
+// count is 0 for no violation.
+func (v *Violation) count() int {
+	if v == nil {
+		return 0
+	}
+	return v.Count
+}
+
+// snapshotName asks for the snapshot of the statement before.
+func snapshotName(ctx context.Context, pg *pgconn.PgConn) string {
+	results, err := pg.Exec(ctx, "SHOW freshet.snapshot").ReadAll()
+	if err != nil || len(results) != 1 || len(results[0].Rows) != 1 {
+		return ""
+	}
+	return string(results[0].Rows[0][0])
 }
 
 func texts(values [][]byte) []string {
