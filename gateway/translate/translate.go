@@ -158,4 +158,8 @@ var settings = map[string]string{
 	"prefer_column_name_to_alias":         "0",
 	"enable_positional_arguments":         "0",
 	"short_circuit_function_evaluation":   "enable",
+	// What decides which rows are there must be beyond doubt. The cache of conditions has made queries lose rows in several ways
+	// (ClickHouse/ClickHouse#119823, #114827, #111897), and joins that spill are new.
+	"use_query_condition_cache":            "0",
+	"max_bytes_ratio_before_external_join": "0",
 }
