@@ -4,6 +4,6 @@
 //
 // Invariant: whatever is not answered by [Analytics] reaches PostgreSQL, and
 // comes back from it, byte for byte. A client authenticates to PostgreSQL
-// itself; the package never sees a password it could keep, never invents a
+// itself, or by package scram; the package never sees a password, never invents a
 // result and never retries a statement that may have had an effect.
 package pgwire

@@ -15,9 +15,11 @@ import (
 type Config struct {
 	// Backend is the network ("tcp" or "unix") and address of PostgreSQL.
 	BackendNetwork, BackendAddress string
-	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain. SCRAM is relayed end to
-	// end, so a client that itself uses TLS must then connect with channel_binding=disable.
+	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain.
 	BackendTLS *tls.Config
+	// Verifier returns what PostgreSQL stores of a role's password, empty for no such role. The gateway needs it to log clients in by SCRAM
+	// that use TLS themselves while BackendTLS is set. Where it is nil or fails, they must connect with channel_binding=disable.
+	Verifier func(ctx context.Context, role string) (string, error)
 	// BackendTLSOptional uses plain connections where PostgreSQL refuses TLS, as sslmode=prefer does.
 	BackendTLSOptional bool
 	// TLS is for clients that ask for it; see [LoadTLS]. When nil, a listener on a loopback address refuses TLS,

@@ -44,6 +44,8 @@ type session struct {
 	skipServer int
 	blindBack  bool
 
+	endPoint []byte // what the client's login may bind to; nil: nothing
+
 	parameters struct {
 		sync.Mutex
 		values  map[string]string
@@ -81,6 +83,7 @@ func newSession(srv *Server, conn net.Conn, id uint64) *session {
 func (s *session) serve(encryption *tls.Config, full bool) {
 	defer s.cancel(nil)
 	defer s.close()
+	s.endPoint = endPoint(encryption)
 	if !s.start(encryption, full) {
 		return
 	}

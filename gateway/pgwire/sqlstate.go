@@ -2,15 +2,16 @@ package pgwire
 
 // The SQLSTATE codes that the gateway itself raises.
 const (
-	codeProtocolViolation   = "08P01"
-	codeConnectionFailure   = "08006"
-	codeFeatureUnsupported  = "0A000"
-	codeInvalidParameter    = "22023"
-	codeUndefinedObject     = "42704"
-	codeTooManyConnections  = "53300"
-	codeCantChangeParameter = "55P02"
-	codeQueryCanceled       = "57014"
-	codeAdminShutdown       = "57P01"
-	codeCannotConnectNow    = "57P03"
-	codeInternal            = "XX000"
+	codeProtocolViolation    = "08P01"
+	codeConnectionFailure    = "08006"
+	codeFeatureUnsupported   = "0A000"
+	codeInvalidAuthorization = "28000"
+	codeInvalidParameter     = "22023"
+	codeUndefinedObject      = "42704"
+	codeTooManyConnections   = "53300"
+	codeCantChangeParameter  = "55P02"
+	codeQueryCanceled        = "57014"
+	codeAdminShutdown        = "57P01"
+	codeCannotConnectNow     = "57P03"
+	codeInternal             = "XX000"
 )

@@ -259,11 +259,11 @@ func (s *session) login(ctx context.Context, packet startupPacket, full bool) er
 	if _, err := server.Write(packet.raw); err != nil {
 		return &Error{Code: codeConnectionFailure, Message: "the connection to PostgreSQL failed", Detail: err.Error(), Hint: "Connect again."}
 	}
-	return s.authenticate()
+	return s.authenticate(ctx)
 }
 
 // authenticate relays the messages of authentication one by one until PostgreSQL is ready for queries.
-func (s *session) authenticate() error {
+func (s *session) authenticate(ctx context.Context) error {
 	s.fromServer.conn, s.fromClient.conn = s.server, s.client
 	filtered := false
 	for {
@@ -282,6 +282,13 @@ func (s *session) authenticate() error {
 			}
 			switch request := binary.BigEndian.Uint32(raw[headerSize:]); request {
 			case pgproto3.AuthTypeSASL:
+				led, err := s.leadLogin(ctx, raw)
+				if err != nil {
+					return err
+				}
+				if led {
+					continue
+				}
 				if s.srv.cfg.BackendTLS != nil {
 					raw, filtered = withoutChannelBinding(raw)
 				}
@@ -313,45 +320,25 @@ func (s *session) authenticate() error {
 	}
 }
 
-// relayAnswer relays the client's answer to an authentication request.
-func (s *session) relayAnswer(filtered bool) error {
+// readAnswer reads the client's answer to an authentication request.
+func (s *session) readAnswer() ([]byte, error) {
 	kind, raw, err := s.fromClient.next(maxAuth)
 	if errors.Is(err, errMalformed) || err == nil && kind != 'p' {
-		return &Error{Code: codeProtocolViolation, Message: fmt.Sprintf("expected password response, got message type %d", kind)}
+		return nil, &Error{Code: codeProtocolViolation, Message: fmt.Sprintf("expected password response, got message type %d", kind)}
 	}
+	return raw, err
+}
+
+// relayAnswer relays the client's answer to an authentication request.
+func (s *session) relayAnswer(filtered bool) error {
+	raw, err := s.readAnswer()
 	if err != nil {
 		return err
 	}
 	if filtered && claimsNoBinding(raw) {
 		return &Error{Code: codeProtocolViolation, Message: "SCRAM with channel binding cannot pass the gateway while both sides use TLS",
-			Hint: "Connect with channel_binding=disable, or connect the gateway to PostgreSQL without TLS."}
+			Hint: "Connect with channel_binding=disable, or let the gateway lead logins: GRANT SELECT (rolname, rolpassword) ON pg_catalog.pg_authid to its role."}
 	}
 	_, err = s.server.Write(raw)
 	return err
-}
-
-// withoutChannelBinding takes SCRAM-SHA-256-PLUS from the mechanisms that PostgreSQL offers: it binds to the
-// TLS channel, and the client's channel ends at the gateway.
-func withoutChannelBinding(raw []byte) ([]byte, bool) {
-	var m pgproto3.AuthenticationSASL
-	if err := m.Decode(raw[headerSize:]); err != nil {
-		return raw, false
-	}
-	var kept []string
-	for _, name := range m.AuthMechanisms {
-		if !strings.HasSuffix(name, "-PLUS") {
-			kept = append(kept, name)
-		}
-	}
-	if len(kept) == len(m.AuthMechanisms) {
-		return raw, false
-	}
-	return encode(nil, &pgproto3.AuthenticationSASL{AuthMechanisms: kept}), true
-}
-
-// claimsNoBinding reports whether a SASLInitialResponse says that the client could bind to the channel but
-// that the server does not offer it, which PostgreSQL takes for an attack.
-func claimsNoBinding(raw []byte) bool {
-	var m pgproto3.SASLInitialResponse
-	return m.Decode(raw[headerSize:]) == nil && strings.HasPrefix(string(m.Data), "y,")
 }

@@ -1,0 +1,77 @@
+package scram
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Mechanism is the SASL mechanism, MechanismPlus the same with binding to the channel.
+const (
+	Mechanism     = "SCRAM-SHA-256"
+	MechanismPlus = Mechanism + "-PLUS"
+)
+
+// Keys are what PostgreSQL stores of a password, beside salt and iterations, which a login's challenge tells anybody.
+type Keys struct{ Stored, Server []byte }
+
+// ParseKeys reads pg_authid.rolpassword: SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey. The error does not repeat any of it.
+func ParseKeys(verifier string) (Keys, error) {
+	bad := errors.New("read a SCRAM verifier: it is not SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey")
+	parts := strings.Split(verifier, "$")
+	if len(parts) != 3 || parts[0] != Mechanism {
+		return Keys{}, bad
+	}
+	stored, server, _ := strings.Cut(parts[2], ":")
+	var k Keys
+	var errs [2]error
+	k.Stored, errs[0] = base64.StdEncoding.DecodeString(stored)
+	k.Server, errs[1] = base64.StdEncoding.DecodeString(server)
+	if errors.Join(errs[:]...) != nil || len(k.Stored) != sha256.Size || len(k.Server) != sha256.Size {
+		return Keys{}, bad
+	}
+	return k, nil
+}
+
+// NoKeys returns keys that no password fits. With them a login goes as any other until PostgreSQL refuses it: who asks for a role that is
+// not there must not notice that earlier.
+func NoKeys() Keys {
+	random := make([]byte, 2*sha256.Size)
+	rand.Read(random)
+	return Keys{Stored: random[:sha256.Size], Server: random[sha256.Size:]}
+}
+
+func mac(key, message []byte) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write(message)
+	return h.Sum(nil)
+}
+
+func xor(a, b []byte) []byte {
+	out := make([]byte, len(a))
+	for i := range a {
+		out[i] = a[i] ^ b[i]
+	}
+	return out
+}
+
+// attributes reads "a=…,b=…", whose names must be these, in this order. What follows them is ignored, as RFC 5802 wants it of extensions.
+func attributes(message, names string) ([]string, error) {
+	parts := strings.Split(message, ",")
+	if len(parts) < len(names) {
+		return nil, fmt.Errorf("read a SCRAM message: %d attributes instead of %d", len(parts), len(names))
+	}
+	values := make([]string, len(names))
+	for i := range names {
+		value, ok := strings.CutPrefix(parts[i], names[i:i+1]+"=")
+		if !ok {
+			return nil, fmt.Errorf("read a SCRAM message: attribute %d is not %c", i+1, names[i])
+		}
+		values[i] = value
+	}
+	return values, nil
+}
