@@ -49,6 +49,10 @@ func newArm(parts []*tree, conds []expr) (*tree, []expr) {
 			arm.rows /= 4
 		}
 	}
+	arm.kept = 1
+	for _, p := range parts {
+		arm.kept *= p.share(arm.conds)
+	}
 	arm.wrapped = func(t *translator) string {
 		var list []string
 		for _, p := range parts {

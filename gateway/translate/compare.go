@@ -31,6 +31,12 @@ func (q *query) compare(name string, l, r expr) expr {
 		fail("text order under a collation that is not bytewise")
 	}
 	e := with(oidBool, l.operand()+" "+op+" "+r.operand(), l, r)
+	switch {
+	case ordered:
+		e.share = inequalityShare
+	case op == "!=":
+		e.share = 1
+	}
 	if op == "=" && l.refs != 0 && r.refs != 0 && l.refs&r.refs == 0 {
 		e.keys = &equality{l.refs, r.refs, columnID{left.source, left.index}, columnID{right.source, right.index}, l, r}
 	}

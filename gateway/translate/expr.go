@@ -39,6 +39,8 @@ type expr struct {
 	costly bool
 	// lenient conditions are expected to hold for most rows: negations.
 	lenient bool
+	// share is the part of the rows that a condition is expected to keep; 0: not known.
+	share float64
 	// ratio says of which operands the value is the quotient.
 	ratio *ratio
 }

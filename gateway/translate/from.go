@@ -24,6 +24,8 @@ type tree struct {
 	// inner join
 	parts []*tree
 	conds []expr
+	// kept is the share of the first part's rows that an arm is expected to keep.
+	kept float64
 	// wrapped writes an inner join as a subquery of columns with qualified names; nil: it is not one.
 	wrapped func(*translator) string
 	// outer join

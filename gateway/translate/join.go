@@ -331,10 +331,11 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 	return rest
 }
 
-// pickNext prefers a part of which at most one row matches, since all of its key is bound; then one that an
-// equality connects at all; and among equals the one that is expected to be small.
+// pickNext prefers a part of which at most one row matches, since all of its key is bound: first the one that is expected to
+// drop the most rows, so that the joins after it have fewer; then one that an equality connects at all; and among equals the
+// one that is expected to be small.
 func pickNext(todo []*tree, conds []expr, done uint64) int {
-	best, bestRank, bestRows := 0, -1, 0.0
+	best, bestRank, bestShare, bestRows := 0, -1, 0.0, 0.0
 	for i, p := range todo {
 		rank := 0
 		bound := map[columnID]bool{}
@@ -349,9 +350,12 @@ func pickNext(todo []*tree, conds []expr, done uint64) int {
 		if rank > 0 && p.isKeyBound(bound, conds) {
 			rank = 2
 		}
-		rows := p.expected(conds)
-		if rank > bestRank || rank == bestRank && rows < bestRows {
-			best, bestRank, bestRows = i, rank, rows
+		rows, share := p.expected(conds), 1.0
+		if rank == 2 {
+			share = p.share(conds)
+		}
+		if rank > bestRank || rank == bestRank && (share < bestShare || share == bestShare && rows < bestRows) {
+			best, bestRank, bestShare, bestRows = i, rank, share, rows
 		}
 	}
 	return best

@@ -78,7 +78,9 @@ func combine(op pg.BoolExprType, parts []expr) expr {
 	for i, p := range parts {
 		texts[i] = "(" + boolText(p) + ")"
 	}
-	return with(oidBool, strings.Join(texts, word), parts...)
+	e := with(oidBool, strings.Join(texts, word), parts...)
+	e.share = combinedShare(op, parts)
+	return e
 }
 
 func boolText(e expr) string {

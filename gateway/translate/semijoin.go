@@ -20,7 +20,7 @@ func (t *translator) semiJoins(parts []*tree, conds []expr, rest string) ([]*tre
 			}
 		}
 		if best < 0 {
-			return parts, conds
+			return parts, append(slices.Clone(conds), t.passedOn(parts, conds)...)
 		}
 		conds = t.asFilter(parts[best], conds)
 		parts = slices.Delete(slices.Clone(parts), best, best+1)
@@ -97,6 +97,12 @@ func (t *translator) asFilter(n *tree, conds []expr) []expr {
 	if len(outer) > 1 {
 		tuple = "(" + strings.Join(outer, ", ") + ")"
 	}
-	set := "(SELECT " + strings.Join(inner, ", ") + " FROM " + n.text() + " AS " + leafName(n.id) + " WHERE " + all(own) + ")"
-	return append(rest, with(oidBool, tuple+" IN "+set, others...))
+	filter := with(oidBool, tuple+" IN "+n.set(inner, own), others...)
+	filter.share = n.share(own)
+	return append(rest, filter)
+}
+
+// set is the subquery of some values of a part's rows that keep its own conditions.
+func (n *tree) set(values []string, own []expr) string {
+	return "(SELECT " + strings.Join(values, ", ") + " FROM " + n.text() + " AS " + leafName(n.id) + " WHERE " + all(own) + ")"
 }

@@ -1,0 +1,51 @@
+package translate
+
+import pg "github.com/pganalyze/pg_query_go/v6"
+
+// What conditions are expected to keep of the rows, where nothing is known of the values.
+const (
+	conditionShare  = 1.0 / 10
+	inequalityShare = 1.0 / 3
+)
+
+// keeps is the share of the rows that a condition is expected to keep.
+func (e expr) keeps() float64 {
+	switch {
+	case e.lenient:
+		return 1
+	case e.share > 0:
+		return e.share
+	}
+	return conditionShare
+}
+
+// combinedShare is that of conditions which are independent of each other under AND, and exclude each other under OR.
+func combinedShare(op pg.BoolExprType, parts []expr) float64 {
+	all, some := 1.0, 0.0
+	for _, p := range parts {
+		all *= p.keeps()
+		some += p.keeps()
+	}
+	if op == pg.BoolExprType_OR_EXPR {
+		return min(1, some)
+	}
+	return all
+}
+
+// share guesses what part of its rows a part's own conditions leave: at least one row.
+func (n *tree) share(conds []expr) float64 {
+	share := 1.0
+	if n.kept > 0 {
+		share = n.kept
+	}
+	mask := n.mask()
+	for _, c := range conds {
+		if c.keys == nil && c.refs == mask {
+			share *= c.keeps()
+		}
+	}
+	if n.rows > 0 {
+		share = max(share, 1/float64(n.rows))
+	}
+	return share
+}
