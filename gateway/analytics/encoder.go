@@ -1,6 +1,8 @@
 package analytics
 
 import (
+	"slices"
+
 	"github.com/ClickHouse/ch-go/proto"
 
 	"github.com/freshet-io/freshet/gateway/batch"
@@ -21,26 +23,38 @@ func newEncoder(output []finish.Column, formats []int16, style finish.Style) (ba
 // Results implements [batch.Encoder].
 func (e encoder) Results() proto.Results { return e.decoder.Results() }
 
-// Encode implements [batch.Encoder].
+// Encode implements [batch.Encoder]. The rows of a block share few pieces of memory: they are held and dropped together.
 func (e encoder) Encode(n int) ([][][]byte, error) {
-	rows := make([][][]byte, 0, n)
-	for i := range n {
-		row, err := e.decoder.Row(i, nil)
-		if err != nil {
+	rows := make([][][]byte, n)
+	var values [][]byte
+	var buf []byte
+	for i := range rows {
+		start := len(values)
+		var err error
+		if values, err = e.decoder.Row(i, values); err != nil {
 			return nil, err
 		}
-		rows = append(rows, own(row))
+		if i == 0 {
+			values = slices.Grow(values, (n-1)*len(values))
+		}
+		rows[i] = values[start:len(values):len(values)]
+		buf = own(rows[i], buf)
 	}
 	return rows, nil
 }
 
-// own copies a row's values into one piece of memory.
-func own(row [][]byte) [][]byte {
+// pieceSize is that of the pieces of memory that the values of rows are copied to, in bytes.
+const pieceSize = 64 << 10
+
+// own copies a row's values to the free end of buf, or to another piece of memory if they do not fit, and returns the one in use.
+func own(row [][]byte, buf []byte) []byte {
 	n := 0
 	for _, v := range row {
 		n += len(v)
 	}
-	buf := make([]byte, 0, n)
+	if cap(buf)-len(buf) < n || buf == nil {
+		buf = make([]byte, 0, max(n, pieceSize))
+	}
 	for i, v := range row {
 		if v == nil {
 			continue
@@ -49,5 +63,5 @@ func own(row [][]byte) [][]byte {
 		buf = append(buf, v...)
 		row[i] = buf[start:len(buf):len(buf)]
 	}
-	return row
+	return buf
 }

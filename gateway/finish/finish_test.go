@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,21 @@ func TestNumeric_textAndBinaryAgree(t *testing.T) {
 		}
 		if got := value.Mul(value, power).FloatString(scale + extra); got != want {
 			t.Fatalf("binary holds %s, want %s", got, want)
+		}
+	})
+}
+
+func TestNumeric_shortWayWritesTheSameText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		unscaled := rapid.Int64().Draw(t, "unscaled")
+		scale := rapid.IntRange(0, 18).Draw(t, "scale")
+		n, err := newNumeric(strconv.FormatInt(unscaled, 10), scale, scale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "before" + string(textNumeric(nil, n))
+		if got := string(textDecimal(scale)([]byte("before"), proto.Decimal64(unscaled))); got != want {
+			t.Fatalf("text %s, want %s", got, want)
 		}
 	})
 }

@@ -4,12 +4,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 
 	"github.com/ClickHouse/ch-go/proto"
 )
 
 func (d *Decoder) addNumeric(c Column, binary bool) {
+	if !binary && !c.Wide && c.Display == c.Scale {
+		addScalar(d, new(proto.ColDecimal64), textDecimal(c.Scale))
+		return
+	}
 	write := pick(binary, binaryNumeric, textNumeric)
 	var digits func(i int) (string, bool) // unscaled value
 	if c.Wide {
@@ -115,6 +120,25 @@ func textNumeric(dst []byte, n numeric) []byte {
 		dst = append(dst, n.fraction...)
 	}
 	return dst
+}
+
+// textDecimal writes unscaled numbers that display all of their digits: the same text as newNumeric's, at less cost.
+func textDecimal(scale int) func(dst []byte, v proto.Decimal64) []byte {
+	return func(dst []byte, v proto.Decimal64) []byte {
+		magnitude := uint64(v)
+		if v < 0 {
+			dst, magnitude = append(dst, '-'), -magnitude
+		}
+		start := len(dst)
+		dst = strconv.AppendUint(dst, magnitude, 10)
+		if scale == 0 {
+			return dst
+		}
+		for missing := scale + 1 - (len(dst) - start); missing > 0; missing-- {
+			dst = slices.Insert(dst, start, '0')
+		}
+		return slices.Insert(dst, len(dst)-scale, '.')
+	}
 }
 
 // binaryNumeric writes PostgreSQL's base-10000 digits, without leading and trailing zero digits.
