@@ -63,6 +63,9 @@ test-operator: need-go ## The operator on a real API server; builds it from sour
 	@programs=$$(go run ./e2e/kubebin/build) && export $$programs && \
 	go test $(RACE) -tags kubernetes -timeout 20m ./operator/... ./bench/operator/... $(ARGS)
 
+# The image of Kafka takes a JDK and Maven: it is there for all tests, or for those that name it.
+E2E_KAFKA := $(if $(findstring -test.run,$(ARGS)),$(if $(findstring Kafka,$(ARGS)),--kafka),--kafka)
+
 .PHONY: e2e
 e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this makes [CLUSTER=bare|current ARGS=]; root
 	@mkdir -p bin
@@ -70,9 +73,9 @@ e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this
 	go build -trimpath -o bin/freshet ./cli/freshet && ln -sf freshet bin/kubectl-freshet
 ifeq ($(CLUSTER),bare)
 	go build -o bin/cluster ./e2e/cluster/run
-	cd e2e/pods && ../../bin/cluster --nodes 2 -- ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
+	cd e2e/pods && ../../bin/cluster --nodes 2 $(E2E_KAFKA) -- ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
 else
-	@[[ $(CLUSTER) == current && -n "$(FRESHET_E2E_IMAGES)" ]] || { echo "CLUSTER is bare, or current with FRESHET_E2E_IMAGES=freshet=REF,clickhouse-server=REF,postgres=REF"; exit 1; }
+	@[[ $(CLUSTER) == current && -n "$(FRESHET_E2E_IMAGES)" ]] || { echo "CLUSTER is bare, or current with FRESHET_E2E_IMAGES=freshet=REF,clickhouse-server=REF,postgres=REF,kafka=REF"; exit 1; }
 	cd e2e/pods && ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
 endif
 

@@ -43,7 +43,7 @@ func build(t *testing.T, name string) images.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := images.Build(t.Context(), cache, nil)
+	list, err := images.Build(t.Context(), cache, nil, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,9 @@ const (
 	PostgreSQL = "postgres"
 	// Pause holds the namespaces of a pod.
 	Pause = "pause"
+	// Kafka has a Java runtime with the classes of a broker, of Kafka Connect and of Debezium's connector. Its arguments are those of java: options,
+	// a main class and what that takes. It is built on demand: it takes a JDK and Maven.
+	Kafka = "kafka"
 )
 
 // PauseRef is the reference of [Pause], which is in the configuration of a node and changes with nothing.
@@ -45,10 +48,10 @@ type Image struct {
 // keep is how many archives of an image stay in the cache. The largest has 600 MB.
 const keep = 3
 
-// Build returns all images, and builds those whose content is not in the cache yet. It is to be called inside of Freshet's module. The
-// first time takes minutes, later ones a second where nothing has changed. Progress, if not nil, is called with what is done
-// next. Several processes may call it at the same time: one builds, the others wait.
-func Build(ctx context.Context, cache *toolchain.Cache, progress func(string)) ([]Image, error) {
+// Build returns the images, of those on demand the ones that demanded names, and builds those whose content is not in the cache yet. It is
+// to be called inside of Freshet's module. The first time takes minutes, later ones a second where nothing has changed. Progress, if not
+// nil, is called with what is done next. Several processes may call it at the same time: one builds, the others wait.
+func Build(ctx context.Context, cache *toolchain.Cache, progress func(string), demanded ...string) ([]Image, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
@@ -61,12 +64,15 @@ func Build(ctx context.Context, cache *toolchain.Cache, progress func(string)) (
 		return nil, err
 	}
 	defer unlock()
-	in, err := b.inputs(ctx, cache)
+	in, err := b.inputs(ctx, cache, slices.Contains(demanded, Kafka))
 	if err != nil {
 		return nil, err
 	}
 	var images []Image
 	for _, r := range recipes() {
+		if r.onDemand && !slices.Contains(demanded, r.name) {
+			continue
+		}
 		image, err := b.image(ctx, r, in)
 		if err != nil {
 			return nil, fmt.Errorf("build image %s: %w", r.name, err)
@@ -87,9 +93,20 @@ type inputs struct {
 	programs string // folder of the programs of this module
 	postgres string // folder of PostgreSQL
 	engine   string // path of the engine's library
+	// Of Kafka, empty unless demanded: the folder of its jars, and that of a Java runtime.
+	kafka, java string
 }
 
-func (b builder) inputs(ctx context.Context, cache *toolchain.Cache) (in inputs, err error) {
+func (b builder) inputs(ctx context.Context, cache *toolchain.Cache, kafka bool) (in inputs, err error) {
+	if kafka {
+		b.progress("fetching Kafka")
+		if in.kafka, err = cache.Kafka(ctx); err != nil {
+			return in, err
+		}
+		if in.java, err = b.javaRuntime(ctx); err != nil {
+			return in, err
+		}
+	}
 	b.progress("fetching PostgreSQL")
 	if in.postgres, err = cache.Postgres(ctx); err != nil {
 		return in, err

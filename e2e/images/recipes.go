@@ -16,6 +16,8 @@ type recipe struct {
 	name   string
 	ref    string // empty: by the content
 	config v1.Config
+	// onDemand images are built for those only who name them.
+	onDemand bool
 	// layers returns the layers, the one that changes the least first.
 	layers func(ctx context.Context, in inputs) ([]tree, error)
 }
@@ -25,6 +27,7 @@ const (
 	freshetUser    = 65532
 	clickhouseUser = 101
 	postgresUser   = 999
+	kafkaUser      = 1000
 )
 
 func recipes() []recipe {
@@ -41,6 +44,9 @@ func recipes() []recipe {
 			StopSignal: "SIGINT", // an orderly end that does not wait for clients
 		}},
 		{name: Pause, ref: PauseRef, layers: pause, config: v1.Config{User: user(freshetUser), Entrypoint: []string{"/pause"}}},
+		{name: Kafka, onDemand: true, layers: kafka, config: v1.Config{
+			User: user(kafkaUser), Env: searchPath("/" + javaHome + "/bin"), Entrypoint: []string{"java", "-cp", "/" + kafkaHome + "/libs/*"},
+		}},
 	}
 }
 
@@ -113,6 +119,32 @@ func postgres(ctx context.Context, in inputs) ([]tree, error) {
 	programs.program("usr/local/bin/docker-entrypoint", filepath.Join(in.programs, "postgres-entrypoint"))
 	programs.program("usr/local/bin/pg_isready", filepath.Join(in.programs, "pg-isready"))
 	return []tree{base, programs}, nil
+}
+
+// Where Java and Kafka are in their image.
+const (
+	javaHome  = "usr/lib/jvm/java"
+	kafkaHome = "opt/kafka"
+)
+
+func kafka(ctx context.Context, in inputs) ([]tree, error) {
+	base := tree{}
+	base.account("kafka", kafkaUser)
+	base.scratch()
+	if err := base.libraries(ctx, filepath.Join(in.java, "bin", "java"), filepath.Join(in.java, "lib", "server", "libjvm.so")); err != nil {
+		return nil, err
+	}
+	for _, part := range []struct{ path, source string }{{javaHome, in.java}, {kafkaHome + "/libs", in.kafka}} {
+		files := tree{}
+		if err := files.copy(part.path, part.source, nil); err != nil {
+			return nil, err
+		}
+		for name, e := range files {
+			e.Stamp = filepath.Base(part.source) // both folders are named by what is in them, and never change
+			base[name] = e
+		}
+	}
+	return []tree{base}, nil
 }
 
 func pause(_ context.Context, in inputs) ([]tree, error) {

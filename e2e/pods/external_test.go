@@ -149,30 +149,25 @@ func (w *world) startDatabase() {
 	}
 	data, dataMount := directory("data", "/var/lib/postgresql")
 	run, runMount := directory("run", "/var/run/postgresql")
-	labels := map[string]string{"app": databaseHost}
+	meta := bystander(databaseHost)
 	w.create(&corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: databaseHost, Labels: labels},
-		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 5432, TargetPort: intstr.FromInt32(5432)}}},
+		ObjectMeta: meta,
+		Spec:       corev1.ServiceSpec{Selector: meta.Labels, Ports: []corev1.ServicePort{{Port: 5432, TargetPort: intstr.FromInt32(5432)}}},
 	})
 	w.create(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: databaseHost, Labels: labels},
+		ObjectMeta: meta,
 		Spec: corev1.PodSpec{
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](user), FSGroup: ptr.To[int64](user),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Volumes: []corev1.Volume{data, run},
+			SecurityContext: unprivilegedPod(user),
+			Volumes:         []corev1.Volume{data, run},
 			Containers: []corev1.Container{{
 				Name: "postgresql", Image: w.images["postgres"], Args: []string{"postgres", "-c", "wal_level=logical"},
 				Env: []corev1.EnvVar{
 					{Name: "POSTGRES_USER", Value: superuser}, {Name: "POSTGRES_PASSWORD", Value: "super"},
 					{Name: "POSTGRES_INITDB_ARGS", Value: "--encoding=UTF8 --locale=C.UTF-8"}, {Name: "PGDATA", Value: "/var/lib/postgresql/data"},
 				},
-				VolumeMounts: []corev1.VolumeMount{dataMount, runMount},
-				Resources:    corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
+				VolumeMounts:    []corev1.VolumeMount{dataMount, runMount},
+				Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
+				SecurityContext: unprivileged(),
 			}},
 		},
 	})

@@ -16,20 +16,29 @@ import (
 	"github.com/freshet-io/freshet/local/platform"
 )
 
-// load fills the database of a cluster of two units, and waits until all of it is on both. The result is the cluster as the trials of the
-// local platform see one.
+// load fills the database of a cluster of two units, and waits until all of it is on both.
 func (w *world) load() *trial.Platform {
 	w.t.Helper()
-	p := &trial.Platform{Recovery: patience, Platform: platform.Platform{
-		URL: w.url(), DirectURL: w.direct(), Monitor: w.unitHost(0) + ":8080",
-	}}
+	p := w.trial(w.url(), w.direct())
 	p.Load(w.t)
 	for n := range 2 {
-		unit := *p
-		unit.URL = strings.Replace(p.URL, "shop."+w.namespace+".svc", w.unitHost(n), 1)
-		p.Eventually(w.t, "the initial copy on "+w.unitHost(n), unit.ColumnarAnswer)
+		w.answers(p, n)
 	}
 	return p
+}
+
+// trial is the cluster as the trials of the local platform see one.
+func (w *world) trial(url, direct string) *trial.Platform {
+	return &trial.Platform{Recovery: patience, Platform: platform.Platform{URL: url, DirectURL: direct, Monitor: w.unitHost(0) + ":8080"}}
+}
+
+// answers waits until a unit has all tables, and all that is committed, and returns the trial with this unit alone.
+func (w *world) answers(p *trial.Platform, n int) *trial.Platform {
+	w.t.Helper()
+	unit := *p
+	unit.URL = strings.Replace(p.URL, "shop."+w.namespace+".svc", w.unitHost(n), 1)
+	p.Eventually(w.t, "an answer of "+w.unitHost(n), unit.ColumnarAnswer)
+	return &unit
 }
 
 // unitHost is a unit's own name, fresh or not.

@@ -92,6 +92,7 @@ func (p *installation) show(out io.Writer, namespace string) {
 		{"get", "htap,pods,pvc", "--namespace", namespace, "-o", "wide"},
 		{"get", "events", "--namespace", namespace, "--sort-by=.metadata.creationTimestamp"},
 		{"logs", "--namespace", namespace, "--selector=freshet.io/component=unit", "--container=gateway", "--tail=30", "--prefix"},
+		{"logs", "--namespace", namespace, "--selector=" + bystanderLabel, "--tail=30", "--prefix"},
 		{"logs", "--namespace", operatorNamespace, "deployment/" + operatorName, "--tail=30"},
 	} {
 		cmd := exec.CommandContext(ctx, "kubectl", args...)

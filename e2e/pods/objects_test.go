@@ -6,10 +6,11 @@ import (
 	"context"
 	"fmt"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -28,6 +29,27 @@ var kinds = []schema.GroupVersionKind{
 	{Group: "freshet.io", Version: "v1alpha1", Kind: "HTAPCluster"},
 }
 
+// bystanderLabel is on all objects of what the test itself runs in the namespace, as a user may: a database, a Kafka.
+const bystanderLabel = "bystander"
+
+func bystander(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{bystanderLabel: name}}
+}
+
+// unprivilegedPod and unprivileged are what the Pod Security Standard restricted wants of a pod and of its containers.
+func unprivilegedPod(user int64) *corev1.PodSecurityContext {
+	return &corev1.PodSecurityContext{
+		RunAsNonRoot: ptr.To(true), RunAsUser: &user, FSGroup: &user,
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+func unprivileged() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
 // objects returns the resource versions of all objects in the namespace but what Kubernetes itself puts there.
 func (w *world) objects() (map[string]string, error) {
 	found := map[string]string{}
@@ -38,8 +60,8 @@ func (w *world) objects() (map[string]string, error) {
 			return nil, fmt.Errorf("list %s: %w", kind.Kind, err)
 		}
 		for _, o := range list.Items {
-			if o.Labels["app"] == databaseHost || o.Labels[discoveryv1.LabelServiceName] == databaseHost {
-				continue // the test's own database
+			if o.Labels[bystanderLabel] != "" {
+				continue
 			}
 			found[kind.Kind+" "+o.Name] = o.ResourceVersion
 		}

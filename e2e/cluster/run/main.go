@@ -1,7 +1,7 @@
 // Command run starts a cluster, runs a command in it with its kubeconfig, and ends the cluster with the command: tests, or a shell to try
 // things.
 //
-//	run [--nodes N] -- COMMAND [ARGUMENT …]
+//	run [--nodes N] [--kafka] -- COMMAND [ARGUMENT …]
 //
 // The command's environment has KUBECONFIG, kubectl and helm in its PATH, and in FRESHET_E2E_IMAGES name=reference of each image,
 // separated by commas. It reaches services and pods, and resolves their names as a pod does.
@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/freshet-io/freshet/e2e/cluster"
+	"github.com/freshet-io/freshet/e2e/images"
 )
 
 func main() {
@@ -49,17 +50,22 @@ func stage(ctx context.Context, args []string) (int, error) {
 	}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	nodes := flags.Int("nodes", 1, "number of nodes")
+	kafka := flags.Bool("kafka", false, "with the image of Kafka, which takes a JDK and Maven")
 	if err := flags.Parse(args); err != nil {
 		return 2, err
 	}
 	if *nodes < 1 || *nodes > 9 || flags.NArg() == 0 {
-		return 2, errors.New("usage: run [--nodes 1…9] -- COMMAND [ARGUMENT …]")
+		return 2, errors.New("usage: run [--nodes 1…9] [--kafka] -- COMMAND [ARGUMENT …]")
 	}
-	return run(ctx, *nodes, flags.Args())
+	var demanded []string
+	if *kafka {
+		demanded = append(demanded, images.Kafka)
+	}
+	return run(ctx, *nodes, demanded, flags.Args())
 }
 
 // run prepares everything that takes the network, and then runs the rest in namespaces of its own.
-func run(ctx context.Context, nodes int, command []string) (code int, err error) {
+func run(ctx context.Context, nodes int, demanded, command []string) (code int, err error) {
 	if err := cluster.Check(); err != nil {
 		return 1, fmt.Errorf("this machine lacks: %w", err)
 	}
@@ -67,7 +73,7 @@ func run(ctx context.Context, nodes int, command []string) (code int, err error)
 	if err != nil {
 		return 1, err
 	}
-	plan, err := prepare(ctx, nodes, command)
+	plan, err := prepare(ctx, nodes, demanded, command)
 	if err == nil {
 		err = plan.save(dir)
 	}

@@ -28,7 +28,7 @@ type plan struct {
 }
 
 // prepare builds or finds all programs and images.
-func prepare(ctx context.Context, nodes int, command []string) (*plan, error) {
+func prepare(ctx context.Context, nodes int, demanded, command []string) (*plan, error) {
 	cache, err := toolchain.Default()
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func prepare(ctx context.Context, nodes int, command []string) (*plan, error) {
 	}
 	p.Cluster.CoreDNS = filepath.Join(p.Cluster.CoreDNS, "coredns")
 	p.Cluster.Provisioner = filepath.Join(p.Cluster.Provisioner, "provisioner")
-	all, err := images.Build(ctx, cache, func(step string) { fmt.Fprintln(os.Stderr, "images:", step) })
+	all, err := images.Build(ctx, cache, func(step string) { fmt.Fprintln(os.Stderr, "images:", step) }, demanded...)
 	if err != nil {
 		return nil, err
 	}
