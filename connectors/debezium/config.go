@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,7 +39,8 @@ type Config struct {
 	StallLimit time.Duration
 	// StartWait bounds how long a first copy waits for the connector to deliver something. Default 2 min.
 	StartWait time.Duration
-	// MemoryBytes is how much of unfinished transactions is held in memory, about. Larger transactions wait in files. Default 64 MB.
+	// MemoryBytes is how much of unfinished transactions is held in memory; while it grows, twice as much is taken. Larger transactions wait in
+	// files. Default 64 MB, or a tenth of what Go is told to do with (GOMEMLIMIT) where that is less.
 	MemoryBytes int
 	// SpoolDir is the folder of those files, which are gone when the process is. Default: the system's for temporary files.
 	SpoolDir string
@@ -60,7 +62,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.WatermarkInterval, 50*time.Millisecond)
 	setDefault(&c.StallLimit, 3*time.Minute)
 	setDefault(&c.StartWait, 2*time.Minute)
-	setDefault(&c.MemoryBytes, 64<<20)
+	setDefault(&c.MemoryBytes, int(min(64<<20, debug.SetMemoryLimit(-1)/10)))
 	setDefault(&c.ChunkChanges, 1000)
 	setDefault(&c.Postgres.Slot, "freshet")
 	setDefault(&c.Postgres.Publication, c.Postgres.Slot)

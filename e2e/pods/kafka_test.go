@@ -15,10 +15,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/freshet-io/freshet/connectors/kafka"
@@ -48,6 +49,8 @@ func TestKafka_unitsFollowTheDatabaseThroughFaultsAndLeaveNothingBehind(t *testi
 	p.Load(t)
 	stop := p.StartLoad(t, 4)
 	w.logStaleness(p.Monitor)
+	w.renewPassword(k)
+
 	began = time.Now()
 	var c v1alpha1.HTAPCluster
 	w.change(&c, "shop", func() { c.Spec.Columnar.Units = 2 })
@@ -57,7 +60,7 @@ func TestKafka_unitsFollowTheDatabaseThroughFaultsAndLeaveNothingBehind(t *testi
 	w.requireLeft(k, 2)
 
 	for _, victim := range []struct{ pod, process string }{
-		{brokerHost + "-0", "java"}, {workerHost + "-0", "java"}, {"shop-unit-0", "freshet"},
+		{brokerHost + "-0", "java"}, {workerHost + "-0", "java"}, {"shop-unit-0", "freshet"}, {databaseHost, "postgres"},
 	} {
 		began := time.Now()
 		w.kill(w.pod(victim.pod), victim.process)
@@ -68,6 +71,11 @@ func TestKafka_unitsFollowTheDatabaseThroughFaultsAndLeaveNothingBehind(t *testi
 	}
 	findings := stop()
 	findings.Require(t, 20)
+	for n, kills := range []int32{1, 0} {
+		if pod := w.pod(fmt.Sprintf("shop-unit-%d", n)); restarts(pod) != kills {
+			t.Errorf("%s was killed %d times and started again %d times: %+v", pod.Name, kills, restarts(pod), pod.Status.ContainerStatuses)
+		}
+	}
 	for n := range 2 {
 		w.answers(p, n).RequireEqualTables(t)
 	}
@@ -81,6 +89,28 @@ func TestKafka_unitsFollowTheDatabaseThroughFaultsAndLeaveNothingBehind(t *testi
 	w.remove(keeps...)
 	w.requireLeft(k, 0)
 	t.Logf("deletion: %.1f s", time.Since(began).Seconds())
+}
+
+// renewPassword changes the password of the units' account, in Kafka and then in the Secret: the operator says what is wrong in between, and
+// units go on.
+func (w *world) renewPassword(k *streams) {
+	w.t.Helper()
+	const password = "another"
+	before := w.incarnations(1)
+	w.eventually("another password in Kafka", func(ctx context.Context) error {
+		_, err := k.admin.AlterUserSCRAMs(ctx, nil, []kadm.UpsertSCRAM{{User: unitAccount, Mechanism: kadm.ScramSha512, Iterations: 4096, Password: password}})
+		return err
+	})
+	wrong := w.await(v1alpha1.ConditionPipelineReady, metav1.ConditionFalse, "KafkaAuthenticationFailed")
+	if message := meta.FindStatusCondition(wrong.Status.Conditions, v1alpha1.ConditionPipelineReady).Message; !strings.Contains(message, "and the password in its Secret") {
+		w.t.Errorf("condition PipelineReady does not say what to do: %s", message)
+	}
+	var s corev1.Secret
+	w.change(&s, kafkaSecret, func() { s.Data["password"] = []byte(password) })
+	w.awaitReady(1)
+	if diff := cmp.Diff(before, w.incarnations(1)); diff != "" {
+		w.t.Errorf("a unit was restarted (-before +after):\n%s", diff)
+	}
 }
 
 // startStreams runs a database, a broker and a Kafka Connect, and makes the Secrets by which a cluster reaches them.
@@ -106,7 +136,12 @@ func (w *world) startStreams() *streams {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(client.Close)
-	k := &streams{world: w, admin: kadm.NewClient(client), database: w.connect(w.postgresURL(superuser, "super", databaseHost, owner))}
+	database, err := pgxpool.New(w.t.Context(), w.postgresURL(superuser, "super", databaseHost, owner))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(database.Close)
+	k := &streams{world: w, admin: kadm.NewClient(client), database: database}
 	w.eventually("the rights of the units' account", k.grant)
 	w.eventually("Kafka Connect", func(ctx context.Context) error {
 		_, err := k.connectors(ctx)
@@ -119,6 +154,7 @@ func (w *world) startStreams() *streams {
 // streamed is a cluster beside the user's database and Kafka.
 func (w *world) streamed() *v1alpha1.HTAPCluster {
 	c := external(1)
+	c.Spec.Gateway.DrainTime.Duration = 5 * time.Second
 	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{
 		Provider: v1alpha1.KafkaExternal,
 		External: &v1alpha1.ExternalKafkaSpec{
@@ -152,7 +188,7 @@ func (w *world) logStaleness(monitor string) {
 type streams struct {
 	*world
 	admin    *kadm.Client
-	database *pgx.Conn
+	database *pgxpool.Pool // the server is killed meanwhile
 }
 
 // grant gives the units' account the rights that the documentation asks for, and no other.
