@@ -63,11 +63,16 @@ test-operator: need-go ## The operator on a real API server; builds it from sour
 	@programs=$$(go run ./e2e/kubebin/build) && export $$programs && \
 	go test $(RACE) -tags kubernetes -timeout 20m ./operator/... ./bench/operator/... $(ARGS)
 
-# The image of Kafka takes a JDK and Maven: it is there for all tests, or for those that name it.
-E2E_KAFKA := $(if $(findstring -test.run,$(ARGS)),$(if $(findstring Kafka,$(ARGS)),--kafka),--kafka)
+# The image of Kafka takes a JDK and Maven: it is left out where ARGS leaves its test out.
+E2E_KAFKA := --kafka
+ifneq ($(findstring -test.skip Kafka,$(ARGS)),)
+E2E_KAFKA :=
+else ifneq ($(findstring -test.run,$(ARGS)),)
+E2E_KAFKA := $(if $(findstring Kafka,$(ARGS)),--kafka)
+endif
 
 .PHONY: e2e
-e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this makes [CLUSTER=bare|current ARGS=]; root
+e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this makes [CLUSTER=bare|current ARGS=]; needs a JDK 17 and Maven; root
 	@mkdir -p bin
 	CGO_ENABLED=0 go test -tags e2e -c -o bin/e2e.test ./e2e/pods
 	go build -trimpath -o bin/freshet ./cli/freshet && ln -sf freshet bin/kubectl-freshet
@@ -80,7 +85,7 @@ else
 endif
 
 .PHONY: test-images
-test-images: need-go need-npm ## The images of the tests on Kubernetes, each on its own, without Kubernetes; root
+test-images: need-go need-npm ## The images of the tests on Kubernetes, each on its own, without Kubernetes; needs a JDK 17 and Maven; root
 	go test -tags kubernetes -count 1 -timeout 20m ./e2e/images/... $(ARGS) # what is in the images is no part of what Go caches by
 
 IMAGE ?= freshet:dev

@@ -27,9 +27,12 @@ func (w *world) load() *trial.Platform {
 	return p
 }
 
-// trial is the cluster as the trials of the local platform see one.
+// trial is a cluster of up to two units as the trials of the local platform see one.
 func (w *world) trial(url, direct string) *trial.Platform {
-	return &trial.Platform{Recovery: patience, Platform: platform.Platform{URL: url, DirectURL: direct, Monitor: w.unitHost(0) + ":8080"}}
+	return &trial.Platform{
+		Recovery: patience, Others: []string{w.unitHost(1) + ":8080"},
+		Platform: platform.Platform{URL: url, DirectURL: direct, Monitor: w.unitHost(0) + ":8080"},
+	}
 }
 
 // answers waits until a unit has all tables, and all that is committed, and returns the trial with this unit alone.

@@ -44,20 +44,28 @@ func (b *backlog) pass(ctx context.Context) error {
 	}
 }
 
-// watch follows the replica's staleness at the gateway's monitor until ctx ends. A gateway that does not answer gets no fresher.
-func (b *backlog) watch(ctx context.Context, monitor string) {
+// watch follows the staleness of units at their monitors until ctx ends: writers wait for the one that is the farthest behind. A gateway that
+// does not answer gets no fresher; but for the first one, those that never answered do not count.
+func (b *backlog) watch(ctx context.Context, monitors []string) {
 	look := time.NewTicker(200 * time.Millisecond)
 	defer look.Stop()
-	watermark := time.Now()
+	watermarks := make([]time.Time, len(monitors))
+	watermarks[0] = time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-look.C:
-			if r, err := platform.ReadReplica(ctx, monitor); err == nil && r.StalenessMS >= 0 {
-				watermark = now.Add(-time.Duration(r.StalenessMS * float64(time.Millisecond)))
+			var behind time.Duration
+			for i, monitor := range monitors {
+				if r, err := platform.ReadReplica(ctx, monitor); err == nil && r.StalenessMS >= 0 {
+					watermarks[i] = now.Add(-time.Duration(r.StalenessMS * float64(time.Millisecond)))
+				}
+				if !watermarks[i].IsZero() {
+					behind = max(behind, now.Sub(watermarks[i]))
+				}
 			}
-			b.set(now, now.Sub(watermark))
+			b.set(now, behind)
 		}
 	}
 }

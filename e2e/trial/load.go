@@ -91,7 +91,7 @@ func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func() Findings) {
 		})
 	}
 	behind := newBacklog()
-	wg.Go(func() { behind.watch(ctx, p.Monitor) })
+	wg.Go(func() { behind.watch(ctx, append([]string{p.Monitor}, p.Others...)) })
 	for i := range uint64(2) {
 		keep(bank.Transferrer{Accounts: accounts, Rand: rand.New(rand.NewPCG(seed, 1+i)), Done: &transfers, Pace: behind.pass}.Loop)
 	}

@@ -19,6 +19,8 @@ type Platform struct {
 	platform.Platform
 	// Recovery is the longest time that any recovery may take.
 	Recovery time.Duration
+	// Others are the monitoring ports, host:port, of further units. One that has not answered yet does not count.
+	Others []string
 
 	dir string
 }
