@@ -108,6 +108,7 @@ func kafkaFromEnvironment(lookup func(string) (string, bool)) *debezium.Transpor
 		return nil
 	}
 	t.Prefix, _ = lookup("FRESHET_KAFKA_PREFIX")
+	t.Connector.DatabaseURL, _ = lookup("FRESHET_CONNECT_DATABASE_URL")
 	return &t
 }
 

@@ -97,6 +97,7 @@ func newDatabase(t *testing.T) database {
 		}
 	}
 	d.container = unpack(t, images.PostgreSQL, volumes...)
+	giveCertificate(t, d.container)
 	return d
 }
 
@@ -125,7 +126,7 @@ func (d database) ready(t *testing.T, p *process) {
 // connect comes from an address of this machine.
 func (d database) connect(t *testing.T, from, password string) (*pgx.Conn, error) {
 	t.Helper()
-	config, err := pgx.ParseConfig(fmt.Sprintf("host=127.0.0.1 port=%s user=freshet dbname=app sslmode=disable", d.port))
+	config, err := pgx.ParseConfig(fmt.Sprintf("host=127.0.0.1 port=%s user=freshet dbname=app sslmode=require", d.port))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func TestImages_gatewayAnswersFromBothServers(t *testing.T) {
 	listen, monitor := "127.0.0.1:"+freePort(t), "127.0.0.1:"+freePort(t)
 	env := environment(u.gatewaySpec, map[string]string{
 		"FRESHET_LISTEN": listen, "FRESHET_MONITOR_LISTEN": monitor,
-		"FRESHET_POSTGRES_URL": fmt.Sprintf("host=127.0.0.1 port=%s user=freshet dbname=app sslmode=disable", d.port),
+		"FRESHET_POSTGRES_URL": fmt.Sprintf("host=127.0.0.1 port=%s user=freshet dbname=app sslmode=require", d.port),
 		"FRESHET_ENGINE_ADDR":  "127.0.0.1:" + u.enginePort, "FRESHET_ENGINE_PASSWORD": secret,
 		"FRESHET_SLOT": "freshet_0a1b2c3d_0", "FRESHET_TLS_CERT_FILE": "", "FRESHET_TLS_KEY_FILE": "", "PGSSLROOTCERT": "",
 	})

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
-	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
@@ -87,10 +86,20 @@ func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
 	if err != nil {
 		return err
 	}
-	if err := r.ownWithVolume(ctx, s, s.objects.Connection(password)); err != nil {
+	authority, err := r.issueAuthority(ctx, s)
+	if err != nil {
 		return err
 	}
-	for _, obj := range []client.Object{s.objects.OLTPService(), s.objects.OLTPPolicy(), s.objects.PostgreSQL()} {
+	server, err := r.issueServer(ctx, s, authority, manifest.OLTPTLSName(s.cluster), manifest.OLTPHosts(s.cluster))
+	if err != nil {
+		return err
+	}
+	// A new certificate is loaded while the database runs; one of a new authority would not let the operator in to tell it so.
+	s.objects.OLTPInputs, s.connection.Certificate = manifest.Digest(map[string][]byte{"ca.crt": authority.Cert}), server.Cert
+	if err := r.ownWithVolume(ctx, s, s.objects.Connection(password, authority.Cert)); err != nil {
+		return err
+	}
+	for _, obj := range []client.Object{s.objects.OLTPCertificate(server.Cert, server.Key), s.objects.OLTPService(), s.objects.OLTPPolicy(), s.objects.PostgreSQL()} {
 		if err := r.own(ctx, s, obj); err != nil {
 			return err
 		}
@@ -147,7 +156,7 @@ func (r *Reconciler) readConnection(ctx context.Context, s *state) (bool, error)
 		s.isNot(v1alpha1.ConditionOLTPReady, ReasonSecretIncomplete, "Secret %q has no key uri; write the connection string there", name)
 		return false, nil
 	}
-	s.connection = database.Connection{URI: string(secret["uri"]), CA: secret["ca.crt"]}
+	s.connection.URI, s.connection.CA = string(secret["uri"]), secret["ca.crt"]
 	s.objects.ConnectionSecret, s.objects.HasCA = name, len(s.connection.CA) > 0
 	s.inputs = append(s.inputs, map[string][]byte{"uri": secret["uri"], "ca.crt": s.connection.CA})
 	s.status.ConnectionSecret = name

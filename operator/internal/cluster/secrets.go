@@ -32,32 +32,42 @@ func (r *Reconciler) issueCertificate(ctx context.Context, s *state) (task.Resul
 		return r.takeCertificate(ctx, s, ref.Name)
 	}
 	s.objects.CertificateSecret = manifest.TLSName(s.cluster)
-	authority, err := r.readCertificate(ctx, s, manifest.CAName(s.cluster), "ca.crt", "ca.key")
+	authority, err := r.issueAuthority(ctx, s)
 	if err != nil {
 		return task.Done, err
 	}
-	server, err := r.readCertificate(ctx, s, manifest.TLSName(s.cluster), corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
+	server, err := r.issueServer(ctx, s, authority, manifest.TLSName(s.cluster), manifest.Hosts(s.cluster))
 	if err != nil {
 		return task.Done, err
-	}
-	now, hosts := r.Clock(), manifest.Hosts(s.cluster)
-	if authority.Due(now, authority) {
-		if authority, err = pki.NewAuthority("HTAPCluster "+s.cluster.Namespace+"/"+s.cluster.Name, now); err != nil {
-			return task.Done, err
-		}
-	}
-	if server.Due(now, authority, hosts...) {
-		if server, err = authority.Server(now, hosts...); err != nil {
-			return task.Done, err
-		}
-	}
-	for _, secret := range []*corev1.Secret{s.objects.Authority(authority.Cert, authority.Key), s.objects.Certificate(server.Cert, server.Key)} {
-		if err := r.own(ctx, s, secret); err != nil {
-			return task.Done, err
-		}
 	}
 	s.inputs = append(s.inputs, map[string][]byte{"cert": server.Cert})
-	return task.Done, nil
+	return task.Done, r.own(ctx, s, s.objects.Certificate(server.Cert, server.Key))
+}
+
+// issueAuthority returns the cluster's own authority, a new one where that is due.
+func (r *Reconciler) issueAuthority(ctx context.Context, s *state) (pki.Certificate, error) {
+	authority, err := r.readCertificate(ctx, s, manifest.CAName(s.cluster), "ca.crt", "ca.key")
+	if err != nil {
+		return pki.Certificate{}, err
+	}
+	if now := r.Clock(); authority.Due(now, authority) {
+		if authority, err = pki.NewAuthority("HTAPCluster "+s.cluster.Namespace+"/"+s.cluster.Name, now); err != nil {
+			return pki.Certificate{}, err
+		}
+	}
+	return authority, r.own(ctx, s, s.objects.Authority(authority.Cert, authority.Key))
+}
+
+// issueServer returns the certificate in a Secret of the operator's, a new one where that is due, for a server with these names.
+func (r *Reconciler) issueServer(ctx context.Context, s *state, authority pki.Certificate, secret string, hosts []string) (pki.Certificate, error) {
+	server, err := r.readCertificate(ctx, s, secret, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
+	if err != nil {
+		return pki.Certificate{}, err
+	}
+	if now := r.Clock(); server.Due(now, authority, hosts...) {
+		return authority.Server(now, hosts...)
+	}
+	return server, nil
 }
 
 // takeCertificate takes the certificate that a user, or cert-manager, has put into a Secret.

@@ -20,6 +20,9 @@ type Connection struct {
 	URI string
 	// CA are the certificates that the server's is verified by, PEM; empty: the system's.
 	CA []byte
+	// Certificate, PEM, is what a server of the operator's own has in its file: it is told to load it while it shows another. Empty: the
+	// server is somebody else's.
+	Certificate []byte
 }
 
 // Reasons for which a connection cannot be used; they are reasons of the condition OLTPReady.

@@ -1,11 +1,17 @@
 package database_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +22,7 @@ import (
 	"github.com/freshet-io/freshet/local/pgserver"
 	"github.com/freshet-io/freshet/local/toolchain"
 	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/pki"
 )
 
 // startPostgres returns a server with the given settings and a session of its superuser.
@@ -119,6 +126,83 @@ func TestInspect_doesNotTellThePassword(t *testing.T) {
 	}
 	if lacks[0].Reason != database.ReasonInvalidConnection || strings.Contains(lacks[0].Error(), "topsecret") {
 		t.Errorf("got %s: %v", lacks[0].Reason, lacks[0])
+	}
+}
+
+func TestInspect_letsTheServerLoadANewCertificate(t *testing.T) {
+	server, conn := startPostgres(t, map[string]string{"wal_level": "logical"})
+	var dir string
+	if err := conn.QueryRow(t.Context(), "SHOW data_directory").Scan(&dir); err != nil {
+		t.Fatal(err)
+	}
+	authority, err := pki.NewAuthority("test", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func() pki.Certificate {
+		c, err := authority.Server(time.Now(), "localhost")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, data := range map[string][]byte{"server.crt": c.Cert, "server.key": c.Key} {
+			writeLike(t, filepath.Join(dir, name), dir, data)
+		}
+		return c
+	}
+	c := database.Connection{URI: strings.NewReplacer("127.0.0.1", "localhost", "sslmode=disable", "sslmode=verify-full").Replace(server.URL("postgres")), CA: authority.Cert}
+	shown := issue()
+	exec(t, conn, "ALTER SYSTEM SET ssl = on")
+	exec(t, conn, "SELECT pg_reload_conf()")
+	for range 2 {
+		c.Certificate = shown.Cert
+		ctx, again := stand.Within(t, 20*time.Second), time.NewTicker(20*time.Millisecond)
+		for err := errors.New("not yet"); err != nil; <-again.C {
+			if ctx.Err() != nil {
+				t.Fatalf("the server does not show its certificate: %v", err)
+			}
+			lacks, inspectErr := database.PostgreSQL{}.Inspect(ctx, c, "freshet_", 1)
+			if err = inspectErr; err == nil && len(lacks) > 0 {
+				err = lacks[0]
+			}
+			err = errors.Join(err, shows(ctx, c))
+		}
+		again.Stop()
+		shown = issue()
+	}
+}
+
+// shows fails unless the server shows its certificate.
+func shows(ctx context.Context, c database.Connection) error {
+	cfg, err := pgx.ParseConfig(c.URI)
+	if err != nil {
+		return err
+	}
+	var shown []byte
+	cfg.TLSConfig.InsecureSkipVerify = true
+	cfg.TLSConfig.VerifyPeerCertificate = func(certs [][]byte, _ [][]*x509.Certificate) error {
+		shown = certs[0]
+		return nil
+	}
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if block, _ := pem.Decode(c.Certificate); !bytes.Equal(shown, block.Bytes) {
+		err = errors.New("it shows another")
+	}
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// writeLike writes a file for the owner of another.
+func writeLike(t *testing.T, path, like string, data []byte) {
+	t.Helper()
+	info, err := os.Stat(like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	if err := errors.Join(os.WriteFile(path, data, 0o600), os.Chown(path, int(owner.Uid), int(owner.Gid))); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,7 +1,10 @@
 package database
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"fmt"
 
@@ -53,7 +56,20 @@ func (PostgreSQL) Inspect(ctx context.Context, c Connection, prefix string, unit
 	if err != nil {
 		return nil, fmt.Errorf("ask the database for its configuration: %w", err)
 	}
+	if len(c.Certificate) > 0 && !shows(conn, c.Certificate) {
+		// The file may be a minute behind: then the next look does it again.
+		if _, err := conn.Exec(ctx, "SELECT pg_reload_conf()"); err != nil {
+			return nil, fmt.Errorf("let the database load its certificate: %w", err)
+		}
+	}
 	return f.lacks(units), nil
+}
+
+// shows reports whether the server of a connection has shown this certificate, PEM.
+func shows(conn *pgx.Conn, certificate []byte) bool {
+	c, encrypted := conn.PgConn().Conn().(*tls.Conn)
+	block, _ := pem.Decode(certificate)
+	return encrypted && block != nil && bytes.Equal(c.ConnectionState().PeerCertificates[0].Raw, block.Bytes)
 }
 
 func read(ctx context.Context, conn *pgx.Conn, prefix string) (facts, error) {

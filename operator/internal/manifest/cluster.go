@@ -54,7 +54,7 @@ type Cluster struct {
 	HasCA                               bool
 	// Kafka is how units reach it; nil: changes come straight from the database.
 	Kafka *Kafka
-	// Inputs is a digest of what pods of units read at their start beside their own spec, OLTPInputs that for pods of CockroachDB.
+	// Inputs is a digest of what pods of units read at their start beside their own spec, OLTPInputs that for pods of the database.
 	Inputs, OLTPInputs string
 }
 
@@ -78,6 +78,15 @@ func CAName(c *v1alpha1.HTAPCluster) string { return c.Name + "-ca" }
 
 // TLSName names the Secret with the certificate that the operator issues for the endpoint.
 func TLSName(c *v1alpha1.HTAPCluster) string { return c.Name + "-tls" }
+
+// OLTPTLSName names the Secret with the builtin PostgreSQL's certificate.
+func OLTPTLSName(c *v1alpha1.HTAPCluster) string { return c.Name + "-oltp-tls" }
+
+// OLTPHosts are the names by which the builtin PostgreSQL is reached, the one in the connection Secret first.
+func OLTPHosts(c *v1alpha1.HTAPCluster) []string {
+	name := OLTPName(c)
+	return []string{name + "." + c.Namespace + ".svc", name, name + "." + c.Namespace, name + "." + c.Namespace + ".svc.cluster.local"}
+}
 
 // UnitName is the name of a unit's pod.
 func UnitName(c *v1alpha1.HTAPCluster, number int32) string {

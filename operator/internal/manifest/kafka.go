@@ -63,6 +63,9 @@ func (c Cluster) kafkaEnv() []corev1.EnvVar {
 		}
 	}
 	env = append(env, c.Kafka.Broker.env("FRESHET_KAFKA_", "SASL_", kafkaDir)...)
+	if c.Spec.OLTP.PostgreSQL != nil {
+		env = append(env, fromSecret("FRESHET_CONNECT_DATABASE_URL", c.ConnectionSecret, workerKey))
+	}
 	if c.Kafka.ConnectURL != "" {
 		env = append(env, corev1.EnvVar{Name: "FRESHET_CONNECT_URL", Value: c.Kafka.ConnectURL})
 		env = append(env, c.Kafka.Connect.env("FRESHET_CONNECT_", "", connectDir)...)

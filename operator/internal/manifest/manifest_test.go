@@ -59,6 +59,7 @@ func shop(oltp v1alpha1.OLTPSpec) manifest.Cluster {
 		ConnectionSecret:  "shop-db",
 		CertificateSecret: "shop-tls",
 		Inputs:            "0123456789abcdef",
+		OLTPInputs:        "fedcba9876543210",
 	}
 }
 
@@ -80,7 +81,8 @@ func TestCluster_buildsItsDatabase(t *testing.T) {
 		Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")},
 		Parameters: map[string]v1alpha1.ParameterValue{"work_mem": "64MB", "shared_buffers": "2GB"},
 	}})
-	golden(t, "postgresql.yaml", c.Connection("secret"), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
+	pem := []byte("PEM")
+	golden(t, "postgresql.yaml", c.Connection("secret", pem), c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
 }
 
 // kafka is an access to everything, by passwords and certificates.

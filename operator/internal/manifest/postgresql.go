@@ -21,7 +21,10 @@ const postgresUser = 999
 // postgresRole is the superuser that the image creates with the volume.
 const postgresRole = "freshet"
 
-const postgresMount = "/var/lib/postgresql/data"
+const (
+	postgresMount  = "/var/lib/postgresql/data"
+	postgresTLSDir = "/etc/freshet/tls"
+)
 
 // PostgreSQL is the StatefulSet of the builtin database.
 func (c Cluster) PostgreSQL() *appsv1.StatefulSet {
@@ -34,7 +37,10 @@ func (c Cluster) PostgreSQL() *appsv1.StatefulSet {
 		Containers:                    []corev1.Container{c.postgres(spec)},
 		Volumes: []corev1.Volume{scratch("run"), scratch("tmp"), {Name: "shm", VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}, // parallel queries need more than the usual 64 MB
-		}}},
+		}}, {Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			// The server refuses a key that others than root and its own group can read.
+			SecretName: OLTPTLSName(c.HTAPCluster), DefaultMode: ptr.To[int32](0o440),
+		}}}},
 	}
 	place(&pod, c.OLTPPool)
 	retention := appsv1.RetainPersistentVolumeClaimRetentionPolicyType
@@ -48,7 +54,7 @@ func (c Cluster) PostgreSQL() *appsv1.StatefulSet {
 			ServiceName: OLTPName(c.HTAPCluster),
 			Selector:    &metav1.LabelSelector{MatchLabels: selector(c.HTAPCluster, componentOLTP)},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels(c.HTAPCluster, componentOLTP)},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels(c.HTAPCluster, componentOLTP), Annotations: map[string]string{inputs: c.OLTPInputs}},
 				Spec:       pod,
 			},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim(spec.Storage)},
@@ -80,6 +86,7 @@ func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
 		SecurityContext: restrictContainer(),
 		VolumeMounts: []corev1.VolumeMount{
 			mount("data", postgresMount), mount("run", "/var/run/postgresql"), mount("tmp", "/tmp"), mount("shm", "/dev/shm"),
+			{Name: "tls", MountPath: postgresTLSDir, ReadOnly: true},
 		},
 		// There is no liveness probe: to kill a server that recovers or is overloaded makes it worse.
 		ReadinessProbe: &corev1.Probe{ProbeHandler: ready, PeriodSeconds: 5, FailureThreshold: 3, TimeoutSeconds: 5},
@@ -102,6 +109,7 @@ func settings(spec *v1alpha1.PostgreSQLSpec) []string {
 	}
 	maps.Copy(all, map[string]string{
 		"listen_addresses": "*", "wal_level": "logical", "max_replication_slots": slots, "max_wal_senders": slots,
+		"ssl": "on", "ssl_cert_file": postgresTLSDir + "/" + corev1.TLSCertKey, "ssl_key_file": postgresTLSDir + "/" + corev1.TLSPrivateKeyKey,
 	})
 	var args []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -112,10 +120,22 @@ func settings(spec *v1alpha1.PostgreSQLSpec) []string {
 
 func third(q resource.Quantity) int64 { return q.Value() / 3 }
 
+// OLTPCertificate is the Secret with the builtin PostgreSQL's certificate.
+func (c Cluster) OLTPCertificate(cert, key []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPTLSName(c.HTAPCluster)),
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
+	}
+}
+
+// workerKey is the connection string for workers of Kafka Connect, which have no file with the authority: they encrypt, and do not verify.
+const workerKey = "worker-uri"
+
 // Connection is the Secret with the credentials of the builtin database, for the units, the operator and its users. Like the volume
 // that knows the password it outlives the cluster where the deletion policy says so.
-func (c Cluster) Connection(password string) *corev1.Secret {
-	host := fmt.Sprintf("%s.%s.svc", OLTPName(c.HTAPCluster), c.Namespace)
+func (c Cluster) Connection(password string, authority []byte) *corev1.Secret {
+	address := fmt.Sprintf("%s:%d", OLTPHosts(c.HTAPCluster)[0], SQLPort)
 	database := c.Spec.OLTP.PostgreSQL.Database
 	uri := func(address, parameters string) []byte {
 		return fmt.Appendf(nil, "postgresql://%s:%s@%s/%s?%s", postgresRole, password, address, database, parameters)
@@ -123,8 +143,9 @@ func (c Cluster) Connection(password string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
 		Data: map[string][]byte{
-			"username": []byte(postgresRole), "password": []byte(password), "database": []byte(database),
-			"uri":          uri(fmt.Sprintf("%s:%d", host, SQLPort), "sslmode=disable"),
+			"username": []byte(postgresRole), "password": []byte(password), "database": []byte(database), "ca.crt": authority,
+			"uri":          uri(address, "sslmode=verify-full"),
+			workerKey:      uri(address, "sslmode=require"),
 			"endpoint-uri": uri(Endpoint(c.HTAPCluster), "sslmode=require"),
 		},
 	}
