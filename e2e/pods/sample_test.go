@@ -32,6 +32,10 @@ func TestSample_becomesReadyAndLeavesNothingBehind(t *testing.T) {
 	if want := "625625.00"; sum != want {
 		t.Errorf("sum %s, want %s", sum, want)
 	}
+	var plain int
+	if err := w.connect(w.url()).QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE client_addr IS NOT NULL AND NOT ssl").Scan(&plain); err != nil || plain > 0 {
+		t.Errorf("%d connections to the database are not encrypted, %v", plain, err)
+	}
 	w.awaitReady(1)
 	w.requirePlugin()
 	w.requireNoWrites()
