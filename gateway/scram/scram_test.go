@@ -19,10 +19,10 @@ func stored(password string, salt []byte, iterations int) (verifier string, clie
 	if err != nil {
 		panic(err)
 	}
-	clientKey = mac(salted, []byte("Client Key"))
-	storedKey := sha256.Sum256(clientKey)
-	b64 := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("%s$%d:%s$%s:%s", Mechanism, iterations, b64(salt), b64(storedKey[:]), b64(mac(salted, []byte("Server Key")))), clientKey
+	if verifier, err = newVerifier(password, salt, iterations); err != nil {
+		panic(err)
+	}
+	return verifier, mac(salted, []byte("Client Key"))
 }
 
 // login leads a client that knows a password through the gateway to a database that stores a verifier, and returns whether the database

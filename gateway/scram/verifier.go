@@ -2,6 +2,7 @@ package scram
 
 import (
 	"crypto/hmac"
+	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -35,6 +36,25 @@ func ParseKeys(verifier string) (Keys, error) {
 		return Keys{}, bad
 	}
 	return k, nil
+}
+
+// NewVerifier returns what PostgreSQL stores of a password, which it takes in the password's place. The password must be ASCII: others would
+// have to be normalized.
+func NewVerifier(password string) (string, error) {
+	const iterations, saltSize = 4096, 16 // PostgreSQL's
+	salt := make([]byte, saltSize)
+	rand.Read(salt)
+	return newVerifier(password, salt, iterations)
+}
+
+func newVerifier(password string, salt []byte, iterations int) (string, error) {
+	salted, err := pbkdf2.Key(sha256.New, password, salt, iterations, sha256.Size)
+	if err != nil {
+		return "", fmt.Errorf("make a SCRAM verifier: %w", err)
+	}
+	stored := sha256.Sum256(mac(salted, []byte("Client Key")))
+	text := base64.StdEncoding.EncodeToString
+	return fmt.Sprintf("%s$%d:%s$%s:%s", Mechanism, iterations, text(salt), text(stored[:]), text(mac(salted, []byte("Server Key")))), nil
 }
 
 // NoKeys returns keys that no password fits. With them a login goes as any other until PostgreSQL refuses it: who asks for a role that is

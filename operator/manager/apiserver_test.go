@@ -212,6 +212,9 @@ type databases struct {
 	lacks  []*lack.Lack
 	inUse  []string
 	cleans []int
+	// passwords are the connection strings before and after each change; refuse is the error of the next ones.
+	passwords [][2]string
+	refuse    error
 }
 
 func (d *databases) change(f func(d *databases)) {
@@ -231,6 +234,16 @@ func (d *databases) Clean(_ context.Context, _ database.Connection, _ string, ke
 	defer d.mu.Unlock()
 	d.cleans = append(d.cleans, keep)
 	return d.inUse, nil
+}
+
+func (d *databases) SetPassword(_ context.Context, now, next database.Connection) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refuse != nil {
+		return d.refuse
+	}
+	d.passwords = append(d.passwords, [2]string{now.URI, next.URI})
+	return nil
 }
 
 // pipelines plays Kafka and Kafka Connect.

@@ -78,12 +78,14 @@ func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result
 	if err != nil || !found {
 		return task.Wait(whenNot), err
 	}
-	return await(ctx, s)
+	result, err := await(ctx, s)
+	s.inputs = append(s.inputs, map[string][]byte{"uri": []byte(s.connection.URI), "ca.crt": s.connection.CA})
+	return result, err
 }
 
 func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
-	password, err := r.passwordIn(ctx, s, manifest.OLTPName(s.cluster))
-	if err != nil {
+	var err error
+	if s.credentials, err = r.databaseCredentials(ctx, s); err != nil {
 		return err
 	}
 	authority, err := r.issueAuthority(ctx, s)
@@ -96,7 +98,7 @@ func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
 	}
 	// A new certificate is loaded while the database runs; one of a new authority would not let the operator in to tell it so.
 	s.objects.OLTPInputs, s.connection.Certificate = manifest.Digest(map[string][]byte{"ca.crt": authority.Cert}), server.Cert
-	if err := r.ownWithVolume(ctx, s, s.objects.Connection(password, authority.Cert)); err != nil {
+	if err := r.ownWithVolume(ctx, s, s.objects.Connection(s.credentials, authority.Cert)); err != nil {
 		return err
 	}
 	for _, obj := range []client.Object{s.objects.OLTPCertificate(server.Cert, server.Key), s.objects.OLTPService(), s.objects.OLTPPolicy(), s.objects.PostgreSQL()} {
@@ -120,7 +122,7 @@ func (r *Reconciler) own(ctx context.Context, s *state, obj client.Object) error
 	return r.applier.Controlled(ctx, s.cluster, manifest.ClusterLabel, obj)
 }
 
-// awaitPostgreSQL waits until the builtin database's pod accepts connections.
+// awaitPostgreSQL waits until the builtin database's pod accepts connections, and then gives it the password that it is to have.
 func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result, error) {
 	var set appsv1.StatefulSet
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: manifest.OLTPName(s.cluster)}, &set)
@@ -128,7 +130,7 @@ func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result
 		return task.Done, fmt.Errorf("read StatefulSet %q: %w", manifest.OLTPName(s.cluster), err)
 	}
 	if set.Status.ReadyReplicas == 1 {
-		return task.Done, nil
+		return task.Done, r.rotatePassword(ctx, s)
 	}
 	var pod corev1.Pod
 	name := types.NamespacedName{Namespace: s.cluster.Namespace, Name: manifest.OLTPName(s.cluster) + "-0"}
@@ -158,7 +160,6 @@ func (r *Reconciler) readConnection(ctx context.Context, s *state) (bool, error)
 	}
 	s.connection.URI, s.connection.CA = string(secret["uri"]), secret["ca.crt"]
 	s.objects.ConnectionSecret, s.objects.HasCA = name, len(s.connection.CA) > 0
-	s.inputs = append(s.inputs, map[string][]byte{"uri": secret["uri"], "ca.crt": s.connection.CA})
 	s.status.ConnectionSecret = name
 	return true, nil
 }

@@ -15,17 +15,6 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
 
-// issueCredentials makes the engine's password, once.
-func (r *Reconciler) issueCredentials(ctx context.Context, s *state) (task.Result, error) {
-	password, err := r.passwordIn(ctx, s, manifest.EngineName(s.cluster))
-	if err != nil {
-		return task.Done, err
-	}
-	secret := s.objects.EnginePassword(password)
-	s.inputs = append(s.inputs, secret.Data)
-	return task.Done, r.own(ctx, s, secret)
-}
-
 // issueCertificate issues the endpoint's certificate and renews it, or takes the one that is given.
 func (r *Reconciler) issueCertificate(ctx context.Context, s *state) (task.Result, error) {
 	if ref := s.cluster.Spec.Gateway.TLS.SecretRef; ref != nil {

@@ -21,8 +21,9 @@ type state struct {
 	status *v1alpha1.HTAPClusterStatus
 	// objects builds the cluster's objects.
 	objects manifest.Cluster
-	// connection is the database's.
-	connection database.Connection
+	// connection is the database's, credentials what the Secret of a builtin PostgreSQL knows of its password.
+	connection  database.Connection
+	credentials manifest.Credentials
 	// root is the operator's own access to a CockroachDB, and password that of its role.
 	root     cockroach.Root
 	password string

@@ -206,6 +206,31 @@ func writeLike(t *testing.T, path, like string, data []byte) {
 	}
 }
 
+func TestSetPassword_mayBeSaidAgain(t *testing.T) {
+	server, conn := startPostgres(t, map[string]string{"wal_level": "logical", "log_statement": "all"})
+	exec(t, conn, "CREATE ROLE \"a clerk\" SUPERUSER LOGIN PASSWORD 'first'")
+	connection := func(password string) database.Connection {
+		return database.Connection{URI: as(t, server.URL("postgres"), "a clerk", password, "postgres")}
+	}
+	for range 2 {
+		if err := (database.PostgreSQL{}).SetPassword(t.Context(), connection("first"), connection("second")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for password, let := range map[string]bool{"first": false, "second": true} {
+		lacks, err := database.PostgreSQL{}.Inspect(t.Context(), connection(password), "freshet_", 1)
+		if err != nil || (len(lacks) == 0) != let {
+			t.Errorf("with the password %s: %v, %v", password, lacks, err)
+		}
+	}
+	if log, err := os.ReadFile(server.LogFile()); err != nil || !bytes.Contains(log, []byte("ALTER ROLE")) || bytes.Contains(log, []byte("second")) {
+		t.Errorf("the server's log has the password, or nothing: %v", err)
+	}
+	if err := (database.PostgreSQL{}).SetPassword(t.Context(), connection("first"), connection("third")); err == nil {
+		t.Error("changed by whom nobody let in")
+	}
+}
+
 func TestClean_dropsWhatUnitsThatAreNoMoreHaveLeft(t *testing.T) {
 	server, conn := startPostgres(t, map[string]string{"wal_level": "logical"})
 	for _, name := range []string{"freshet_0a1b2c3d_0", "freshet_0a1b2c3d_1", "freshet_0a1b2c3d_2", "freshet_ffffffff_1"} {

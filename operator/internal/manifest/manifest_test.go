@@ -82,7 +82,7 @@ func TestCluster_buildsItsDatabase(t *testing.T) {
 		Parameters: map[string]v1alpha1.ParameterValue{"work_mem": "64MB", "shared_buffers": "2GB"},
 	}})
 	pem := []byte("PEM")
-	golden(t, "postgresql.yaml", c.Connection("secret", pem), c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
+	golden(t, "postgresql.yaml", c.Connection(manifest.Credentials{Password: "secret"}, pem), c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
 }
 
 // kafka is an access to everything, by passwords and certificates.

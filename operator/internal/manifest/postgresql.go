@@ -132,21 +132,43 @@ func (c Cluster) OLTPCertificate(cert, key []byte) *corev1.Secret {
 // workerKey is the connection string for workers of Kafka Connect, which have no file with the authority: they encrypt, and do not verify.
 const workerKey = "worker-uri"
 
+// Credentials are what the connection Secret of the builtin database knows of its role's password.
+type Credentials struct {
+	Password string
+	// Next is the password that it is about to be replaced by; empty: none.
+	Next string
+	// Rotation is what asked for the last replacement.
+	Rotation string
+}
+
+// The keys of credentials in Secrets.
+const (
+	PasswordKey     = "password"
+	NextPasswordKey = "next-password"
+	RotationKey     = "rotation"
+)
+
 // Connection is the Secret with the credentials of the builtin database, for the units, the operator and its users. Like the volume
 // that knows the password it outlives the cluster where the deletion policy says so.
-func (c Cluster) Connection(password string, authority []byte) *corev1.Secret {
+func (c Cluster) Connection(credentials Credentials, authority []byte) *corev1.Secret {
 	address := fmt.Sprintf("%s:%d", OLTPHosts(c.HTAPCluster)[0], SQLPort)
 	database := c.Spec.OLTP.PostgreSQL.Database
 	uri := func(address, parameters string) []byte {
-		return fmt.Appendf(nil, "postgresql://%s:%s@%s/%s?%s", postgresRole, password, address, database, parameters)
+		return fmt.Appendf(nil, "postgresql://%s:%s@%s/%s?%s", postgresRole, credentials.Password, address, database, parameters)
 	}
-	return &corev1.Secret{
+	secret := &corev1.Secret{
 		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
 		Data: map[string][]byte{
-			"username": []byte(postgresRole), "password": []byte(password), "database": []byte(database), "ca.crt": authority,
+			"username": []byte(postgresRole), PasswordKey: []byte(credentials.Password), "database": []byte(database), "ca.crt": authority,
 			"uri":          uri(address, "sslmode=verify-full"),
 			workerKey:      uri(address, "sslmode=require"),
 			"endpoint-uri": uri(Endpoint(c.HTAPCluster), "sslmode=require"),
 		},
 	}
+	for key, value := range map[string]string{NextPasswordKey: credentials.Next, RotationKey: credentials.Rotation} {
+		if value != "" {
+			secret.Data[key] = []byte(value)
+		}
+	}
+	return secret
 }

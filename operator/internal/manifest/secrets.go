@@ -2,12 +2,16 @@ package manifest
 
 import corev1 "k8s.io/api/core/v1"
 
-// EnginePassword is the Secret with the engine's password.
-func (c Cluster) EnginePassword(password string) *corev1.Secret {
-	return &corev1.Secret{
+// EnginePassword is the Secret with the engine's password, and what asked for it to be replaced last.
+func (c Cluster) EnginePassword(password, rotation string) *corev1.Secret {
+	secret := &corev1.Secret{
 		ObjectMeta: meta(c.HTAPCluster, componentUnit, EngineName(c.HTAPCluster)),
-		Data:       map[string][]byte{"password": []byte(password)},
+		Data:       map[string][]byte{PasswordKey: []byte(password)},
 	}
+	if rotation != "" {
+		secret.Data[RotationKey] = []byte(rotation)
+	}
+	return secret
 }
 
 // Authority is the Secret with the certificate and key of the cluster's own authority.
