@@ -129,9 +129,15 @@ func TestServer_hasItsSettings(t *testing.T) {
 	for name, value := range map[string]string{"max_threads": "3", "join_use_nulls": "1", "cancel_http_readonly_queries_on_client_close": "1"} {
 		want(t, s, fmt.Sprintf("SELECT value FROM system.settings WHERE name = '%s'", name), value)
 	}
+	want(t, s, "SELECT changed FROM system.settings WHERE name = 'group_by_two_level_threshold'", "0")
 	want(t, s, "SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage'", "1073741824")
 	want(t, s, "SELECT value FROM system.merge_tree_settings WHERE name = 'old_parts_lifetime'", "2")
 	want(t, s, "SELECT count() FROM system.tables WHERE database = 'system' AND name = 'query_log'", "0")
+}
+
+func TestServer_groupsInOneTableWithOneThread(t *testing.T) {
+	s := stand.Engine(t, func(c *chengine.Config) { c.MaxThreads = 1 })
+	want(t, s, "SELECT value FROM system.settings WHERE name = 'group_by_two_level_threshold'", "2000000")
 }
 
 func TestServer_keepsDataThroughStopKillAndStart(t *testing.T) {
