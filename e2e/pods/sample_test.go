@@ -4,12 +4,19 @@ package pods
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 )
 
 func TestSample_becomesReadyAndLeavesNothingBehind(t *testing.T) {
@@ -39,12 +46,50 @@ func TestSample_becomesReadyAndLeavesNothingBehind(t *testing.T) {
 	w.awaitReady(1)
 	w.requirePlugin()
 	w.requireNoWrites()
+	w.requireRotation()
 
 	// The sample says nothing of a deletion policy: the database's volume is kept, and the Secret that opens it.
 	const volume = "data-shop-oltp-0"
 	w.remove("PersistentVolumeClaim "+volume, "Secret shop-oltp")
 	if err := w.Delete(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: volume, Namespace: w.namespace}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// requireRotation asks for other passwords, and requires that they come into force, and that the former do not let in any more.
+func (w *world) requireRotation() {
+	w.t.Helper()
+	before, inputs := w.url(), w.pod("shop-unit-0").Annotations
+	var c v1alpha1.HTAPCluster
+	w.change(&c, "shop", func() { c.Annotations = map[string]string{"freshet.io/rotate-passwords": "now"} })
+	w.eventually("a unit with other passwords", func(context.Context) error {
+		if w.url() == before {
+			return errors.New("the Secret has the former one")
+		}
+		var unit corev1.Pod
+		err := w.get("shop-unit-0", &unit)
+		if err == nil && maps.Equal(unit.Annotations, inputs) {
+			err = errors.New("the unit has not been restarted")
+		}
+		return err
+	})
+	w.awaitReady(1)
+	conn := w.connect(w.url())
+	w.exec(conn, "INSERT INTO item VALUES (1001, 1); SET freshet.freshness = 'strong'; SET freshet.route = 'columnar'")
+	w.eventually("an answer from the replica", func(ctx context.Context) error {
+		var n int
+		err := conn.QueryRow(ctx, "SELECT count(*) FROM item").Scan(&n)
+		if err == nil && n != 1001 {
+			err = fmt.Errorf("%d rows", n)
+		}
+		return err
+	})
+	var refusal *pgconn.PgError
+	if conn, err := pgx.Connect(w.t.Context(), before); !errors.As(err, &refusal) || refusal.Code != "28P01" {
+		if err == nil {
+			_ = conn.Close(w.t.Context())
+		}
+		w.t.Errorf("the former password: %v, want 28P01", err)
 	}
 }
 

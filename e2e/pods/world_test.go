@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -169,7 +171,11 @@ func (w *world) direct() string {
 	if err := w.get("shop-oltp", &s); err != nil {
 		w.t.Fatal(err)
 	}
-	return string(s.Data["uri"])
+	authority := filepath.Join(w.t.TempDir(), "ca.crt")
+	if err := os.WriteFile(authority, s.Data["ca.crt"], 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return string(s.Data["uri"]) + "&sslrootcert=" + authority
 }
 
 func (w *world) connect(url string) *pgx.Conn {
