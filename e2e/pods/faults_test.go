@@ -67,8 +67,7 @@ func TestCluster_staysConsistentWhileItsPodsAreKilled(t *testing.T) {
 		w.killOperator()
 		w.awaitReady(2)
 	}
-	findings := stop()
-	findings.Require(t, 20)
+	stop(20)
 	p.RequireEqualTables(t)
 }
 
@@ -98,8 +97,7 @@ func TestCluster_movesFromADrainedNode(t *testing.T) {
 	if moved := w.pod(unit.Name); moved.Spec.NodeName == node {
 		t.Errorf("%s is on %s, which is drained", unit.Name, node)
 	}
-	findings := stop()
-	findings.Require(t, 20)
+	stop(20)
 	p.RequireEqualTables(t)
 }
 

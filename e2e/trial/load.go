@@ -53,31 +53,29 @@ func (p *Platform) ColumnarAnswer(ctx context.Context) error {
 	return nil
 }
 
-// Findings are what the clients saw.
-type Findings struct {
-	Bank      invariant.Counts
-	Transfers int64
-	CHBench   *driver.Report
-	// Waited is the share of the time in which writers waited for the replica.
-	Waited float64
+// findings are what the clients saw.
+type findings struct {
+	bank      invariant.Counts
+	transfers int64
+	ch        *driver.Report
+	// waited is the share of the time in which writers waited for the replica.
+	waited float64
 }
 
-// Require fails the test if a snapshot broke a promise, or if fewer than a number of snapshots were looked at.
-func (f Findings) Require(t *testing.T, least int) {
+// require fails the test if a snapshot broke a promise.
+func (f findings) require(t *testing.T) {
 	t.Helper()
 	t.Logf("%d transfers and %.0f transactions/s, %.0f %% of the time writers waited for the replica; snapshots checked: %d of the bank, %d of CH-benCHmark",
-		f.Transfers, f.CHBench.TransactionsPerSecond, 100*f.Waited, f.Bank.Snapshots, f.CHBench.SnapshotsChecked)
-	if f.Bank.Violations+f.CHBench.Violations > 0 {
-		t.Errorf("snapshots broke promises: bank %v, CH-benCHmark %s", f.Bank.First, f.CHBench.FirstViolation)
-	}
-	if f.Bank.Snapshots < least || f.CHBench.SnapshotsChecked == 0 || f.Transfers == 0 || f.CHBench.TransactionsPerSecond == 0 {
-		t.Errorf("too little happened between the faults to show anything")
+		f.transfers, f.ch.TransactionsPerSecond, 100*f.waited, f.bank.Snapshots, f.ch.SnapshotsChecked)
+	if f.bank.Violations+f.ch.Violations > 0 {
+		t.Errorf("snapshots broke promises: bank %v, CH-benCHmark %s", f.bank.First, f.ch.FirstViolation)
 	}
 }
 
-// StartLoad runs transactions and consistency checks beside them, all through the endpoint, until stop. The transactions come at full rate but
-// while the replica is more than [mostBehind] behind, when they wait.
-func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func() Findings) {
+// StartLoad runs transactions and consistency checks beside them, all through the endpoint, until stop: that waits until at least so many
+// snapshots of the bank, and some of CH-benCHmark, were looked at beside transactions, and fails the test if one of them broke a promise. The transactions
+// come at full rate but while the replica is more than [mostBehind] behind, when they wait.
+func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func(least int)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -120,13 +118,20 @@ func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func() Findings) {
 		}
 	})
 	began := time.Now()
-	return func() Findings {
+	return func(least int) {
+		t.Helper()
+		p.Eventually(t, "enough of transactions and of snapshots", func(context.Context) error {
+			bank, ch, moved := checker.Counts().Snapshots, clients.Progress(), transfers.Load()
+			if bank < least || ch.SnapshotsChecked == 0 || ch.Transactions == 0 || moved == 0 {
+				return fmt.Errorf("%d snapshots of the bank, want %d; %d of CH-benCHmark; %d transfers, %d transactions", bank, least, ch.SnapshotsChecked, moved, ch.Transactions)
+			}
+			return nil
+		})
 		cancel()
 		wg.Wait()
-		return Findings{
-			Bank: checker.Counts(), Transfers: transfers.Load(), CHBench: report,
-			Waited: behind.total().Seconds() / time.Since(began).Seconds(),
-		}
+		findings{
+			bank: checker.Counts(), transfers: transfers.Load(), ch: report, waited: behind.total().Seconds() / time.Since(began).Seconds(),
+		}.require(t)
 	}
 }
 
