@@ -4,6 +4,7 @@ package pods
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,16 +101,25 @@ func (w *world) renewPassword(k *streams) {
 		_, err := k.admin.AlterUserSCRAMs(ctx, nil, []kadm.UpsertSCRAM{{User: unitAccount, Mechanism: kadm.ScramSha512, Iterations: 4096, Password: password}})
 		return err
 	})
+	w.wake()
 	wrong := w.await(v1alpha1.ConditionPipelineReady, metav1.ConditionFalse, "KafkaAuthenticationFailed")
 	if message := meta.FindStatusCondition(wrong.Status.Conditions, v1alpha1.ConditionPipelineReady).Message; !strings.Contains(message, "and the password in its Secret") {
 		w.t.Errorf("condition PipelineReady does not say what to do: %s", message)
 	}
 	var s corev1.Secret
 	w.change(&s, kafkaSecret, func() { s.Data["password"] = []byte(password) })
+	w.wake()
 	w.awaitReady(1)
 	if diff := cmp.Diff(before, w.incarnations(1)); diff != "" {
 		w.t.Errorf("a unit was restarted (-before +after):\n%s", diff)
 	}
+}
+
+// wake lets the operator look at the cluster now: by itself it does so every 30 s.
+func (w *world) wake() {
+	w.t.Helper()
+	var c v1alpha1.HTAPCluster
+	w.change(&c, "shop", func() { metav1.SetMetaDataAnnotation(&c.ObjectMeta, "e2e", rand.Text()) })
 }
 
 // startStreams runs a database, a broker and a Kafka Connect, and makes the Secrets by which a cluster reaches them.
