@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ClickHouse/ch-go"
 	"github.com/ClickHouse/ch-go/proto"
@@ -21,10 +20,6 @@ type Config struct {
 	// Threads limits each statement; 0 means 1.
 	Threads int
 }
-
-// silence is how long the engine may be silent during a statement. It reports
-// progress ten times a second, so this means that it is gone.
-const silence = 2 * time.Minute
 
 // Conn is one connection. It is not safe for concurrent use.
 type Conn struct {
@@ -46,7 +41,7 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	}
 	client, err := ch.Dial(ctx, ch.Options{
 		Address: cfg.Addr, Database: cfg.Database, User: cfg.User, Password: cfg.Password,
-		ClientName: "freshet-replica", Settings: settings, ReadTimeout: silence,
+		ClientName: "freshet-replica", Settings: settings,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the columnar engine at %s: %w", cfg.Addr, err)
@@ -115,7 +110,14 @@ func (c *Conn) Strings(ctx context.Context, sql string) ([]string, error) {
 }
 
 func (c *Conn) do(ctx context.Context, q ch.Query) error {
-	if err := c.client.Do(ctx, q); err != nil {
+	// The client looks at its context between two packets only, and some statements are silent to their end. It would close the connection, too.
+	stop := context.AfterFunc(ctx, func() { _ = c.client.Close() })
+	defer stop()
+	err := c.client.Do(ctx, q)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("run %s: %w", summary(q.Body), err)
 	}
 	return nil
