@@ -206,7 +206,6 @@ func TestStream_reportsLostHistory(t *testing.T) {
 	if err := m.CatchUpAndCompare(b.url); err != nil {
 		t.Fatal(err)
 	}
-	stop()
 	ctx := stand.Within(t, 2*time.Minute)
 	open := func() *cockroachdb.Source {
 		s := b.newSource(t)
@@ -222,6 +221,25 @@ func TestStream_reportsLostHistory(t *testing.T) {
 	defer client.Close()
 	admin := kadm.NewClient(client)
 	topic := b.e.Topic(b.e.found[0].Table)
+
+	// The topic is written to at a time of its own, and read after that.
+	for written := false; !written; {
+		ends, err := admin.ListEndOffsets(ctx, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends.Each(func(o kadm.ListedOffset) { written = written || o.Offset > 0 })
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for first := kept.Load(); kept.Load() == nil || kept.Load() == first; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal("no bookmark is given")
+		}
+	}
+	stop()
 
 	// All that there was expires while nobody reads.
 	ends, err := admin.ListEndOffsets(ctx, topic)
