@@ -36,7 +36,7 @@ func (s *session) leadLogin(ctx context.Context, request []byte) (bool, error) {
 	if err != nil { // no such role, or one without such a password: PostgreSQL will refuse it
 		keys = scram.NoKeys()
 	}
-	client, server := scram.NewServer(keys, s.endPoint), scram.NewClient(scram.EndPoint(backend.ConnectionState().PeerCertificates[0]))
+	client, server := scram.NewServer(keys, endPoint(s.encryption)), scram.NewClient(scram.EndPoint(backend.ConnectionState().PeerCertificates[0]))
 	challenge, err := s.begin(server)
 	if err != nil {
 		return false, err
@@ -114,10 +114,10 @@ func (s *session) exchange(m pgproto3.FrontendMessage, want uint32) (string, err
 	if _, err := s.server.Write(encode(nil, m)); err != nil {
 		return "", &Error{Code: codeConnectionFailure, Message: "the connection to PostgreSQL failed", Detail: err.Error(), Hint: "Connect again."}
 	}
-	kind, raw, err := s.fromServer.next(maxAuth)
+	kind, raw, err := s.nextAtStart(maxAuth)
 	switch {
 	case err != nil:
-		return "", &Error{Code: codeConnectionFailure, Message: "PostgreSQL closed the connection during its start", Detail: err.Error(), Hint: "Connect again."}
+		return "", err
 	case kind == 'E':
 		_, err := s.client.Write(raw)
 		return "", errors.Join(errors.New("authentication failed"), err)

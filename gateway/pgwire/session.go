@@ -44,7 +44,7 @@ type session struct {
 	skipServer int
 	blindBack  bool
 
-	endPoint []byte // what the client's login may bind to; nil: nothing
+	encryption *tls.Config // the endpoint's; nil: it has no certificate
 
 	parameters struct {
 		sync.Mutex
@@ -83,7 +83,7 @@ func newSession(srv *Server, conn net.Conn, id uint64) *session {
 func (s *session) serve(encryption *tls.Config, full bool) {
 	defer s.cancel(nil)
 	defer s.close()
-	s.endPoint = endPoint(encryption)
+	s.encryption = encryption
 	if !s.start(encryption, full) {
 		return
 	}

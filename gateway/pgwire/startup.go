@@ -267,12 +267,9 @@ func (s *session) authenticate(ctx context.Context) error {
 	s.fromServer.conn, s.fromClient.conn = s.server, s.client
 	filtered := false
 	for {
-		kind, raw, err := s.fromServer.next(maxHeld)
+		kind, raw, err := s.nextAtStart(maxHeld)
 		if err != nil {
-			if isTimeout(err) {
-				return &Error{Code: codeConnectionFailure, Message: "canceling authentication due to timeout"}
-			}
-			return &Error{Code: codeConnectionFailure, Message: "PostgreSQL closed the connection during its start", Detail: err.Error(), Hint: "Connect again."}
+			return err
 		}
 		asks := false
 		switch kind {
@@ -318,6 +315,18 @@ func (s *session) authenticate(ctx context.Context) error {
 			filtered = false
 		}
 	}
+}
+
+// nextAtStart reads PostgreSQL's next message while it starts the session.
+func (s *session) nextAtStart(limit int) (kind byte, raw []byte, err error) {
+	kind, raw, err = s.fromServer.next(limit)
+	switch {
+	case err == nil:
+		return kind, raw, nil
+	case isTimeout(err):
+		return 0, nil, &Error{Code: codeConnectionFailure, Message: "canceling authentication due to timeout"}
+	}
+	return 0, nil, &Error{Code: codeConnectionFailure, Message: "PostgreSQL closed the connection during its start", Detail: err.Error(), Hint: "Connect again."}
 }
 
 // readAnswer reads the client's answer to an authentication request.

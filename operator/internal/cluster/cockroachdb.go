@@ -45,7 +45,7 @@ func (r *Reconciler) runCockroachDB(ctx context.Context, s *state) error {
 
 // certifyCockroachDB issues and renews the certificates of nodes and of root. A new one of the nodes' replaces them one by one.
 func (r *Reconciler) certifyCockroachDB(ctx context.Context, s *state) error {
-	authority, err := r.readCertificate(ctx, s, manifest.CockroachCAName(s.cluster), "ca.crt", "ca.key")
+	authority, err := r.authority(ctx, s, manifest.CockroachCAName(s.cluster), "CockroachDB of ")
 	if err != nil {
 		return err
 	}
@@ -58,11 +58,6 @@ func (r *Reconciler) certifyCockroachDB(ctx context.Context, s *state) error {
 		return err
 	}
 	now, hosts := r.Clock(), manifest.CockroachHosts(s.cluster)
-	if authority.Due(now, authority) {
-		if authority, err = pki.NewAuthority("CockroachDB of "+s.cluster.Namespace+"/"+s.cluster.Name, now); err != nil {
-			return err
-		}
-	}
 	if nodes.Due(now, authority, hosts...) {
 		if nodes, err = authority.Node(now, "node", hosts...); err != nil { // CockroachDB knows its like by this name
 			return err

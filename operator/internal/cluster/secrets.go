@@ -33,18 +33,25 @@ func (r *Reconciler) issueCertificate(ctx context.Context, s *state) (task.Resul
 	return task.Done, r.own(ctx, s, s.objects.Certificate(server.Cert, server.Key))
 }
 
-// issueAuthority returns the cluster's own authority, a new one where that is due.
+// issueAuthority issues the cluster's own authority and renews it.
 func (r *Reconciler) issueAuthority(ctx context.Context, s *state) (pki.Certificate, error) {
-	authority, err := r.readCertificate(ctx, s, manifest.CAName(s.cluster), "ca.crt", "ca.key")
+	authority, err := r.authority(ctx, s, manifest.CAName(s.cluster), "HTAPCluster ")
+	if err != nil {
+		return pki.Certificate{}, err
+	}
+	return authority, r.own(ctx, s, s.objects.Authority(authority.Cert, authority.Key))
+}
+
+// authority returns the authority in a Secret of the operator's, a new one where that is due, with a title before the cluster's name.
+func (r *Reconciler) authority(ctx context.Context, s *state, secret, title string) (pki.Certificate, error) {
+	authority, err := r.readCertificate(ctx, s, secret, "ca.crt", "ca.key")
 	if err != nil {
 		return pki.Certificate{}, err
 	}
 	if now := r.Clock(); authority.Due(now, authority) {
-		if authority, err = pki.NewAuthority("HTAPCluster "+s.cluster.Namespace+"/"+s.cluster.Name, now); err != nil {
-			return pki.Certificate{}, err
-		}
+		return pki.NewAuthority(title+s.cluster.Namespace+"/"+s.cluster.Name, now)
 	}
-	return authority, r.own(ctx, s, s.objects.Authority(authority.Cert, authority.Key))
+	return authority, nil
 }
 
 // issueServer returns the certificate in a Secret of the operator's, a new one where that is due, for a server with these names.

@@ -145,7 +145,7 @@ func (c Cluster) copyCertificates(resources v1alpha1.ResourcesSpec) corev1.Conta
 // cockroachVolumes are the certificates in a Secret, and room for their copies, which is in memory.
 func cockroachVolumes(secret string) []corev1.Volume {
 	return []corev1.Volume{
-		{Name: "issued", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](0o440)}}},
+		secretVolume("issued", secret),
 		{Name: "certs", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
 		scratch("tmp"),
 	}

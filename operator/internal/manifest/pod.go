@@ -56,6 +56,15 @@ func fromSecret(name, secret, key string) corev1.EnvVar {
 	}}}
 }
 
+// secretVolume has keys of a Secret as files, or all of them, for root and the pod's group only: servers refuse a key that others can read.
+func secretVolume(volume, secret string, keys ...string) corev1.Volume {
+	source := &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](0o440)}
+	for _, k := range keys {
+		source.Items = append(source.Items, corev1.KeyToPath{Key: k, Path: k})
+	}
+	return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Secret: source}}
+}
+
 func scratch(name string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 }

@@ -37,10 +37,7 @@ func (c Cluster) PostgreSQL() *appsv1.StatefulSet {
 		Containers:                    []corev1.Container{c.postgres(spec)},
 		Volumes: []corev1.Volume{scratch("run"), scratch("tmp"), {Name: "shm", VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}, // parallel queries need more than the usual 64 MB
-		}}, {Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			// The server refuses a key that others than root and its own group can read.
-			SecretName: OLTPTLSName(c.HTAPCluster), DefaultMode: ptr.To[int32](0o440),
-		}}}},
+		}}, secretVolume("tls", OLTPTLSName(c.HTAPCluster))},
 	}
 	place(&pod, c.OLTPPool)
 	retention := appsv1.RetainPersistentVolumeClaimRetentionPolicyType
@@ -122,11 +119,7 @@ func third(q resource.Quantity) int64 { return q.Value() / 3 }
 
 // OLTPCertificate is the Secret with the builtin PostgreSQL's certificate.
 func (c Cluster) OLTPCertificate(cert, key []byte) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPTLSName(c.HTAPCluster)),
-		Type:       corev1.SecretTypeTLS,
-		Data:       map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
-	}
+	return tlsSecret(meta(c.HTAPCluster, componentOLTP, OLTPTLSName(c.HTAPCluster)), cert, key)
 }
 
 // workerKey is the connection string for workers of Kafka Connect, which have no file with the authority: they encrypt, and do not verify.

@@ -1,6 +1,9 @@
 package manifest
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // EnginePassword is the Secret with the engine's password, and what asked for it to be replaced last.
 func (c Cluster) EnginePassword(password, rotation string) *corev1.Secret {
@@ -24,8 +27,12 @@ func (c Cluster) Authority(cert, key []byte) *corev1.Secret {
 
 // Certificate is the Secret with the endpoint's certificate.
 func (c Cluster) Certificate(cert, key []byte) *corev1.Secret {
+	return tlsSecret(meta(c.HTAPCluster, componentUnit, TLSName(c.HTAPCluster)), cert, key)
+}
+
+func tlsSecret(of metav1.ObjectMeta, cert, key []byte) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: meta(c.HTAPCluster, componentUnit, TLSName(c.HTAPCluster)),
+		ObjectMeta: of,
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
 	}

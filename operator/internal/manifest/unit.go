@@ -146,23 +146,16 @@ func (c Cluster) gatewayEnv() []corev1.EnvVar {
 }
 
 func (c Cluster) unitVolumes() []corev1.Volume {
-	secret := func(volume, name string, keys ...string) corev1.Volume {
-		source := &corev1.SecretVolumeSource{SecretName: name, DefaultMode: ptr.To[int32](0o440)}
-		for _, k := range keys {
-			source.Items = append(source.Items, corev1.KeyToPath{Key: k, Path: k})
-		}
-		return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Secret: source}}
-	}
 	volumes := []corev1.Volume{
 		{Name: "engine", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: EngineName(c.HTAPCluster)}, DefaultMode: ptr.To[int32](0o444),
 		}}},
 		scratch("engine-tmp"),
-		secret("tls", c.CertificateSecret, "tls.crt", "tls.key"),
+		secretVolume("tls", c.CertificateSecret, "tls.crt", "tls.key"),
 		c.tenantsVolume(),
 	}
 	if c.HasCA {
-		volumes = append(volumes, secret("oltp", c.ConnectionSecret, "ca.crt"))
+		volumes = append(volumes, secretVolume("oltp", c.ConnectionSecret, "ca.crt"))
 	}
 	return append(volumes, c.kafkaVolumes()...)
 }
