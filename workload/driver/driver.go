@@ -27,6 +27,9 @@ type Driver struct {
 	comparison *compare.Report
 	// unchecked is what the checker had found when counting began.
 	unchecked invariant.Counts
+
+	// floor is the position from which on snapshots are checked; check's goroutine owns it.
+	floor string
 }
 
 // Phase is what a [Driver] is at.
@@ -172,34 +175,6 @@ func (d *Driver) terminal(ctx context.Context, number int) error {
 			return err
 		}
 		d.rec.transaction(outcome)
-	}
-	return nil
-}
-
-// checkSetup keeps checks on the replica, whatever its age: on PostgreSQL they would prove nothing. PostgreSQL
-// itself takes these settings for somebody else's.
-const checkSetup = "SET freshet.route = 'columnar'; SET freshet.freshness = 'eventual'"
-
-// check runs the consistency conditions on snapshot after snapshot.
-func (d *Driver) check(ctx context.Context) error {
-	conn, err := d.connectAnalytical(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.PgConn().Exec(ctx, checkSetup).ReadAll(); err != nil {
-		return fmt.Errorf("set up consistency checks: %w", err)
-	}
-	for ctx.Err() == nil {
-		next := time.Now().Add(d.cfg.CheckEvery)
-		violations, err := d.checker.Snapshot(ctx, conn)
-		if err != nil {
-			return err
-		}
-		for _, v := range violations {
-			d.cfg.Logger.Error("snapshot breaks a consistency condition", "violation", v.String())
-		}
-		wait(ctx, nil, time.Until(next))
 	}
 	return nil
 }
