@@ -166,7 +166,9 @@ func (a aggregation) average(x expr, null bool, place func(engineCall, expr) exp
 	n := toNumeric(count)
 	// Without a value the sum is NULL, and so is the quotient: its divisor must not be zero then.
 	n.sql = "CAST(greatest(" + count.sql + ", 1), '" + n.dec.String() + "')"
-	return a.q.divide(sum, n)
+	e := a.q.divide(sum, n)
+	e.ratio.average = true
+	return e
 }
 
 func (a aggregation) extreme(name string, x expr, null bool, place func(engineCall, expr) expr) expr {

@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -51,29 +52,6 @@ func pow(n int) int64 {
 // Numerics must agree in every digit and in how many of them are shown, for which
 // PostgreSQL's rules depend on the operands' magnitudes.
 func TestNumericArithmetic_equalsPostgreSQL(t *testing.T) {
-	ctx := t.Context()
-	server, columnar := stand.Postgres(t), stand.Engine(t)
-	conn, err := pgconn.Connect(ctx, server.URL("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	client, err := engine.Open(ctx, engine.Config{Addr: columnar.TCPAddr(), User: columnar.User, Password: columnar.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	load := func(postgres, engineSQL string) {
-		t.Helper()
-		if _, err := conn.Exec(ctx, postgres).ReadAll(); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.Query(ctx, engineSQL, nil, nil, nil, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	load("CREATE TABLE pairs (id int PRIMARY KEY, a numeric(20,6), b numeric(12,4), i int)",
-		"CREATE TABLE pairs (id Int32, a Nullable(Decimal(20, 6)), b Nullable(Decimal(12, 4)), i Nullable(Int32)) ENGINE = MergeTree ORDER BY id")
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -85,8 +63,7 @@ func TestNumericArithmetic_equalsPostgreSQL(t *testing.T) {
 		}
 		rows = append(rows, fmt.Sprintf("(%d, %s, %s, %d)", i, randomNumber(rng, 18, 6), b, rng.Int32()-1<<30))
 	}
-	load("INSERT INTO pairs VALUES "+strings.Join(rows, ","),
-		"INSERT INTO pairs SELECT toInt32(c.1), toDecimal128OrNull(c.2, 6), toDecimal64OrNull(c.3, 4), toInt32OrNull(c.4) FROM (SELECT arrayJoin(["+tuples(rows)+"]) AS c)")
+	conn, client := loadPairs(t, rows)
 	for _, expression := range []string{
 		"a / b", "b / a", "a / 3", "1 / b", "a / i", "i / 7.0", "100.00 * a / (1 + abs(b))", "a * b", "a + b", "a - b * 2", "-a",
 		"a % b", "round(a, 2)", "round(a / b, 3)", "trunc(a, 1)", "ceil(a)", "floor(b)", "a::numeric(18,2)", "a::int8", "(a / b)::numeric(30,10)",
@@ -97,6 +74,39 @@ func TestNumericArithmetic_equalsPostgreSQL(t *testing.T) {
 	for _, aggregates := range []string{"sum(a), avg(a), min(b), max(b), count(*)", "sum(b) / count(b), avg(i), sum(a) / sum(b)", "sum(case when id % 3 = 0 then a else 0 end), 1 + sum(b)"} {
 		compareExpression(t, conn, client, "SELECT id % 7, "+aggregates+" FROM pairs GROUP BY 1 ORDER BY 1")
 	}
+}
+
+// loadPairs fills the table in both databases.
+func loadPairs(t *testing.T, rows []string) (*pgconn.PgConn, *engine.Client) {
+	t.Helper()
+	ctx := t.Context()
+	server, columnar := stand.Postgres(t), stand.Engine(t)
+	conn, err := pgconn.Connect(ctx, server.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(ctx)) })
+	client, err := engine.Open(ctx, engine.Config{Addr: columnar.TCPAddr(), User: columnar.User, Password: columnar.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	for _, sql := range []string{
+		"CREATE TABLE pairs (id int PRIMARY KEY, a numeric(20,6), b numeric(12,4), i int)", "INSERT INTO pairs VALUES " + strings.Join(rows, ","),
+	} {
+		if _, err := conn.Exec(ctx, sql).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sql := range []string{
+		"CREATE TABLE pairs (id Int32, a Nullable(Decimal(20, 6)), b Nullable(Decimal(12, 4)), i Nullable(Int32)) ENGINE = MergeTree ORDER BY id",
+		"INSERT INTO pairs SELECT toInt32(c.1), toDecimal128OrNull(c.2, 6), toDecimal64OrNull(c.3, 4), toInt32OrNull(c.4) FROM (SELECT arrayJoin([" + tuples(rows) + "]) AS c)",
+	} {
+		if err := client.Query(ctx, sql, nil, nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return conn, client
 }
 
 // tuples writes rows as the engine's tuples of strings.

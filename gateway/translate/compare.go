@@ -16,6 +16,11 @@ func (q *query) compare(name string, l, r expr) expr {
 		return e
 	}
 	ordered := op != "=" && op != "!="
+	if ordered {
+		if e, ok := compareAverage(op, l, r); ok {
+			return e
+		}
+	}
 	switch {
 	case l.opaque || r.opaque:
 		if ordered || !(l.enum && r.enum) || l.oid != r.oid {

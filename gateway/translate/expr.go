@@ -49,10 +49,22 @@ type expr struct {
 type ratio struct {
 	sql               string // of the quotient: an expression that was made something else has another
 	dividend, divisor expr
+	// average says that the divisor is a count, which is at least 1.
+	average bool
+	// scalar makes a scalar subquery of an expression over the operands; nil: they are at hand.
+	scalar func(sql string) string
 }
 
-// quotient returns the operands if the value is a quotient, as it was computed.
+// quotient returns the operands if the value is a quotient, as it was computed, and they are at hand.
 func (e expr) quotient() *ratio {
+	if r := e.division(); r != nil && r.scalar == nil {
+		return r
+	}
+	return nil
+}
+
+// division returns what the value is the quotient of, or nil.
+func (e expr) division() *ratio {
 	if e.ratio == nil || e.ratio.sql != e.sql {
 		return nil
 	}

@@ -18,6 +18,8 @@ type tree struct {
 	key    []int
 	// computed are values that the relation's subquery computes beside its columns.
 	computed []string
+	// narrow tells a subquery what reads its columns, before its text is asked for; nil: it makes no difference.
+	narrow func(readers string)
 	// with and item are set for a WITH query: what it is and what it shows.
 	with *pg.CommonTableExpr
 	item *item
@@ -182,12 +184,22 @@ func picks(s *pg.SelectStmt) bool {
 func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespace) {
 	id := q.t.newLeaf()
 	it := &item{name: name}
-	for _, c := range r.columns {
-		it.columns = append(it.columns, &column{name: c.name, e: c.e.of(leafName(id), 1<<id)})
+	for i, c := range r.columns {
+		e := c.e.of(leafName(id), 1<<id)
+		if a := r.averages[i]; a != nil {
+			e.ratio = a.of(e.sql, 1<<id)
+		}
+		it.columns = append(it.columns, &column{name: c.name, e: e})
 	}
 	rename(it, alias)
+	sql := r.sql
 	leaf := &tree{id: id}
-	leaf.text = func() string { return leaf.withComputed("(" + r.sql + ")") }
+	leaf.text = func() string { return leaf.withComputed("(" + sql + ")") }
+	if len(r.averages) > 0 {
+		leaf.narrow = func(readers string) {
+			sql = r.narrow(func(name string) bool { return mentions(readers, leafName(id)+"."+name) })
+		}
+	}
 	return leaf, namespace{[]*item{it}, it.columns}
 }
 

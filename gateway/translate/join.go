@@ -170,6 +170,13 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest 
 		}
 		return ""
 	}
+	from.tell(func() string {
+		readers := rest + all(where)
+		for _, x := range extra {
+			readers += all(x.conds)
+		}
+		return readers + from.conditions()
+	})
 	var b strings.Builder
 	b.WriteString(" FROM ")
 	filters := where

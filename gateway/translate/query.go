@@ -44,6 +44,9 @@ type query struct {
 type rows struct {
 	sql     string
 	columns []outColumn
+	// averages are the columns that are averages; narrow writes sql with what is read of them.
+	averages map[int]*ratio
+	narrow   func(reads func(name string) bool) string
 }
 
 type outColumn struct {
@@ -213,20 +216,25 @@ func (w *writer) write() *rows {
 	if len(items) == 0 {
 		items = []string{"1 AS c0"}
 	}
-	var b strings.Builder
-	b.WriteString("SELECT ")
+	verb := "SELECT "
 	if distinct {
-		b.WriteString("DISTINCT ")
+		verb += "DISTINCT "
 	}
-	b.WriteString(strings.Join(items, ", "))
-	rest := b.String() + order + strings.Join(distinctOn, ", ")
-	b.WriteString(w.q.t.fromText(w.q.from, w.q.where, w.q.joins, rest))
-	b.WriteString(order)
+	list := strings.Join(items, ", ")
+	rest := list + order + strings.Join(distinctOn, ", ")
+	if !w.q.top && !distinct && order == "" && s.LimitCount == nil && s.LimitOffset == nil {
+		out.averages = averagesOf(w.targets)
+	}
+	for _, a := range out.averages {
+		rest += a.dividend.sql + a.divisor.sql
+	}
+	tail := w.q.t.fromText(w.q.from, w.q.where, w.q.joins, rest) + order
 	if len(distinctOn) > 0 {
-		b.WriteString(" LIMIT 1 BY " + strings.Join(distinctOn, ", "))
+		tail += " LIMIT 1 BY " + strings.Join(distinctOn, ", ")
 	}
-	b.WriteString(w.q.limit(s))
-	out.sql = b.String()
+	tail += w.q.limit(s)
+	out.sql = verb + list + tail
+	out.narrow = func(reads func(string) bool) string { return verb + narrowed(items, out.averages, reads) + tail }
 	return out
 }
 

@@ -261,6 +261,9 @@ func (q *query) uncorrelated(stmt *pg.SelectStmt) (e expr, ok bool) {
 		requireRepeatable(stmt)
 		e.dec.displaySQL = "(SELECT " + r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))"
 	}
+	if a := r.averages[0]; a != nil && isSingleRow(stmt) {
+		e.ratio = a.in(r, e.sql)
+	}
 	return e, true
 }
 
