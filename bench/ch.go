@@ -73,6 +73,9 @@ func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
 	if out.Gateway, err = gatewayMemory(r); err != nil {
 		return nil, err
 	}
+	if err := r.Vacuum(ctx); err != nil {
+		return nil, err
+	}
 	if err := out.measureQueries(ctx, o, r); err != nil {
 		return nil, err
 	}
@@ -83,6 +86,10 @@ func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
 func mixedPhases(ctx context.Context, o Options, r *rig.Rig) ([]*PhaseResult, error) {
 	results := []*PhaseResult{{Phase: phaseAlone}, {Phase: phaseStream}, {Phase: phaseBoth}, {Phase: phaseAnalytics}}
 	for round := range o.Rounds {
+		o.Progress(fmt.Sprintf("round %d of %d: vacuuming", round+1, o.Rounds))
+		if err := r.Vacuum(ctx); err != nil {
+			return nil, err
+		}
 		order := slices.Clone(results)
 		if round%2 == 1 {
 			slices.Reverse(order)

@@ -62,15 +62,16 @@ type Rig struct {
 	info    platform.GatewayInfo
 }
 
-// postgresSettings keep checkpoints and full-page writes from falling into one phase and not another.
+// postgresSettings keep checkpoints, full-page writes and the vacuuming of large tables, which takes half a minute of a core, from
+// falling into one phase and not another.
 var postgresSettings = map[string]string{
 	"shared_buffers": "1GB", "max_wal_size": "16GB", "checkpoint_timeout": "1h", "wal_sender_timeout": "0",
-	"max_connections": "200", "jit": "off",
+	"max_connections": "200", "jit": "off", "autovacuum": "off",
 }
 
 // SettingsText tells the settings of PostgreSQL that differ from the local platform's.
 func SettingsText() string {
-	return "shared_buffers 1GB, max_wal_size 16GB, checkpoint_timeout 1h, jit off, fsync on, wal_level logical"
+	return "shared_buffers 1GB, max_wal_size 16GB, checkpoint_timeout 1h, jit off, fsync on, wal_level logical, autovacuum off (see docs/benchmarks.md)"
 }
 
 // Start sets everything up and returns when the replica holds all the data.
@@ -237,6 +238,19 @@ func (r *Rig) OLTP() string { return r.Postgres.URL("postgres") }
 // Endpoint is the DSN of the gateway's endpoint.
 func (r *Rig) Endpoint() string {
 	return fmt.Sprintf("postgres://%s:%s@%s/postgres?sslmode=disable", pgserver.Superuser, r.Postgres.Password(), r.info.Listen)
+}
+
+// Vacuum does what PostgreSQL would do by itself from time to time.
+func (r *Rig) Vacuum(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, r.OLTP())
+	if err != nil {
+		return fmt.Errorf("vacuum: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "VACUUM ANALYZE"); err != nil {
+		return fmt.Errorf("vacuum: %w", err)
+	}
+	return nil
 }
 
 // Suspend stops the gateway's process: PostgreSQL then runs as if without a change stream, except

@@ -52,9 +52,10 @@ func TestCluster_scalesAndRollsWithoutAFailedQuery(t *testing.T) {
 
 	w.change(&c, "shop", func() { c.Spec.Columnar.Units = 1 })
 	w.awaitReady(1)
+	direct := w.connect(w.direct())
 	w.eventually("one replication slot", func(ctx context.Context) error {
 		var slots int
-		err := w.connect(w.direct()).QueryRow(ctx, "SELECT count(*) FROM pg_replication_slots").Scan(&slots)
+		err := direct.QueryRow(ctx, "SELECT count(*) FROM pg_replication_slots").Scan(&slots)
 		if err == nil && slots != 1 {
 			err = fmt.Errorf("%d slots", slots)
 		}

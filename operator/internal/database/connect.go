@@ -31,6 +31,7 @@ const (
 	ReasonUnreachable          = "DatabaseUnreachable"
 	ReasonAuthenticationFailed = "AuthenticationFailed"
 	ReasonDatabaseNotFound     = "DatabaseNotFound"
+	ReasonTooManyConnections   = "TooManyConnections"
 )
 
 // limit bounds how long the operator waits for a database.
@@ -65,6 +66,12 @@ func connect(ctx context.Context, c Connection) (*pgx.Conn, error) {
 	case errors.As(err, &refusal) && refusal.Code == "3D000":
 		return nil, &lack.Lack{Reason: ReasonDatabaseNotFound, Detail: refusal.Message,
 			Remedy: "create it, or correct the name in the connection Secret"}
+	case errors.As(err, &refusal) && refusal.Code == "53300":
+		return nil, &lack.Lack{Reason: ReasonTooManyConnections, Detail: refusal.Message,
+			Remedy: "raise max_connections and restart the server, or the role's CONNECTION LIMIT, or close connections that are not used"}
+	case errors.As(err, &refusal):
+		return nil, &lack.Lack{Reason: ReasonUnreachable, Detail: fmt.Sprintf("%s:%d refuses connections: %s", cfg.Host, cfg.Port, refusal.Message),
+			Remedy: "see the server's log"}
 	default:
 		return nil, &lack.Lack{Reason: ReasonUnreachable, Detail: fmt.Sprintf("%s:%d does not accept a connection", cfg.Host, cfg.Port),
 			Remedy: "see that it runs, that its address in the connection Secret is right, and that no NetworkPolicy or certificate is in the way"}

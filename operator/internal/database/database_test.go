@@ -72,9 +72,20 @@ func as(t *testing.T, uri, user, password, db string) string {
 	return u.String()
 }
 
+func hostOf(t *testing.T, uri string) string {
+	t.Helper()
+	u, err := url.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
 func TestInspect_namesEveryLackAndItsRemedy(t *testing.T) {
 	server, conn := startPostgres(t, map[string]string{"wal_level": "replica", "max_replication_slots": "3", "max_wal_senders": "3"})
 	exec(t, conn, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
+	exec(t, conn, "CREATE ROLE busy LOGIN PASSWORD 'busy' CONNECTION LIMIT 0")
+	exec(t, conn, "CREATE DATABASE closed ALLOW_CONNECTIONS false")
 	exec(t, conn, "CREATE DATABASE old ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0")
 	exec(t, conn, "SELECT pg_create_physical_replication_slot('standby')")
 	super := server.URL("postgres")
@@ -100,6 +111,10 @@ func TestInspect_namesEveryLackAndItsRemedy(t *testing.T) {
 			`AuthenticationFailed: password authentication failed for user "clerk"; correct user and password in the connection Secret, or pg_hba.conf`}},
 		{"no such database", as(t, super, "clerk", "clerk", "shop"), 1, []string{
 			`DatabaseNotFound: database "shop" does not exist; create it, or correct the name in the connection Secret`}},
+		{"no connection left", as(t, super, "busy", "busy", "postgres"), 1, []string{
+			`TooManyConnections: too many connections for role "busy"; raise max_connections and restart the server, or the role's CONNECTION LIMIT, or close connections that are not used`}},
+		{"refused", as(t, super, "clerk", "clerk", "closed"), 1, []string{
+			fmt.Sprintf(`DatabaseUnreachable: %s refuses connections: database "closed" is not currently accepting connections; see the server's log`, hostOf(t, super))}},
 		{"no such server", "postgresql://127.0.0.1:1/shop", 1, []string{
 			"DatabaseUnreachable: 127.0.0.1:1 does not accept a connection; see that it runs, that its address in the connection Secret is right, and that no NetworkPolicy or certificate is in the way"}},
 	} {
