@@ -33,6 +33,9 @@ type PhaseResult struct {
 	ColumnarShare float64 `json:"columnar_share"`
 	// Failures counts errors of the endpoint and of PostgreSQL.
 	Failures int64 `json:"failures"`
+	// GatewayPeak is the gateway's highest memory while the phase ran, in MiB, and before it since the phase before.
+	GatewayPeak   float64 `json:"gateway_peak_mib"`
+	gatewayBefore float64
 	// StolenShare is the share of this machine's CPU time that its host gave to others.
 	StolenShare float64 `json:"stolen_share"`
 }
@@ -72,6 +75,9 @@ func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
 	out.AnalyticsLost = 1 - both.QueriesPerSecond/analytics.QueriesPerSecond
 	if out.Gateway, err = gatewayMemory(r); err != nil {
 		return nil, err
+	}
+	for _, p := range results {
+		out.Gateway.Peak = max(out.Gateway.Peak, p.GatewayPeak, p.gatewayBefore)
 	}
 	if err := r.Vacuum(ctx); err != nil {
 		return nil, err
@@ -134,8 +140,14 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err e
 	if err != nil {
 		return err
 	}
+	if err := p.addMemory(r, &p.gatewayBefore); err != nil {
+		return err
+	}
 	res, err := o.phase(ctx, r, l, "")
 	if err != nil {
+		return err
+	}
+	if err := p.addMemory(r, &p.GatewayPeak); err != nil {
 		return err
 	}
 	after, err := rig.ReadMachine()
@@ -158,6 +170,16 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err e
 		p.ColumnarShare += float64(res.ColumnarQueries) / n
 	}
 	return r.CaughtUp(ctx)
+}
+
+// addMemory raises what was the most so far to the gateway's peak, which then begins anew.
+func (p *PhaseResult) addMemory(r *rig.Rig, most *float64) error {
+	m, err := gatewayMemory(r)
+	if err != nil {
+		return err
+	}
+	*most = max(*most, m.Peak)
+	return r.ResetPeak()
 }
 
 func (c *CHResult) report(o Options) *report.Report {
@@ -187,7 +209,8 @@ func (c *CHResult) report(o Options) *report.Report {
 	r.AtLeast("slowest query against PostgreSQL ("+c.Slowest.Query+")", c.Slowest.SpeedUp, 1, "%.1f×")
 	r.AtMost("queries that the endpoint does not answer", float64(c.QueriesFailed), 0, "%.0f")
 	r.AtMost("answers that differ from PostgreSQL's", float64(c.AnswersDifferent), 0, "%.0f")
-	r.AtMost("gateway memory, peak", c.Gateway.Peak, 300, "%.0f MiB")
+	r.AtMost("gateway memory at the full rate, peak", max(c.Phases[1].GatewayPeak, c.Phases[2].GatewayPeak), 300, "%.0f MiB")
+	r.AddSetting("gateway memory, peak of the whole benchmark", fmt.Sprintf("%.0f MiB; tables are copied in it, and a gateway that was suspended catches up", c.Gateway.Peak))
 	return r
 }
 

@@ -33,6 +33,9 @@ type Config struct {
 	// RewriteRows is the number of rows up to which compaction simply writes a table anew; 0 means 50,000.
 	// The parts of a larger table are shared with its next base until a fifth of its rows are dead.
 	RewriteRows int
+	// SettleInterval is how long a table has to go unchanged before the parts of its base are merged to one, without the dead rows in them; 0
+	// means 5 s. For a large table it is longer: five times as long as that takes.
+	SettleInterval time.Duration
 	// StageBytes bounds the rows that wait in memory; 0 means 8 MiB.
 	StageBytes int
 	// Threads limits each statement of the replica in the engine; 0 means 1.
@@ -63,6 +66,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.RewriteRows == 0 {
 		c.RewriteRows = 50_000
+	}
+	if c.SettleInterval == 0 {
+		c.SettleInterval = 5 * time.Second
 	}
 	if c.StageBytes == 0 {
 		c.StageBytes = 8 << 20

@@ -49,6 +49,7 @@ func TestReplica_snapshotsEqualTheModel(t *testing.T) {
 			c.MergeBlocks = rapid.SampledFrom([]int{2, 1000}).Draw(rt, "merge blocks")
 			c.CompactInterval = rapid.SampledFrom([]time.Duration{time.Millisecond, 2 * time.Second}).Draw(rt, "compact interval")
 			c.RewriteRows = rapid.SampledFrom([]int{1, 1000}).Draw(rt, "rewrite rows")
+			c.SettleInterval = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Hour}).Draw(rt, "settle interval")
 			c.StageBytes = rapid.SampledFrom([]int{300, 1 << 20}).Draw(rt, "stage bytes")
 			c.FlushInterval = rapid.SampledFrom([]time.Duration{time.Microsecond, 20 * time.Millisecond}).Draw(rt, "flush interval")
 		})

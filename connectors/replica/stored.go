@@ -21,10 +21,14 @@ type stored struct {
 	limbo       limbo
 	// since is when the first change came that is not in the durable base; zero if there is none.
 	since time.Time
+	// changed is when the last change came.
+	changed time.Time
 	// durable is the base that a restart begins from.
 	durable copied
 	// physical counts the rows of the base with those that are masked in it.
 	physical int64
+	// worn says that the base has several parts or masked rows.
+	worn bool
 }
 
 // limbo holds row ids of rows that are dead or abandoned, but that the durable
@@ -54,13 +58,22 @@ type delta struct {
 }
 
 func (st *stored) activate(c *copied) {
-	st.active, st.base, st.durable, st.physical = true, c.base, *c, c.physical
+	st.active, st.base, st.durable, st.physical, st.worn = true, c.base, *c, c.physical, c.physical > c.rows
 }
 
 func (st *stored) dirty(now time.Time) {
+	st.changed = now
 	if st.since.IsZero() {
 		st.since = now
 	}
+}
+
+// mergeTime is about what merging one row of a base takes.
+const mergeTime = time.Microsecond
+
+// settles reports whether the base is worn, and has not changed for so long that it may stay as it is.
+func (st *stored) settles(now time.Time, least time.Duration) bool {
+	return st.worn && st.since.IsZero() && st.load() == 0 && now.Sub(st.changed) >= max(least, 5*mergeTime*time.Duration(st.physical))
 }
 
 // load counts the changed rows since the base was built.

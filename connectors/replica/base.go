@@ -1,0 +1,159 @@
+package replica
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ClickHouse/ch-go/proto"
+
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+)
+
+// errWrongCount says that a new base does not have as many rows as the stream says.
+var errWrongCount = errors.New("the rows in the columnar store are not as many as the change stream says")
+
+// build fills a new base with the rows that were alive at the cut. It returns
+// how many rows the base has physically, and in how many parts.
+func (c *compactor) build(ctx context.Context, t *table, at cut, base *object) (physical int64, parts int, err error) {
+	sql, err := createBase(c.s.ledger.qualified(base), t.def)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := c.conn.Exec(ctx, sql); err != nil {
+		return 0, 0, err
+	}
+	masked := max(0, at.physical-at.rows) + int64(at.dead)
+	switch {
+	case at.whole:
+		err = c.merge(ctx, at, base)
+	case at.base == nil || at.physical <= int64(c.s.cfg.RewriteRows) || masked*maxMasked > at.physical:
+		err = c.rewrite(ctx, t, at, base)
+	default:
+		err = c.extend(ctx, t, at, base)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return c.check(ctx, at, base)
+}
+
+// merge shares the parts of the previous base and lets the engine make one of them.
+func (c *compactor) merge(ctx context.Context, at cut, base *object) error {
+	if err := c.share(ctx, at, base); err != nil {
+		return err
+	}
+	return c.conn.Exec(ctx, "OPTIMIZE TABLE "+c.s.ledger.qualified(base)+" FINAL")
+}
+
+// share gives a new base the parts of the previous one.
+func (c *compactor) share(ctx context.Context, at cut, base *object) error {
+	l := c.s.ledger
+	return c.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION tuple() FROM %s", l.qualified(base), l.qualified(at.base)))
+}
+
+// rewrite writes the base anew.
+func (c *compactor) rewrite(ctx context.Context, t *table, at cut, base *object) error {
+	v := &version{def: t.def, base: at.base, deltas: at.deltas, deaths: at.dead > 0}
+	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
+		c.s.ledger.qualified(base), columnList(t.def), columnList(t.def),
+		c.s.ledger.relation(v, at.epoch, columnNames(t.def))))
+}
+
+// extend shares the parts of the previous base, masks what died and adds what was born.
+func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) error {
+	l := c.s.ledger
+	name := l.qualified(base)
+	if err := c.share(ctx, at, base); err != nil {
+		return err
+	}
+	if at.dead > 0 {
+		if err := c.conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s", name, l.dead(at.epoch))); err != nil {
+			return err
+		}
+	}
+	if err := c.join(ctx, t, base); err != nil {
+		return err
+	}
+	if len(at.deltas) == 0 {
+		return nil
+	}
+	v := &version{def: t.def, deltas: at.deltas, deaths: true}
+	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
+		name, columnList(t.def), columnList(t.def), l.relation(v, at.epoch, columnNames(t.def))))
+}
+
+type part struct {
+	name string
+	rows uint64
+}
+
+// join makes one part of the smaller parts of a base that nobody reads yet.
+func (c *compactor) join(ctx context.Context, t *table, base *object) error {
+	parts, err := c.parts(ctx, base)
+	if err != nil || len(parts) <= maxParts {
+		return err
+	}
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(b.rows, a.rows) })
+	// A part is rewritten with the smaller ones once they are as many rows
+	// together, so that a row is rewritten a logarithmic number of times.
+	first, sum := len(parts)-1, uint64(0)
+	for i := len(parts) - 1; i >= 0; i-- {
+		if parts[i].rows <= sum || i >= maxParts/2 {
+			first = i
+		}
+		sum += parts[i].rows
+	}
+	small := parts[first:]
+	names := make([]string, len(small))
+	for i, p := range small {
+		names[i] = engine.Literal(p.name)
+	}
+	name := c.s.ledger.qualified(base)
+	if err := c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s WHERE _part IN (%s)",
+		name, columnList(t.def), columnList(t.def), name, strings.Join(names, ","))); err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := c.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP PART %s", name, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compactor) parts(ctx context.Context, base *object) ([]part, error) {
+	var (
+		name  proto.ColStr
+		rows  proto.ColUInt64
+		parts []part
+	)
+	err := c.conn.Query(ctx, fmt.Sprintf("SELECT name, rows FROM system.parts WHERE database = %s AND table = %s AND active",
+		engine.Literal(c.s.cfg.Database), engine.Literal(base.name)),
+		proto.Results{{Name: "name", Data: &name}, {Name: "rows", Data: &rows}}, func(n int) error {
+			for i := range n {
+				parts = append(parts, part{name: name.Row(i), rows: rows[i]})
+			}
+			return nil
+		})
+	return parts, err
+}
+
+// check compares the new base with the number of live keys at the cut.
+func (c *compactor) check(ctx context.Context, at cut, base *object) (physical int64, parts int, err error) {
+	n, err := c.conn.Count(ctx, "SELECT count() AS n FROM "+c.s.ledger.qualified(base))
+	if err != nil {
+		return 0, 0, err
+	}
+	if int64(n) != at.rows {
+		return 0, 0, fmt.Errorf("%w: %d instead of %d", errWrongCount, n, at.rows)
+	}
+	all, err := c.parts(ctx, base)
+	for _, p := range all {
+		physical += int64(p.rows)
+	}
+	return physical, len(all), err
+}
