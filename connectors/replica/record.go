@@ -81,9 +81,21 @@ func writeRecord(ctx context.Context, c *engine.Conn, database string, r *record
 		engine.Literal(r.Position.String()), r.Time.UnixMicro(), engine.Literal(string(text)))); err != nil {
 		return fmt.Errorf("write the epoch record: %w", err)
 	}
-	if r.Serial%recordsPerPartition == 0 && r.Serial >= recordsPerPartition {
-		old := r.Serial/recordsPerPartition - 1
-		if err := c.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP PARTITION %d", table, old)); err != nil {
+	if r.Serial%recordsPerPartition == 0 {
+		return dropOldRecords(ctx, c, database, r.Serial)
+	}
+	return nil
+}
+
+// dropOldRecords drops the partitions before that of a record. A DELETE would write every part anew, and each record is one.
+func dropOldRecords(ctx context.Context, c *engine.Conn, database string, serial uint64) error {
+	old, err := c.Strings(ctx, fmt.Sprintf("SELECT DISTINCT partition AS n FROM system.parts WHERE database = %s AND table = %s AND active AND toUInt64(partition) < %d",
+		engine.Literal(database), engine.Literal(recordsTable), serial/recordsPerPartition))
+	if err != nil {
+		return fmt.Errorf("look for old epoch records: %w", err)
+	}
+	for _, partition := range old {
+		if err := c.Exec(ctx, fmt.Sprintf("ALTER TABLE %s.%s DROP PARTITION %s", engine.Quote(database), recordsTable, partition)); err != nil {
 			return fmt.Errorf("drop old epoch records: %w", err)
 		}
 	}

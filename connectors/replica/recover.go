@@ -69,16 +69,16 @@ func (s *session) recover(ctx context.Context) error {
 	return s.restore(ctx, rec)
 }
 
-// fenceStride is more than the records that a session can have under way.
-const fenceStride = 1000
+// fenceStride is more than the records that a session can have under way, and leads to another partition.
+const fenceStride = 10 * recordsPerPartition
 
 // fence makes sure that a record which the last session sent, and which the
 // engine may still be about to write, never becomes the newest: the bases that it
 // names are about to be dropped.
 func (s *session) fence(ctx context.Context, rec *record) error {
-	conn, table := s.publisher.conn, engine.Quote(s.cfg.Database)+"."+recordsTable
+	conn := s.publisher.conn
 	if rec == nil {
-		if err := dropTable(ctx, conn, table); err != nil {
+		if err := dropTable(ctx, conn, engine.Quote(s.cfg.Database)+"."+recordsTable); err != nil {
 			return fmt.Errorf("begin the epoch records: %w", err)
 		}
 		return conn.Exec(ctx, createRecords(s.cfg.Database))
@@ -87,10 +87,7 @@ func (s *session) fence(ctx context.Context, rec *record) error {
 	if err := writeRecord(ctx, conn, s.cfg.Database, rec); err != nil {
 		return err
 	}
-	if err := conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE serial < %d", table, rec.Serial)); err != nil {
-		return fmt.Errorf("delete old epoch records: %w", err)
-	}
-	return nil
+	return dropOldRecords(ctx, conn, s.cfg.Database, rec.Serial)
 }
 
 // connect dials and makes an empty session.
