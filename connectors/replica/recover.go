@@ -15,6 +15,10 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/rowindex"
 )
 
+// replayGrace is how soon after a restart tables are compacted. Waiting for as long as usually, a replica that is killed
+// more often than that would replay the same changes each time, and more of them.
+const replayGrace = time.Second
+
 // tidyLimit bounds the dropping and creating of tables at the start, which
 // takes milliseconds each.
 const tidyLimit = 30 * time.Second
@@ -220,7 +224,8 @@ func (s *session) restore(ctx context.Context, rec *record) error {
 		}
 		s.ledger.hold(base) // for the record
 		c.recorded = append(c.recorded, base)
-		t.progress, t.activated = behind, &copied{base: base, position: rt.Position, rows: rt.Rows, physical: rt.Physical}
+		t.progress, t.activated = behind, &copied{base: base, position: rt.Position, rows: rt.Rows, physical: rt.Physical,
+			overdue: max(0, s.cfg.CompactInterval-replayGrace)}
 		indexes, restored = append(indexes, t.index), append(restored, t)
 	}
 	if twice := s.rids.Restore(indexes...); twice != rowindex.None {

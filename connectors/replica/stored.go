@@ -21,6 +21,8 @@ type stored struct {
 	limbo       limbo
 	// since is when the first change came that is not in the durable base; zero if there is none.
 	since time.Time
+	// overdue is for how long the first change to come has waited already, in an earlier session.
+	overdue time.Duration
 	// changed is when the last change came.
 	changed time.Time
 	// durable is the base that a restart begins from.
@@ -59,12 +61,14 @@ type delta struct {
 
 func (st *stored) activate(c *copied) {
 	st.active, st.base, st.durable, st.physical, st.worn = true, c.base, *c, c.physical, c.physical > c.rows
+	st.overdue = c.overdue
 }
 
 func (st *stored) dirty(now time.Time) {
 	st.changed = now
 	if st.since.IsZero() {
-		st.since = now
+		st.since = now.Add(-st.overdue)
+		st.overdue = 0
 	}
 }
 
