@@ -34,7 +34,7 @@ type Config struct {
 	// The parts of a larger table are shared with its next base until a fifth of its rows are dead.
 	RewriteRows int
 	// SettleInterval is how long a table has to go unchanged before the parts of its base are merged to one, without the dead rows in them; 0
-	// means 5 s. For a large table it is longer: five times as long as that takes.
+	// means 5 s. For a large table it is longer: five times as long as that takes. Tables of more than 20 million rows stay as they are.
 	SettleInterval time.Duration
 	// StageBytes bounds the rows that wait in memory; 0 means 8 MiB.
 	StageBytes int

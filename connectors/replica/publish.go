@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/ch-go/proto"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica/engine"
@@ -14,10 +15,13 @@ import (
 // publisher writes what is staged and publishes epochs. One goroutine runs it;
 // all state of what is stored and published belongs to that goroutine.
 type publisher struct {
-	s        *session
-	conn     *engine.Conn
-	wake     chan struct{}
-	requests chan func()
+	s    *session
+	conn *engine.Conn
+	// inserters write the tables of an epoch side by side: beside queries that want all of the engine's CPU time, a statement waits for
+	// its turn longer than it takes.
+	inserters []*engine.Conn
+	wake      chan struct{}
+	requests  chan func()
 
 	deathsTable      string // qualified
 	dictionary       string // qualified
@@ -145,12 +149,20 @@ func (p *publisher) interval(w cdc.Watermark) time.Duration {
 func (p *publisher) flush(ctx context.Context, b *batch) error {
 	began := time.Now()
 	epoch := p.epoch + 1
+	var inserts []insert
 	for i := range b.tables {
-		if err := p.write(ctx, &b.tables[i], epoch); err != nil {
+		into, err := p.prepare(ctx, &b.tables[i])
+		if err != nil {
 			return err
 		}
+		if into != nil {
+			inserts = append(inserts, insert{&b.tables[i], into})
+		}
 	}
-	if err := p.writeDeaths(ctx, b, epoch); err != nil {
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return p.writeDeaths(gctx, b, epoch) })
+	p.insertAll(gctx, g, inserts, epoch)
+	if err := g.Wait(); err != nil {
 		return err
 	}
 	p.giveBack(b)
@@ -172,8 +184,36 @@ func (p *publisher) flush(ctx context.Context, b *batch) error {
 	return p.forget(ctx)
 }
 
-// write puts one table's rows into its delta.
-func (p *publisher) write(ctx context.Context, b *tableBatch, epoch uint32) error {
+// insert is what a table gets in an epoch.
+type insert struct {
+	batch *tableBatch
+	into  *object
+}
+
+// insertAll writes rows into deltas, on all connections for that. The group's goroutines own the inserts until they end.
+func (p *publisher) insertAll(ctx context.Context, g *errgroup.Group, inserts []insert, epoch uint32) {
+	queue := make(chan insert, len(inserts))
+	for _, in := range inserts {
+		queue <- in
+	}
+	close(queue)
+	for _, conn := range p.inserters[:min(len(inserts), len(p.inserters))] {
+		g.Go(func() error {
+			for in := range queue {
+				err := p.insist(ctx, func() error {
+					return conn.Insert(ctx, p.s.ledger.qualified(in.into), in.batch.rows.Input(epoch))
+				})
+				if err != nil {
+					return fmt.Errorf("insert into the delta of table %s: %w", in.batch.table.def.FullName(), err)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// prepare takes over what one table gets, but for its rows and deaths, and returns the delta for its rows; nil: it has none.
+func (p *publisher) prepare(ctx context.Context, b *tableBatch) (*object, error) {
 	t := b.table
 	p.stale[t] = struct{}{}
 	if b.activated != nil {
@@ -187,39 +227,33 @@ func (p *publisher) write(ctx context.Context, b *tableBatch, epoch uint32) erro
 		p.abandon(st)
 		st.dirty(p.s.r.clock())
 		if err := p.openDelta(ctx, t); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	st.limbo.rids = append(st.limbo.rids, b.voided...)
 	if b.removed {
 		p.end(t)
-		return nil
+		return nil, nil
 	}
 	if len(b.unchanged) > 0 {
 		if err := p.fetchUnchanged(ctx, b); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	st.rows = int64(b.count)
 	if b.rows.Len() == 0 {
-		return nil
+		return nil, nil
 	}
 	if !st.open {
 		if err := p.openDelta(ctx, t); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	d := st.deltas[len(st.deltas)-1]
-	err := p.insist(ctx, func() error {
-		return p.conn.Insert(ctx, p.s.ledger.qualified(d.object), b.rows.Input(epoch))
-	})
-	if err != nil {
-		return fmt.Errorf("insert into the delta of table %s: %w", t.def.FullName(), err)
-	}
 	d.rows += b.rows.Len()
 	d.blocks++
 	st.dirty(p.s.r.clock())
-	return nil
+	return d.object, nil
 }
 
 // end forgets a table that is gone, stopped or copied anew.

@@ -94,6 +94,9 @@ func (s *session) fence(ctx context.Context, rec *record) error {
 	return dropOldRecords(ctx, conn, s.cfg.Database, rec.Serial)
 }
 
+// inserters is how many tables of an epoch are written at a time.
+const inserters = 3
+
 // connect dials and makes an empty session.
 func (r *Replica) connect(ctx context.Context) (*session, error) {
 	first, err := engine.Dial(ctx, r.cfg.engine(""))
@@ -104,7 +107,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	if err = errors.Join(err, first.Close()); err != nil {
 		return nil, err
 	}
-	conns := make([]*engine.Conn, 0, 3)
+	conns := make([]*engine.Conn, 0, 3+inserters)
 	for range cap(conns) {
 		c, err := engine.Dial(ctx, r.cfg.engine(r.cfg.Database))
 		if err != nil {
@@ -122,7 +125,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	}
 	s.changed.L = &s.mu
 	s.resume.again = -1
-	s.publisher = &publisher{s: s, conn: conns[0], wake: make(chan struct{}, 1), requests: make(chan func()),
+	s.publisher = &publisher{s: s, conn: conns[0], inserters: conns[3:], wake: make(chan struct{}, 1), requests: make(chan func()),
 		tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
 	s.compactor = &compactor{s: s, conn: conns[1], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	s.copier = &copier{s: s, conn: conns[2], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}

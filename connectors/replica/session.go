@@ -95,7 +95,11 @@ func (s *session) run(ctx context.Context) error {
 
 // close ends the connections. The snapshots stay readable as far as the engine still has their rows.
 func (s *session) close() error {
-	return errors.Join(s.publisher.conn.Close(), s.compactor.conn.Close(), s.copier.conn.Close())
+	err := errors.Join(s.publisher.conn.Close(), s.compactor.conn.Close(), s.copier.conn.Close())
+	for _, c := range s.publisher.inserters {
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 // follow keeps the stream going: it finds out what to replicate, takes the

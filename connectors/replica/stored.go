@@ -72,12 +72,16 @@ func (st *stored) dirty(now time.Time) {
 	}
 }
 
-// mergeTime is about what merging one row of a base takes.
-const mergeTime = time.Microsecond
+const (
+	// mergeTime is about what merging one row of a base takes.
+	mergeTime = time.Microsecond
+	// settleRows is how many rows a base may have to be merged: no other table is compacted meanwhile.
+	settleRows = 20_000_000
+)
 
 // settles reports whether the base is worn, and has not changed for so long that it may stay as it is.
 func (st *stored) settles(now time.Time, least time.Duration) bool {
-	return st.worn && st.since.IsZero() && st.load() == 0 && now.Sub(st.changed) >= max(least, 5*mergeTime*time.Duration(st.physical))
+	return st.worn && st.physical <= settleRows && st.since.IsZero() && st.load() == 0 && now.Sub(st.changed) >= max(least, 5*mergeTime*time.Duration(st.physical))
 }
 
 // load counts the changed rows since the base was built.
