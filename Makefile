@@ -55,7 +55,7 @@ test-kafka: need-go need-npm ## The tests of Kafka, Connect and Debezium; needs 
 	go test $(RACE) -tags kafka -timeout 30m ./connectors/debezium/... ./connectors/cockroachdb/... ./connectors/kafka/... ./local/kafka/... ./operator/internal/pipeline/... $(ARGS)
 
 .PHONY: test-kafka-faults
-test-kafka-faults: need-go need-npm ## Kills of broker, Connect and all others under load; 7 to 12 minutes
+test-kafka-faults: need-go need-npm ## Kills of broker, Connect and all others under load; 4 to 12 minutes
 	go test $(RACE) -tags kafka -timeout 40m -p 1 ./e2e/kafkafaults/... $(ARGS)
 
 .PHONY: test-operator
