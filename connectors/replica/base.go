@@ -13,6 +13,13 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
+const (
+	// maxMasked is the part of a base that may be masked, 1/maxMasked.
+	maxMasked = 5
+	// maxParts is the number of parts beyond which the smaller ones are joined.
+	maxParts = 6
+)
+
 // errWrongCount says that a new base does not have as many rows as the stream says.
 var errWrongCount = errors.New("the rows in the columnar store are not as many as the change stream says")
 

@@ -26,14 +26,8 @@ type compactor struct {
 	recordTime   time.Time
 }
 
-const (
-	// compactCheck is how often tables are looked over.
-	compactCheck = 500 * time.Millisecond
-	// maxMasked is the part of a base that may be masked, 1/maxMasked.
-	maxMasked = 5
-	// maxParts is the number of parts beyond which the smaller ones are joined.
-	maxParts = 6
-)
+// compactCheck is how often tables are looked over.
+const compactCheck = 500 * time.Millisecond
 
 func (c *compactor) run(ctx context.Context) error {
 	tick := time.NewTicker(compactCheck)
@@ -165,18 +159,16 @@ func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err err
 		return at, false, err
 	}
 	err = c.s.publisher.do(ctx, func() {
-		p, st := c.s.publisher, &t.stored
-		if p.tables[t.def.ID] != t || st.since.IsZero() || !p.published {
+		st := &t.stored
+		if ok = c.s.publisher.publishes(t) && !st.since.IsZero(); !ok {
 			return
 		}
-		ok = true
-		at = cut{incarnation: st.incarnation, epoch: p.epoch, position: p.position, base: st.base,
-			dead: len(st.dead), rows: st.rows, physical: st.physical}
+		at = c.s.publisher.cut(t)
+		at.dead = len(st.dead)
 		for _, d := range st.deltas {
 			at.deltas = append(at.deltas, d.object)
 			at.born += d.rows
 		}
-		c.s.ledger.hold(at.base)
 		c.s.ledger.hold(at.deltas...)
 		st.deltas, st.open = append(st.deltas, &delta{object: next}), true
 	})
@@ -189,15 +181,22 @@ func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err err
 // settled is the state of a table all of whose rows are in its base. What changes after it goes to the delta that is there.
 func (c *compactor) settled(ctx context.Context, t *table) (at cut, ok bool, err error) {
 	err = c.s.publisher.do(ctx, func() {
-		p, st := c.s.publisher, &t.stored
-		if p.tables[t.def.ID] != t || !p.published || !st.settles(c.s.r.clock(), c.s.cfg.SettleInterval) {
-			return
+		if ok = c.s.publisher.publishes(t) && t.stored.settles(c.s.r.clock(), c.s.cfg.SettleInterval); ok {
+			at = c.s.publisher.cut(t)
+			at.whole = true
 		}
-		ok = true
-		at = cut{incarnation: st.incarnation, epoch: p.epoch, position: p.position, base: st.base, rows: st.rows, physical: st.physical, whole: true}
-		c.s.ledger.hold(at.base)
 	})
 	return at, ok, err
+}
+
+// publishes reports whether a table is in the snapshot that is published.
+func (p *publisher) publishes(t *table) bool { return p.published && p.tables[t.def.ID] == t }
+
+// cut is a table's state at the published epoch, without what changed since its base was built. It holds the base.
+func (p *publisher) cut(t *table) cut {
+	st := &t.stored
+	p.s.ledger.hold(st.base)
+	return cut{incarnation: st.incarnation, epoch: p.epoch, position: p.position, base: st.base, rows: st.rows, physical: st.physical}
 }
 
 // install makes a new base visible. It runs on the publisher's goroutine.

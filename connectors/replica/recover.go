@@ -119,7 +119,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 		conns = append(conns, c)
 	}
 	s := &session{
-		r: r, cfg: r.cfg, log: r.log, src: r.src, rids: &rowindex.Allocator{}, names: &r.names, largeTx: 1000,
+		r: r, cfg: r.cfg, log: r.log, src: r.src, conns: conns, rids: &rowindex.Allocator{}, names: &r.names, largeTx: 1000,
 		tables: map[cdc.TableID]*table{}, stopped: map[cdc.TableID]stoppedTable{},
 		deferring: map[*table]struct{}{}, waiting: map[*table]struct{}{},
 	}
@@ -227,8 +227,8 @@ func (s *session) restore(ctx context.Context, rec *record) error {
 		}
 		s.ledger.hold(base) // for the record
 		c.recorded = append(c.recorded, base)
-		t.progress, t.activated = behind, &copied{base: base, position: rt.Position, rows: rt.Rows, physical: rt.Physical,
-			overdue: max(0, s.cfg.CompactInterval-replayGrace)}
+		t.progress, t.activated = behind, &copied{base: base, position: rt.Position, rows: rt.Rows, physical: rt.Physical}
+		t.stored.overdue = max(0, s.cfg.CompactInterval-replayGrace)
 		indexes, restored = append(indexes, t.index), append(restored, t)
 	}
 	if twice := s.rids.Restore(indexes...); twice != rowindex.None {

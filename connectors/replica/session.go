@@ -31,6 +31,7 @@ type session struct {
 	names   *names
 	largeTx int // changes in one call that are taken for a large transaction
 
+	conns     []*engine.Conn // all that these have
 	publisher *publisher
 	compactor *compactor
 	copier    *copier
@@ -95,8 +96,8 @@ func (s *session) run(ctx context.Context) error {
 
 // close ends the connections. The snapshots stay readable as far as the engine still has their rows.
 func (s *session) close() error {
-	err := errors.Join(s.publisher.conn.Close(), s.compactor.conn.Close(), s.copier.conn.Close())
-	for _, c := range s.publisher.inserters {
+	var err error
+	for _, c := range s.conns {
 		err = errors.Join(err, c.Close())
 	}
 	return err

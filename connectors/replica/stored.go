@@ -61,7 +61,6 @@ type delta struct {
 
 func (st *stored) activate(c *copied) {
 	st.active, st.base, st.durable, st.physical, st.worn = true, c.base, *c, c.physical, c.physical > c.rows
-	st.overdue = c.overdue
 }
 
 func (st *stored) dirty(now time.Time) {

@@ -3,7 +3,6 @@ package replica
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica/column"
@@ -79,8 +78,6 @@ type copied struct {
 	rows     int64
 	// physical counts its rows together with those that are masked in it.
 	physical int64
-	// overdue is for how long its table's next change has waited already to be in a base.
-	overdue time.Duration
 }
 
 // unchanged is a value that the source did not send, to be taken from the row's previous version.

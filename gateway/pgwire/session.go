@@ -84,7 +84,7 @@ func (s *session) serve(encryption *tls.Config, full bool) {
 	defer s.cancel(nil)
 	defer s.close()
 	s.encryption = encryption
-	if !s.start(encryption, full) {
+	if !s.start(full) {
 		return
 	}
 	s.srv.cfg.Metrics.sessions.Inc()

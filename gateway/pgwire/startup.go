@@ -175,14 +175,14 @@ func splitOptions(s string) []string {
 
 // start brings the session to its first ReadyForQuery. It returns false when
 // the connection is to end: a cancel request, or a refusal that the client has been told.
-func (s *session) start(encryption *tls.Config, full bool) bool {
+func (s *session) start(full bool) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.srv.cfg.StartupTimeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	if err := s.client.SetDeadline(deadline); err != nil {
 		return false
 	}
-	conn, packet, err := negotiate(ctx, s.client, encryption)
+	conn, packet, err := negotiate(ctx, s.client, s.encryption)
 	s.setClient(conn)
 	if err != nil {
 		var e *Error

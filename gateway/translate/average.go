@@ -44,10 +44,7 @@ func narrowed(items []string, averages map[int]*ratio, reads func(name string) b
 			list = append(list, a.dividend.sql+" AS "+name+dividendSuffix, a.divisor.sql+" AS "+name+divisorSuffix)
 		}
 	}
-	if len(list) == 0 {
-		return "1 AS c0"
-	}
-	return strings.Join(list, ", ")
+	return selectList(list)
 }
 
 // of is the average that a subquery's output column holds, which is known by that text outside.

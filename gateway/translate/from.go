@@ -2,7 +2,6 @@ package translate
 
 import (
 	"fmt"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -250,10 +249,8 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 			}
 			list = append(list, selectItem(x.from, fmt.Sprintf("c%d", i+1)))
 		}
-		if len(list) == 0 {
-			list = []string{"1 AS c0"}
-		}
-		return "(SELECT " + strings.Join(list, ", ") + q.t.fromText(inner, where, nil, strings.Join(list, ", ")) + ")"
+		columns := selectList(list)
+		return "(SELECT " + columns + q.t.fromText(inner, where, nil, columns) + ")"
 	}}
 }
 

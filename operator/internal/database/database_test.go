@@ -72,15 +72,6 @@ func as(t *testing.T, uri, user, password, db string) string {
 	return u.String()
 }
 
-func hostOf(t *testing.T, uri string) string {
-	t.Helper()
-	u, err := url.Parse(uri)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Host
-}
-
 func TestInspect_namesEveryLackAndItsRemedy(t *testing.T) {
 	server, conn := startPostgres(t, map[string]string{"wal_level": "replica", "max_replication_slots": "3", "max_wal_senders": "3"})
 	exec(t, conn, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
@@ -114,7 +105,7 @@ func TestInspect_namesEveryLackAndItsRemedy(t *testing.T) {
 		{"no connection left", as(t, super, "busy", "busy", "postgres"), 1, []string{
 			`TooManyConnections: too many connections for role "busy"; raise max_connections and restart the server, or the role's CONNECTION LIMIT, or close connections that are not used`}},
 		{"refused", as(t, super, "clerk", "clerk", "closed"), 1, []string{
-			fmt.Sprintf(`DatabaseUnreachable: %s refuses connections: database "closed" is not currently accepting connections; see the server's log`, hostOf(t, super))}},
+			fmt.Sprintf(`DatabaseUnreachable: %s:%d refuses connections: database "closed" is not currently accepting connections; see the server's log`, conn.Config().Host, conn.Config().Port)}},
 		{"no such server", "postgresql://127.0.0.1:1/shop", 1, []string{
 			"DatabaseUnreachable: 127.0.0.1:1 does not accept a connection; see that it runs, that its address in the connection Secret is right, and that no NetworkPolicy or certificate is in the way"}},
 	} {

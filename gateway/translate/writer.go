@@ -1,0 +1,235 @@
+package translate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// writer writes a translated SELECT.
+type writer struct {
+	q       *query
+	stmt    *pg.SelectStmt
+	targets []target
+}
+
+func (w *writer) write() *rows {
+	s := w.stmt
+	distinct, distinctOn := w.distinct()
+	order := ""
+	if len(s.SortClause) > 0 && (w.q.top || s.LimitCount != nil || s.LimitOffset != nil || len(distinctOn) > 0) {
+		order = " ORDER BY " + w.sortKeys(distinct)
+	}
+	out := &rows{}
+	items := make([]string, len(w.targets))
+	for i, t := range w.targets {
+		name := "c" + strconv.Itoa(i+1)
+		column := describe(t.e, name)
+		if w.q.top {
+			if r := t.e.quotient(); r != nil { // finish divides what topItem writes
+				column.ratio = &ratio{sql: name, dividend: r.dividend, divisor: r.divisor}
+			}
+			out.columns = append(out.columns, outColumn{t.name, column})
+			items[i] = w.q.t.topItem(t.e, i)
+			continue
+		}
+		out.columns = append(out.columns, outColumn{t.name, column})
+		items[i] = selectItem(t.e, name)
+	}
+	verb := "SELECT "
+	if distinct {
+		verb += "DISTINCT "
+	}
+	list := selectList(items)
+	rest := list + order + strings.Join(distinctOn, ", ")
+	if !w.q.top && !distinct && order == "" && s.LimitCount == nil && s.LimitOffset == nil {
+		out.averages = averagesOf(w.targets)
+	}
+	for _, a := range out.averages {
+		rest += a.dividend.sql + a.divisor.sql
+	}
+	tail := w.q.t.fromText(w.q.from, w.q.where, w.q.joins, rest) + order
+	if len(distinctOn) > 0 {
+		tail += " LIMIT 1 BY " + strings.Join(distinctOn, ", ")
+	}
+	tail += w.q.limit(s)
+	out.sql = verb + list + tail
+	out.narrow = func(reads func(string) bool) string { return verb + narrowed(items, out.averages, reads) + tail }
+	return out
+}
+
+// selectList lists output columns; the engine wants at least one.
+func selectList(items []string) string {
+	if len(items) == 0 {
+		return "1 AS c0"
+	}
+	return strings.Join(items, ", ")
+}
+
+// distinct returns whether rows are made distinct, or the expressions of DISTINCT ON.
+func (w *writer) distinct() (bool, []string) {
+	if len(w.stmt.DistinctClause) == 0 {
+		return false, nil
+	}
+	if w.stmt.DistinctClause[0].GetNode() == nil {
+		for _, t := range w.targets {
+			requireGroupable(t.e)
+		}
+		return true, nil
+	}
+	if len(w.stmt.SortClause) == 0 {
+		fail("DISTINCT ON without ORDER BY")
+	}
+	var on []string
+	for _, n := range w.stmt.DistinctClause {
+		e := w.sortExpr(n)
+		requireGroupable(e)
+		on = append(on, e.sql)
+	}
+	return false, on
+}
+
+// requireGroupable refuses values whose equality or representative differs between the engines.
+func requireGroupable(e expr) {
+	switch {
+	case isFloat(e.oid):
+		fail("grouping floating-point numbers")
+	case e.opaque && !e.enum:
+		fail("grouping values of an opaque type")
+	case e.oid == oidNumeric && e.dec.display < 0:
+		fail("grouping numerics that display differently")
+	case e.oid == oidInterval:
+		fail("grouping intervals")
+	}
+}
+
+// sortExpr finds what an ORDER BY or DISTINCT ON item means: an ordinal, an output name, or an expression.
+func (w *writer) sortExpr(n *pg.Node) expr {
+	if c := n.GetAConst(); c != nil {
+		i := int(c.GetIval().GetIval())
+		if c.GetIval() == nil || i < 1 || i > len(w.targets) {
+			fail("constant in ORDER BY")
+		}
+		return w.targets[i-1].e
+	}
+	if fields := n.GetColumnRef().GetFields(); len(fields) == 1 {
+		for _, t := range w.targets {
+			if t.name == fields[0].GetString_().GetSval() {
+				return t.e
+			}
+		}
+	}
+	return w.q.value(n)
+}
+
+func (w *writer) sortKeys(distinct bool) string {
+	keys := make([]string, len(w.stmt.SortClause))
+	for i, n := range w.stmt.SortClause {
+		by := n.GetSortBy()
+		e := w.sortExpr(by.Node)
+		requireOrdered(e)
+		w.q.t.env.Dialect.checkOrder(e, by)
+		sql := w.q.t.orderable(e)
+		if distinct {
+			sql = w.distinctKey(e)
+		}
+		keys[i] = sql + direction(by)
+	}
+	return strings.Join(keys, ", ")
+}
+
+// distinctKey names the output column that a sort key of SELECT DISTINCT is.
+func (w *writer) distinctKey(e expr) string {
+	for i, t := range w.targets {
+		if t.e.sql == e.sql {
+			if w.q.top {
+				return w.q.t.topName(i)
+			}
+			return "c" + strconv.Itoa(i+1)
+		}
+	}
+	fail("ORDER BY of an expression that DISTINCT does not show")
+	return ""
+}
+
+func direction(by *pg.SortBy) string {
+	if len(by.UseOp) > 0 {
+		fail("ORDER BY USING")
+	}
+	descending := by.SortbyDir == pg.SortByDir_SORTBY_DESC
+	nullsFirst := descending
+	switch by.SortbyNulls {
+	case pg.SortByNulls_SORTBY_NULLS_FIRST:
+		nullsFirst = true
+	case pg.SortByNulls_SORTBY_NULLS_LAST:
+		nullsFirst = false
+	}
+	out := " ASC"
+	if descending {
+		out = " DESC"
+	}
+	if nullsFirst {
+		return out + " NULLS FIRST"
+	}
+	return out + " NULLS LAST"
+}
+
+// requireOrdered refuses types whose order the engine does not share.
+func requireOrdered(e expr) {
+	switch {
+	case e.opaque || e.oid == oidInterval:
+		fail("order of values of an opaque type")
+	case isFloat(e.oid):
+		fail("order of floating-point numbers")
+	}
+}
+
+// orderable is the text to sort by.
+func (t *translator) orderable(e expr) string {
+	if isString(e.oid) && !t.bytewise(e.collation) {
+		fail("text order under a collation that is not bytewise")
+	}
+	return e.sql
+}
+
+func (t *translator) bytewise(c collation) bool {
+	return c == collationBytewise || c == collationDefault && t.env.BytewiseCollation
+}
+
+// limit writes LIMIT and OFFSET, whose values must be known.
+func (q *query) limit(s *pg.SelectStmt) string {
+	count, hasCount := q.rowCount(s.LimitCount)
+	offset, hasOffset := q.rowCount(s.LimitOffset)
+	out := ""
+	if hasCount {
+		out = fmt.Sprintf(" LIMIT %d", count)
+		if hasOffset {
+			out += fmt.Sprintf(" OFFSET %d", offset)
+		}
+		if s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
+			out += " WITH TIES"
+		}
+	} else if hasOffset && offset > 0 {
+		out = fmt.Sprintf(" LIMIT 18446744073709551615 OFFSET %d", offset)
+	}
+	return out
+}
+
+func (q *query) rowCount(n *pg.Node) (uint64, bool) {
+	if n == nil {
+		return 0, false
+	}
+	e := q.value(n)
+	if e.isNull() {
+		return 0, false
+	}
+	if e.isUnknown() {
+		e = q.coerce(e, oidInt8)
+	}
+	if e.lit == nil || e.lit.integer == nil || e.lit.integer.Sign() < 0 {
+		fail("LIMIT or OFFSET that is not a plain number")
+	}
+	return e.lit.integer.Uint64(), true
+}
