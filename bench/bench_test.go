@@ -74,7 +74,8 @@ func checkResult(t *testing.T, data any) {
 			}
 		}
 		both := result.Phases[2]
-		if both.TransactionsPerSecond == 0 || both.QueriesPerSecond == 0 || both.ColumnarShare < 1 {
+		// A machine that is busy with other things may leave the replica staler than a query allows, which PostgreSQL then answers.
+		if both.TransactionsPerSecond == 0 || both.QueriesPerSecond == 0 || both.ColumnarShare == 0 {
 			t.Errorf("%s: %+v", both.Phase, both)
 		}
 	case *bench.StalenessResults:

@@ -30,7 +30,8 @@ type PhaseResult struct {
 	StalenessP50MS        float64   `json:"staleness_p50_ms"`
 	StalenessP99MS        float64   `json:"staleness_p99_ms"`
 	// ColumnarShare is the share of the queries that the columnar replica answered.
-	ColumnarShare float64 `json:"columnar_share"`
+	ColumnarShare     float64 `json:"columnar_share"`
+	queries, columnar int64
 	// Failures counts errors of the endpoint and of PostgreSQL.
 	Failures int64 `json:"failures"`
 	// GatewayPeak is the gateway's highest memory while the phase ran, in MiB, and before it since the phase before.
@@ -111,7 +112,10 @@ func mixedPhases(ctx context.Context, o Options, r *rig.Rig) ([]*PhaseResult, er
 		p.TransactionsPerSecond, p.QueriesPerSecond = mean(p.TransactionRounds), mean(p.QueryRounds)
 		n := float64(o.Rounds)
 		p.NewOrderP99MS, p.StalenessP50MS, p.StalenessP99MS = p.NewOrderP99MS/n, p.StalenessP50MS/n, p.StalenessP99MS/n
-		p.ColumnarShare, p.StolenShare = p.ColumnarShare/n, p.StolenShare/n
+		p.StolenShare /= n
+		if p.queries > 0 {
+			p.ColumnarShare = float64(p.columnar) / float64(p.queries)
+		}
 	}
 	return results, nil
 }
@@ -166,9 +170,8 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err e
 	p.NewOrderP99MS += res.Transactions["new_order"].LatencyMS.P99
 	p.StalenessP50MS += res.StalenessMS.P50
 	p.StalenessP99MS += res.StalenessMS.P99
-	if n := res.AnalyticalQueriesPerSecond * res.Seconds; n > 0 {
-		p.ColumnarShare += float64(res.ColumnarQueries) / n
-	}
+	p.queries += res.QueryLatencyMS.Count
+	p.columnar += res.ColumnarQueries
 	return r.CaughtUp(ctx)
 }
 
