@@ -63,9 +63,10 @@ type Rig struct {
 }
 
 // postgresSettings keep checkpoints, full-page writes and the vacuuming of large tables, which takes half a minute of a core, from
-// falling into one phase and not another.
+// falling into one phase and not another. A gateway that is suspended is not silent for wal_sender_timeout, which is not 0 because
+// PostgreSQL looks for messages after every change then.
 var postgresSettings = map[string]string{
-	"shared_buffers": "1GB", "max_wal_size": "16GB", "checkpoint_timeout": "1h", "wal_sender_timeout": "0",
+	"shared_buffers": "1GB", "max_wal_size": "16GB", "checkpoint_timeout": "1h", "wal_sender_timeout": "1h",
 	"max_connections": "200", "jit": "off", "autovacuum": "off",
 }
 

@@ -12,7 +12,8 @@ type Config struct {
 	// Addr is host:port of the columnar engine's native protocol. It is required.
 	Addr string
 	// Database is the engine's database that the replica owns: it drops whatever it does not
-	// know in there. The default is "freshet".
+	// know in there. The default is "freshet". Another one, of this name with "_volatile" behind it, holds what a restart of the
+	// engine ends.
 	Database string
 	// User and Password are for the engine. The default user is "default".
 	User, Password string
@@ -78,6 +79,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	return c, nil
 }
+
+// volatile is the database of the engine's memory: neither its tables nor their definitions outlive the engine.
+func (c Config) volatile() string { return c.Database + "_volatile" }
 
 func (c Config) engine(database string) engine.Config {
 	return engine.Config{Addr: c.Addr, Database: database, User: c.User, Password: c.Password, Threads: c.Threads}

@@ -150,6 +150,19 @@ func (s *session) clear(ctx context.Context, rec *record) error {
 			keep[t.Base] = true
 		}
 	}
+	objects, err := conn.Strings(ctx, fmt.Sprintf("SELECT name AS n FROM system.tables WHERE database IN (%s, %s)",
+		database, engine.Literal(s.cfg.volatile())))
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		var n uint64
+		if i := strings.LastIndexByte(o, '_'); i >= 0 && !keep[o] {
+			if _, err := fmt.Sscanf(o[i+1:], "%d", &n); err == nil {
+				s.names.atLeast(n)
+			}
+		}
+	}
 	dictionaries, err := conn.Strings(ctx, "SELECT name AS n FROM system.dictionaries WHERE database = "+database)
 	if err != nil {
 		return err
@@ -159,20 +172,16 @@ func (s *session) clear(ctx context.Context, rec *record) error {
 			return err
 		}
 	}
+	if err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+engine.Quote(s.cfg.volatile())); err != nil {
+		return err
+	}
 	tables, err := conn.Strings(ctx, "SELECT name AS n FROM system.tables WHERE database = "+database)
 	if err != nil {
 		return err
 	}
 	for _, t := range tables {
 		if keep[t] {
-			delete(keep, t)
 			continue
-		}
-		var n uint64
-		if i := strings.LastIndexByte(t, '_'); i >= 0 {
-			if _, err := fmt.Sscanf(t[i+1:], "%d", &n); err == nil {
-				s.names.atLeast(n)
-			}
 		}
 		if err := dropTable(ctx, conn, engine.Quote(s.cfg.Database)+"."+engine.Quote(t)); err != nil {
 			return err
@@ -183,18 +192,21 @@ func (s *session) clear(ctx context.Context, rec *record) error {
 
 // createVolatile makes the table and the dictionary of deaths, under names that were never used.
 func (s *session) createVolatile(ctx context.Context) error {
-	p, database := s.publisher, engine.Quote(s.cfg.Database)
+	p, database, volatile := s.publisher, engine.Quote(s.cfg.Database), engine.Quote(s.cfg.volatile())
 	deaths, dictionary := s.names.next("deaths"), s.names.next("died")
-	p.deathsTable = database + "." + engine.Quote(deaths)
+	p.deathsTable = volatile + "." + engine.Quote(deaths)
 	p.dictionary = database + "." + engine.Quote(dictionary)
 	s.ledger.dictionary = engine.Literal(s.cfg.Database + "." + dictionary)
+	if err := p.conn.Exec(ctx, "CREATE DATABASE "+volatile+" ENGINE = Memory"); err != nil {
+		return fmt.Errorf("create the database of what is in memory: %w", err)
+	}
 	if err := p.conn.Exec(ctx, createDeaths(p.deathsTable)); err != nil {
 		return fmt.Errorf("create the table of deaths: %w", err)
 	}
 	if err := p.conn.Exec(ctx, createDictionary(p.dictionary, p.deathsTable, s.cfg)); err != nil {
 		return fmt.Errorf("create the dictionary of deaths: %w", err)
 	}
-	return p.markAnew(ctx, nil)
+	return p.reload(ctx)
 }
 
 // restore takes over the bases that a record names.

@@ -69,21 +69,18 @@ func columnNames(t *cdc.Table) []string {
 	return append(names, column.RowID)
 }
 
-// createDeaths is the table of deaths. Row id 0, which no row has, tells a
-// table that is in use from one that a restart of the engine emptied.
+// createDeaths is the table of deaths.
 func createDeaths(name string) string {
 	return "CREATE TABLE " + name + " (rid UInt32, epoch UInt32) ENGINE = Memory"
 }
 
-// createDictionary is the dictionary of deaths. It refuses to load from an emptied table of deaths,
-// so that queries on snapshots from before a restart of the engine fail.
+// createDictionary is the dictionary of deaths. It outlives a restart of the engine and its source does not: it cannot be loaded
+// then, so that queries on snapshots from before fail.
 func createDictionary(name, deaths string, cfg Config) string {
-	source := fmt.Sprintf("SELECT rid, epoch FROM %[1]s UNION ALL "+
-		"SELECT toUInt32(throwIf(count() = 0, 'snapshot lost: the engine restarted')), toUInt32(0) FROM %[1]s", deaths)
 	return fmt.Sprintf("CREATE DICTIONARY %s (rid UInt64, epoch UInt32 DEFAULT 4294967295) PRIMARY KEY rid "+
 		"SOURCE(CLICKHOUSE(QUERY %s USER %s PASSWORD %s)) "+
 		"LAYOUT(FLAT(INITIAL_ARRAY_SIZE 1024 MAX_ARRAY_SIZE 4294967295)) LIFETIME(0)",
-		name, engine.Literal(source), engine.Literal(cfg.User), engine.Literal(cfg.Password))
+		name, engine.Literal("SELECT rid, epoch FROM "+deaths), engine.Literal(cfg.User), engine.Literal(cfg.Password))
 }
 
 // dropTable drops a table of rows. It does not wait for the engine to remove

@@ -174,7 +174,7 @@ func (p *publisher) forget(ctx context.Context) error {
 
 // markAnew writes the table of deaths as one block. Nobody reads it but a reload of the dictionary.
 func (p *publisher) markAnew(ctx context.Context, remembered []death) error {
-	p.rid, p.epochColumn = append(p.rid[:0], 0), append(p.epochColumn[:0], 0)
+	p.rid, p.epochColumn = p.rid[:0], p.epochColumn[:0]
 	add := func(dead []death) {
 		for _, d := range dead {
 			p.rid, p.epochColumn = append(p.rid, d.rid), append(p.epochColumn, d.epoch)
@@ -190,8 +190,10 @@ func (p *publisher) markAnew(ctx context.Context, remembered []death) error {
 		return fmt.Errorf("clear the table of deaths: %w", err)
 	}
 	p.markedBlocks = 0
-	if err := p.mark(ctx); err != nil {
-		return err
+	if len(p.rid) > 0 {
+		if err := p.mark(ctx); err != nil {
+			return err
+		}
 	}
 	return p.reload(ctx)
 }
