@@ -202,4 +202,29 @@ func TestModes_whileTheStreamStandsStill(t *testing.T) {
 	if got, route := total(t, bounded), show(t, bounded, "freshet.last_route"); got != 7 || route != "oltp" {
 		t.Errorf("a bounded read sees %d by route %s, want 7 by oltp", got, route)
 	}
+	for _, tt := range []struct {
+		session *pgx.Conn
+		want    string
+	}{{late, "Route: columnar"}, {anywhere, "Route: oltp"}, {bounded, "Route: oltp"}} {
+		if got := explained(t, tt.session); got[0] != tt.want {
+			t.Errorf("EXPLAIN (FRESHET): %q, want %q", got, tt.want)
+		}
+	}
+	if got := explained(t, bounded)[1]; got != "Reason: the replica lags behind PostgreSQL" {
+		t.Errorf("EXPLAIN (FRESHET) of a bounded read: %q", got)
+	}
+}
+
+// explained is what EXPLAIN (FRESHET) says of the total.
+func explained(t *testing.T, c *pgx.Conn) []string {
+	t.Helper()
+	rows, err := c.Query(t.Context(), "EXPLAIN (FRESHET) "+readTotal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(lines) < 2 {
+		t.Fatalf("EXPLAIN (FRESHET): %q, %v", lines, err)
+	}
+	return lines
 }

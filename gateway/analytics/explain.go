@@ -8,14 +8,18 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/batch"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
-// Explain implements [pgwire.Analytics].
+// Explain implements [pgwire.Analytics]. It waits for the session's freshness as the statement would.
 func (r *Router) Explain(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) ([]string, error) {
 	need := requirement(s)
 	lines := []string{"Freshness: " + need.Mode.String() + boundText(need.Bound())}
+	elsewhere := func(reason error) []string {
+		return append([]string{"Route: " + s.Settings.Route.Otherwise(), "Reason: " + reason.Error()}, lines...)
+	}
 	plan, err := r.plan(ctx, s, st)
 	if err != nil {
 		var refused *translate.Unsupported
@@ -23,18 +27,24 @@ func (r *Router) Explain(ctx context.Context, s *pgwire.SessionInfo, st pgwire.S
 		if !errors.As(err, &refused) && !errors.As(err, &relayed) {
 			return nil, err
 		}
-		return append([]string{"Route: oltp", "Reason: " + err.Error()}, lines...), nil
+		return elsewhere(err), nil
 	}
 	tenant := r.cfg.Tenants.Of(s.SessionUser)
-	lines = append([]string{"Route: columnar"}, append(lines, fmt.Sprintf("Tenant: %s (%d shares)", tenant.Name, tenant.Shares))...)
-	snapshot, err := r.replica.Acquire(ctx)
-	if err != nil {
-		return append([]string{"Route: oltp", "Reason: " + err.Error()}, lines[1:]...), nil
+	lines = append(lines, fmt.Sprintf("Tenant: %s (%d shares)", tenant.Name, tenant.Shares))
+	snapshot, staleness, err := r.snapshotOf(ctx, s)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return elsewhere(err), nil
 	}
 	defer snapshot.Release()
-	lines = append(lines,
+	if _, err := (&query{router: r, session: s, tenant: tenant, plan: plan}).build(snapshot); err != nil {
+		return elsewhere(err), nil
+	}
+	lines = append(append([]string{"Route: columnar"}, lines...),
 		"Snapshot: "+snapshot.Position().String(),
-		"Staleness: "+r.clock().Sub(snapshot.Time()).Round(10*time.Microsecond).String(),
+		"Staleness: "+staleness.Round(10*time.Microsecond).String(),
 	)
 	seen := map[cdc.TableID]bool{}
 	for _, rel := range plan.Relations {
@@ -45,6 +55,15 @@ func (r *Router) Explain(ctx context.Context, s *pgwire.SessionInfo, st pgwire.S
 	}
 	sql := plan.SQL(func(i int) string { return plan.Relations[i].Table.Schema + "." + plan.Relations[i].Table.Name })
 	return append(lines, "Engine statement: "+strings.ReplaceAll(sql, "\n", " ")), nil
+}
+
+// snapshotOf returns the snapshot that a statement of the session would run on now, retained, and its staleness.
+func (r *Router) snapshotOf(ctx context.Context, s *pgwire.SessionInfo) (batch.Snapshot, time.Duration, error) {
+	if tx, ok := s.Tx.(*pinned); ok {
+		tx.snapshot.Retain()
+		return tx.snapshot, r.clock().Sub(tx.snapshot.Time()), nil
+	}
+	return r.acquire(ctx, s)
 }
 
 func boundText(d time.Duration) string {

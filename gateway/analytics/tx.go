@@ -23,24 +23,33 @@ func (r *Router) Begin(ctx context.Context, s *pgwire.SessionInfo) (pgwire.Tx, e
 	if r.cfg.Dialect == translate.CockroachDB {
 		return nil, r.relay(&pgwire.RelayError{Reason: "a transaction block of CockroachDB may read AS OF another time"})
 	}
+	snapshot, staleness, err := r.acquire(ctx, s)
+	if err != nil {
+		return nil, r.refusal(ctx, err)
+	}
+	r.record(s, snapshot, staleness)
+	return &pinned{snapshot}, nil
+}
+
+// acquire returns the newest snapshot, retained, and its staleness, as soon as it is as fresh as the session asks.
+func (r *Router) acquire(ctx context.Context, s *pgwire.SessionInfo) (batch.Snapshot, time.Duration, error) {
 	need := requirement(s)
 	deadline := r.clock().Add(r.cfg.LagLimit)
 	for {
 		if err := r.await(ctx, s, need); err != nil {
-			return nil, r.refusal(ctx, err)
+			return nil, 0, err
 		}
 		snapshot, err := r.replica.Acquire(ctx)
 		if err != nil {
-			return nil, r.refusal(ctx, err)
+			return nil, 0, err
 		}
 		staleness := r.clock().Sub(snapshot.Time())
 		if bound := need.Bound(); bound == 0 || staleness <= bound {
-			r.record(s, snapshot, staleness)
-			return &pinned{snapshot}, nil
+			return snapshot, staleness, nil
 		}
 		snapshot.Release()
 		if !r.clock().Before(deadline) {
-			return nil, r.refusal(ctx, &batch.StaleError{Staleness: staleness, Max: need.Bound()})
+			return nil, 0, &batch.StaleError{Staleness: staleness, Max: need.Bound()}
 		}
 		need.OwnWrites = true // wait for a newer watermark
 	}

@@ -21,6 +21,8 @@ var (
 	errRowLimit   = errors.New("the portal's row limit is reached")
 )
 
+const routeIsOLTP = "freshet.route is oltp"
+
 // description is PostgreSQL's own description of a statement.
 type description struct {
 	fields []pgproto3.FieldDescription
@@ -40,7 +42,7 @@ func (s *session) offer(e *execution, status byte) error {
 	}
 	known := !s.stale && (status == 'I' || s.block.known)
 	if known && s.invalid == nil && s.info.Settings.Route == RouteOLTP && e.class.Kind == Read {
-		return s.relay(e, "freshet.route is oltp")
+		return s.relay(e, routeIsOLTP)
 	}
 	ctx, stop := context.WithCancelCause(s.ctx)
 	defer stop(nil)
@@ -260,8 +262,11 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 	if s.invalid != nil {
 		return done, s.rejectHeld(s.invalid)
 	}
-	if e.class.Kind == Read && s.info.Settings.Route == RouteOLTP {
-		s.record(LastRun{Route: "oltp", Reason: "freshet.route is oltp"})
+	if s.info.Settings.Route == RouteOLTP {
+		if e.class.Kind == Explain {
+			return s.turnDown(e, status, &RelayError{Reason: routeIsOLTP})
+		}
+		s.record(LastRun{Route: "oltp", Reason: routeIsOLTP})
 		return relayed, nil
 	}
 	if against == "" {
@@ -296,7 +301,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 // againstKnown says why an execution cannot be offered, now that PostgreSQL has said what it knows.
 func (s *session) againstKnown(e *execution, d *description, status byte) string {
 	i := &s.info
-	inBlock := status == 'T' && e.class.Kind == Read
+	inBlock := status == 'T'
 	switch {
 	case inBlock && !s.block.readOnly:
 		return "it is in a READ WRITE transaction block"
@@ -344,7 +349,7 @@ func (s *session) turnDown(e *execution, status byte, why *RelayError) (outcome,
 	switch {
 	case e.class.Kind == Explain:
 		r := &run{s: s, e: e, status: status}
-		return done, r.finish(r.plan([]string{"Route: oltp", "Reason: " + why.Error()}))
+		return done, r.finish(r.plan([]string{"Route: " + s.info.Settings.Route.Otherwise(), "Reason: " + why.Error()}))
 	case s.info.Settings.Route == RouteColumnar:
 		return refuse("freshet.route is columnar, but this statement cannot run there: "+why.Error(), hint)
 	case s.block.columnar:

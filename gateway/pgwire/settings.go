@@ -35,6 +35,14 @@ const (
 	RouteColumnar
 )
 
+// Otherwise is the route of a read that cannot run on the columnar replica, for EXPLAIN (FRESHET).
+func (r Route) Otherwise() string {
+	if r == RouteColumnar {
+		return "none, as freshet.route is columnar"
+	}
+	return "oltp"
+}
+
 // The names of the settings. The first four can be set; the last four report.
 const (
 	settingFreshness    = "freshet.freshness"

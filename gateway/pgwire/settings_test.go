@@ -277,6 +277,16 @@ func TestSession_explainsInBothProtocols(t *testing.T) {
 		t.Error(d)
 	}
 	run(t, c, "COMMIT")
+	run(t, c, "SET freshet.route = 'oltp'")
+	want = [][]string{{"Route: oltp"}, {"Reason: freshet.route is oltp"}}
+	if d := cmp.Diff(want, run(t, c, "EXPLAIN (FRESHET) SELECT count(*) FROM copied")); d != "" {
+		t.Error(d)
+	}
+	run(t, c, "SET freshet.route = 'columnar'; BEGIN")
+	want = [][]string{{"Route: none, as freshet.route is columnar"}, {"Reason: it is in a READ WRITE transaction block"}}
+	if d := cmp.Diff(want, run(t, c, "EXPLAIN (FRESHET) SELECT count(*) FROM copied")); d != "" {
+		t.Error(d)
+	}
 }
 
 func TestSettings_followTheDefaultsOfTheUser(t *testing.T) {
