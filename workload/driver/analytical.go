@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,8 +96,11 @@ func (a *analyst) how(ctx context.Context) (execution, error) {
 	if err != nil {
 		return execution{}, err
 	}
-	staleness, err := parseStaleness(text)
-	return execution{columnar: true, staleness: staleness}, err
+	staleness, err := time.ParseDuration(text)
+	if err != nil {
+		return execution{}, fmt.Errorf("read freshet.staleness: %w", err)
+	}
+	return execution{columnar: true, staleness: staleness}, nil
 }
 
 // connectAnalytical connects to the endpoint as analytical clients do, and pins the calling
@@ -131,19 +133,3 @@ func show(ctx context.Context, conn *pgconn.PgConn, setting string) (string, err
 	return string(results[0].Rows[0][0]), nil
 }
 
-// parseStaleness reads what SHOW freshet.staleness prints: a number with a unit, "12.345 ms".
-func parseStaleness(s string) (time.Duration, error) {
-	end := strings.LastIndexAny(s, "0123456789.") + 1
-	number, err := strconv.ParseFloat(strings.TrimSpace(s[:end]), 64)
-	if err != nil {
-		return 0, fmt.Errorf("parse staleness %q: %w", s, err)
-	}
-	units := map[string]time.Duration{
-		"us": time.Microsecond, "ms": time.Millisecond, "": time.Millisecond, "s": time.Second, "min": time.Minute,
-	}
-	unit, ok := units[strings.TrimSpace(s[end:])]
-	if !ok {
-		return 0, fmt.Errorf("parse staleness %q: unknown unit", s)
-	}
-	return time.Duration(number * float64(unit)), nil
-}
