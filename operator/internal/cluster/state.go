@@ -24,6 +24,8 @@ type state struct {
 	// connection is the database's, credentials what the Secret of a builtin PostgreSQL knows of its password.
 	connection  database.Connection
 	credentials manifest.Credentials
+	// databaseLack is why CloudNativePG's Cluster is not ready; nil: it is.
+	databaseLack *lack.Lack
 	// root is the operator's own access to a CockroachDB, and password that of its role.
 	root     cockroach.Root
 	password string
@@ -85,27 +87,29 @@ var parts = []string{
 // package pipeline; a unit that waits for a person gives the code
 // that is its heading in the runbook.
 const (
-	ReasonReady               = "Ready"
-	ReasonTaskFailed          = "TaskFailed"
-	ReasonNotReached          = "NotReached"
-	ReasonNodePoolNotFound    = "NodePoolNotFound"
-	ReasonSecretNotFound      = "SecretNotFound"
-	ReasonSecretIncomplete    = "SecretIncomplete"
-	ReasonDatabaseStarting    = "DatabaseStarting"
-	ReasonReplicable          = "Replicable"
-	ReasonUnitsNotRunning     = "UnitsNotRunning"
-	ReasonUnitsHindered       = "UnitsHindered"
-	ReasonStreaming           = "Streaming"
-	ReasonUnitsStale          = "UnitsStale"
-	ReasonFresh               = "Fresh"
-	ReasonTablesCopying       = "TablesCopying"
-	ReasonTablesStopped       = "TablesStopped"
-	ReasonNoSnapshot          = "NoSnapshot"
-	ReasonComplete            = "Complete"
-	ReasonStoppingUnits       = "StoppingUnits"
-	ReasonStrimziNotInstalled = "StrimziNotInstalled"
-	ReasonCleaningPipeline    = "CleaningPipeline"
-	ReasonCleaningDatabase    = "CleaningDatabase"
+	ReasonReady                     = "Ready"
+	ReasonTaskFailed                = "TaskFailed"
+	ReasonNotReached                = "NotReached"
+	ReasonNodePoolNotFound          = "NodePoolNotFound"
+	ReasonSecretNotFound            = "SecretNotFound"
+	ReasonSecretIncomplete          = "SecretIncomplete"
+	ReasonDatabaseStarting          = "DatabaseStarting"
+	ReasonReplicable                = "Replicable"
+	ReasonUnitsNotRunning           = "UnitsNotRunning"
+	ReasonUnitsHindered             = "UnitsHindered"
+	ReasonStreaming                 = "Streaming"
+	ReasonUnitsStale                = "UnitsStale"
+	ReasonFresh                     = "Fresh"
+	ReasonTablesCopying             = "TablesCopying"
+	ReasonTablesStopped             = "TablesStopped"
+	ReasonNoSnapshot                = "NoSnapshot"
+	ReasonComplete                  = "Complete"
+	ReasonStoppingUnits             = "StoppingUnits"
+	ReasonStrimziNotInstalled       = "StrimziNotInstalled"
+	ReasonCloudNativePGNotInstalled = "CloudNativePGNotInstalled"
+	ReasonCloudNativePGNotReady     = "CloudNativePGNotReady"
+	ReasonCleaningPipeline          = "CleaningPipeline"
+	ReasonCleaningDatabase          = "CleaningDatabase"
 )
 
 // clip shortens a message to what a status may hold.
