@@ -98,7 +98,7 @@ func cloudNativePGLack(live *unstructured.Unstructured, s *state) *lack.Lack {
 	switch phase := text("status", "phase"); {
 	case len(refused) > 0:
 		why = fmt.Sprintf("role %s: %s", manifest.PostgreSQLRole, strings.Join(refused, ", "))
-	case len(s.connection.CA) > 0 && isReady(live):
+	case len(s.connection.CA) > 0 && readyCondition(live).Status == metav1.ConditionTrue:
 		return nil
 	case phase != "":
 		why = phase
@@ -112,18 +112,6 @@ func cloudNativePGLack(live *unstructured.Unstructured, s *state) *lack.Lack {
 		Reason: ReasonCloudNativePGNotReady, Detail: fmt.Sprintf("Cluster %q is not ready: %s", name, why),
 		Remedy: fmt.Sprintf("see kubectl describe clusters.postgresql.cnpg.io %s, its pods, and the log of CloudNativePG's operator", name),
 	}
-}
-
-// isReady reads the condition Ready of another operator's object.
-func isReady(live *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	for _, c := range conditions {
-		fields, _ := c.(map[string]any)
-		if fields["type"] == "Ready" {
-			return fields["status"] == string(metav1.ConditionTrue)
-		}
-	}
-	return false
 }
 
 // retainDatabase ends the servers of a Cluster that is kept, as those of the builtin database end with it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/freshet-io/freshet/operator/internal/lack"
@@ -23,4 +24,21 @@ func (r *Reconciler) findKind(o *unstructured.Unstructured, or lacking) (*lack.L
 		return nil, fmt.Errorf("look for kind %s: %w", kind.Kind, err)
 	}
 	return nil, r.late.ensure(kind)
+}
+
+// readyCondition reads the condition Ready of another operator's object; one that is not there is empty.
+func readyCondition(live *unstructured.Unstructured) metav1.Condition {
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, c := range conditions {
+		fields, _ := c.(map[string]any)
+		text := func(key string) string { t, _ := fields[key].(string); return t }
+		if text("type") != "Ready" {
+			continue
+		}
+		seen, _ := fields["observedGeneration"].(int64)
+		return metav1.Condition{
+			Type: "Ready", Status: metav1.ConditionStatus(text("status")), Reason: text("reason"), Message: text("message"), ObservedGeneration: seen,
+		}
+	}
+	return metav1.Condition{}
 }

@@ -24,7 +24,7 @@ func (r *Reconciler) plan(s *state) []task.Task[*state] {
 		{Name: "find pipeline", Run: r.findPipeline},           // transport kafka: read its Secrets
 		{Name: "inspect pipeline", Run: r.inspectPipeline},     // PipelineReady: can units stream by it?
 		{Name: "issue credentials", Run: r.issueCredentials},   // the engine's password
-		{Name: "issue certificate", Run: r.issueCertificate},   // or read the one that is given
+		{Name: "issue certificate", Run: r.issueCertificate},   // or have it issued, or read it
 		{Name: "run units", Run: r.runUnits},                   // configuration, pods, services
 		{Name: "observe units", Run: r.observeUnits},           // PipelineReady, ReplicasFresh, SnapshotConsistent
 		{Name: "clean up after units", Run: r.cleanAfterUnits}, // that a smaller number has left in pipeline and database

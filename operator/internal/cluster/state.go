@@ -32,6 +32,8 @@ type state struct {
 	// transport is the operator's own access to Kafka and Kafka Connect, and pipelineLacks is what they lack for units.
 	transport     debezium.Transport
 	pipelineLacks []*lack.Lack
+	// certificateLack is why cert-manager has not issued the endpoint's certificate, or not as it is to be; nil: it has.
+	certificateLack *lack.Lack
 	// inputs are the contents of the Secrets that units read at their start.
 	inputs []map[string][]byte
 }
@@ -108,6 +110,8 @@ const (
 	ReasonStrimziNotInstalled       = "StrimziNotInstalled"
 	ReasonCloudNativePGNotInstalled = "CloudNativePGNotInstalled"
 	ReasonCloudNativePGNotReady     = "CloudNativePGNotReady"
+	ReasonCertManagerNotInstalled   = "CertManagerNotInstalled"
+	ReasonCertificateNotReady       = "CertificateNotReady"
 	ReasonCleaningPipeline          = "CleaningPipeline"
 	ReasonCleaningDatabase          = "CleaningDatabase"
 )

@@ -136,6 +136,27 @@ func TestCluster_givesUnitsSlotsThatOutliveAFailover(t *testing.T) {
 	}
 }
 
+func TestCluster_hasItsCertificateIssued(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+	c.Spec.Gateway.TLS.CertManager = &v1alpha1.CertManagerSpec{
+		IssuerRef: v1alpha1.IssuerReference{Name: "ca", Kind: "ClusterIssuer", Group: "cert-manager.io"}, DNSNames: []v1alpha1.DNSName{"shop.example.com"},
+		Duration: &metav1.Duration{Duration: 48 * time.Hour},
+	}
+	golden(t, "certmanager.yaml", c.IssuedCertificate())
+}
+
+func TestAuthoritySecret_isThatOfTheCertificate(t *testing.T) {
+	for want, tls := range map[string]v1alpha1.TLSSpec{
+		"shop-ca": {}, "given": {SecretRef: &v1alpha1.SecretReference{Name: "given"}}, "shop-endpoint-tls": {CertManager: &v1alpha1.CertManagerSpec{}},
+	} {
+		c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+		c.Spec.Gateway.TLS = tls
+		if got, own := manifest.AuthoritySecret(c.HTAPCluster); got != want || own != (want == "shop-ca") {
+			t.Errorf("Secret %s, own: %t, want %s", got, own, want)
+		}
+	}
+}
+
 // kafka is an access to everything, by passwords and certificates.
 func kafka() *manifest.Kafka {
 	key := func(secret, key string) manifest.SecretKey { return manifest.SecretKey{Secret: secret, Key: key} }
