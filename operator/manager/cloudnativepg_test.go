@@ -5,6 +5,7 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 	"github.com/freshet-io/freshet/operator/internal/cluster"
+	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/lack"
 )
 
 // cloudNative returns a cluster whose database CloudNativePG runs.
@@ -55,13 +58,13 @@ func (w *world) tell(ready, phase, reason string, instances int64, refused map[s
 	})
 }
 
-// awaitMessage waits until OLTPReady is false and says what is wanted.
-func (w *world) awaitMessage(want string) {
+// awaitMessage waits until OLTPReady is false and says what is wanted, its remedy, and what follows.
+func (w *world) awaitMessage(want string, follows ...string) {
 	w.t.Helper()
 	w.eventually(func() error {
 		got := w.awaitCondition(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "CloudNativePGNotReady")
 		const remedy = "; see kubectl describe clusters.postgresql.cnpg.io shop-oltp, its pods, and the log of CloudNativePG's operator"
-		if m := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionOLTPReady).Message; m != want+remedy {
+		if m := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionOLTPReady).Message; m != want+remedy+strings.Join(follows, "") {
 			return fmt.Errorf("OLTPReady says %q", m)
 		}
 		return nil
@@ -73,6 +76,10 @@ const healthy = "Cluster in healthy state"
 func TestCluster_hasCloudNativePGRunItsDatabase(t *testing.T) {
 	w := newWorld(t)
 	c := cloudNative()
+	w.create(c)
+	w.awaitCondition(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "CloudNativePGNotInstalled")
+	w.deleted(c) // there is nothing to clean
+	c = cloudNative()
 	w.create(c)
 	got := w.awaitCondition(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "CloudNativePGNotInstalled")
 	const missing = "kind Cluster of postgresql.cnpg.io/v1 does not exist; install CloudNativePG's operator, 1.27 or later, or create an HTAPCluster with oltp.postgresql.provider builtin"
@@ -103,17 +110,42 @@ func TestCluster_hasCloudNativePGRunItsDatabase(t *testing.T) {
 		t.Errorf("nothing changed, and the operator wrote:\n%v", writes)
 	}
 
-	changed := time.Now()
-	w.tell("False", "Failing over", "Failing over from shop-oltp-1 to shop-oltp-2", 2, nil)
-	w.awaitMessage(`Cluster "shop-oltp" is not ready: Failing over: Failing over from shop-oltp-1 to shop-oltp-2 (2 of 3 instances are ready)`)
-	if took := time.Since(changed); took > 20*time.Second { // it would have looked by itself after 30 s
-		t.Errorf("the operator learned of it after %v: it does not watch", took)
-	}
-	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionTrue, "Streaming") // units go on, and are looked at
-	w.tell("True", healthy, "", 3, nil)
-	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.failsOver()
 	w.rotatesByCloudNativePG()
 	w.retainsCloudNativePG(c)
+}
+
+// failsOver requires that units go on, and are looked at, while the database is away.
+func (w *world) failsOver() {
+	w.t.Helper()
+	away := &lack.Lack{Reason: database.ReasonUnreachable, Detail: "it does not answer", Remedy: "wait"}
+	w.databases.change(func(d *databases) { d.away = away })
+	changed := time.Now()
+	w.tell("False", "Failing over", "Failing over from shop-oltp-1 to shop-oltp-2", 2, nil)
+	const why = `Cluster "shop-oltp" is not ready: Failing over: Failing over from shop-oltp-1 to shop-oltp-2 (2 of 3 instances are ready)`
+	w.awaitMessage(why, ". it does not answer; wait")
+	if took := time.Since(changed); took > 20*time.Second { // it would have looked by itself after 30 s
+		w.t.Errorf("the operator learned of it after %v: it does not watch", took)
+	}
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionFalse, "CloudNativePGNotReady")
+	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionTrue, "Streaming")
+	w.databases.change(func(d *databases) { d.away = nil })
+	w.tell("True", healthy, "", 3, nil)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+}
+
+// deleted deletes a cluster, and waits until it is gone.
+func (w *world) deleted(c *v1alpha1.HTAPCluster) {
+	w.t.Helper()
+	if err := w.Delete(w.t.Context(), c); err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually(func() error {
+		if err := w.get("shop", c); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the cluster is still there: %v", err)
+		}
+		return nil
+	})
 }
 
 // connectsToCloudNativePG requires a connection Secret that leads to the primary, and a policy for the servers.
