@@ -18,7 +18,7 @@ type Config struct {
 	Slot string
 	// Failover makes the slot one that standbys keep a copy of, so that the stream goes on after one of them was promoted. It is for
 	// PostgreSQL 17 and later, whose primary names those standbys in synchronized_standby_slots: it is told of no change that one of
-	// them does not have, and waits for all of them. Earlier ones have no such slots.
+	// them does not have, and waits for all of them; so does a copy. Earlier ones have no such slots.
 	Failover bool
 	// Publication names the publication, which this source alone maintains. Default: the slot's name.
 	Publication string

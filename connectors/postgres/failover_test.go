@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
 	"github.com/freshet-io/freshet/connectors/postgres"
 	"github.com/freshet-io/freshet/e2e/stand"
@@ -120,5 +122,38 @@ func TestStream_goesOnWithAPromotedStandby(t *testing.T) {
 	b.same()
 	if again := b.model.Copies(); again != copies {
 		t.Errorf("%d copies after the failover, %d before: the slot was not carried over", again, copies)
+	}
+}
+
+// anySink takes whatever is copied.
+type anySink struct{}
+
+func (anySink) Begin(context.Context, cdc.Position, []*cdc.Table) error     { return nil }
+func (anySink) Rows(context.Context, *cdc.Table, []cdc.Row) error           { return nil }
+func (anySink) Stopped(context.Context, cdc.TableID, *cdc.TableError) error { return nil }
+
+func TestCopy_waitsForStandbys(t *testing.T) {
+	b, standby := withStandby(t)
+	source, ctx := b.newSource(func(c *postgres.Config) { c.Failover = true }), stand.Within(t, 2*time.Minute)
+	found, err := source.Tables(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []cdc.TableID
+	for _, d := range found {
+		ids = append(ids, d.Table.ID)
+	}
+	if err := standby.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.exec("INSERT INTO plain (id) VALUES (1)")
+	if _, err := source.Copy(stand.Within(t, 2*time.Second), ids, anySink{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a copy of what the standby lacks ended with %v", err)
+	}
+	if err := standby.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Copy(ctx, ids, anySink{}); err != nil {
+		t.Error(err)
 	}
 }
