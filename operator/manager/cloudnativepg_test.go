@@ -110,9 +110,34 @@ func TestCluster_hasCloudNativePGRunItsDatabase(t *testing.T) {
 		t.Errorf("nothing changed, and the operator wrote:\n%v", writes)
 	}
 
+	w.isRefused()
 	w.failsOver()
 	w.rotatesByCloudNativePG()
 	w.retainsCloudNativePG(c)
+}
+
+// isRefused asks for what CloudNativePG does not let anybody set. The database goes on as it is.
+func (w *world) isRefused() {
+	w.t.Helper()
+	change := func(parameters map[string]v1alpha1.ParameterValue) {
+		w.t.Helper()
+		w.eventually(func() error {
+			var c v1alpha1.HTAPCluster
+			if err := w.get("shop", &c); err != nil {
+				return err
+			}
+			c.Spec.OLTP.PostgreSQL.Parameters = parameters
+			return w.Update(w.t.Context(), &c)
+		})
+	}
+	change(map[string]v1alpha1.ParameterValue{"archive_mode": "off"})
+	got := w.awaitCondition(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "CloudNativePGRefuses")
+	if m := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionOLTPReady).Message; !strings.Contains(m, "Can't set fixed configuration parameter; correct oltp.postgresql") {
+		w.t.Errorf("OLTPReady says %q", m)
+	}
+	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionTrue, "Streaming")
+	change(nil)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
 }
 
 // failsOver requires that units go on, and are looked at, while the database is away.

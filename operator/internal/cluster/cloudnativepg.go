@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,7 +19,8 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
 
-// runCloudNativePG has CloudNativePG run the database. It makes an authority of its own, which is part of the connection from then on.
+// runCloudNativePG has CloudNativePG run the database. It makes an authority of its own, which is part of the connection from then on. What it
+// refuses leaves the Cluster as it is.
 func (r *Reconciler) runCloudNativePG(ctx context.Context, s *state) error {
 	cluster := s.objects.CloudNativePGCluster()
 	l, err := r.findKind(cluster, lacking{
@@ -42,7 +45,14 @@ func (r *Reconciler) runCloudNativePG(ctx context.Context, s *state) error {
 	if err := r.own(ctx, s, s.objects.CloudNativePGPolicy()); err != nil {
 		return err
 	}
-	return r.ownWithVolume(ctx, s, cluster)
+	err = r.ownWithVolume(ctx, s, cluster)
+	if refusal := apierrors.APIStatus(nil); apierrors.IsInvalid(err) && errors.As(err, &refusal) {
+		s.databaseLack = &lack.Lack{
+			Reason: ReasonCloudNativePGRefuses, Detail: "CloudNativePG refuses the Cluster: " + refusal.Status().Message, Remedy: "correct oltp.postgresql",
+		}
+		return nil
+	}
+	return err
 }
 
 // cloudNativePGAuthority reads the authority's certificate, or, while that is not there, the one that is part of the connection: units need it.
@@ -66,7 +76,9 @@ func (r *Reconciler) awaitCloudNativePG(ctx context.Context, s *state) (task.Res
 	if err != nil {
 		return task.Done, err
 	}
-	s.databaseLack = cloudNativePGLack(live, s)
+	if s.databaseLack == nil {
+		s.databaseLack = cloudNativePGLack(live, s)
+	}
 	switch {
 	case s.databaseLack == nil:
 		return task.Done, r.rotatePassword(ctx, s)

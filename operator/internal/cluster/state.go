@@ -24,7 +24,7 @@ type state struct {
 	// connection is the database's, credentials what the Secret of a builtin PostgreSQL knows of its password.
 	connection  database.Connection
 	credentials manifest.Credentials
-	// databaseLack is why CloudNativePG's Cluster is not ready; nil: it is.
+	// databaseLack is why CloudNativePG's Cluster is not ready, or not as it is to be; nil: it is.
 	databaseLack *lack.Lack
 	// root is the operator's own access to a CockroachDB, and password that of its role.
 	root     cockroach.Root
@@ -110,6 +110,7 @@ const (
 	ReasonStrimziNotInstalled       = "StrimziNotInstalled"
 	ReasonCloudNativePGNotInstalled = "CloudNativePGNotInstalled"
 	ReasonCloudNativePGNotReady     = "CloudNativePGNotReady"
+	ReasonCloudNativePGRefuses      = "CloudNativePGRefuses"
 	ReasonCertManagerNotInstalled   = "CertManagerNotInstalled"
 	ReasonCertificateNotReady       = "CertificateNotReady"
 	ReasonCleaningPipeline          = "CleaningPipeline"
