@@ -206,3 +206,27 @@ func (w *world) turnsToCertManager(c *v1alpha1.HTAPCluster, issued *corev1.Secre
 		return nil
 	})
 }
+
+func TestCluster_leavesACertificateThatIsSomebodyElses(t *testing.T) {
+	w := newWorld(t)
+	installCertManager(t)
+	theirs := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"secretName": "shop-endpoint-tls", "dnsNames": []any{"shop"}, "issuerRef": map[string]any{"name": "ca"},
+	}}}
+	theirs.SetAPIVersion("cert-manager.io/v1")
+	theirs.SetKind("Certificate")
+	theirs.SetName("shop-endpoint-tls")
+	w.create(theirs)
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-endpoint-tls"}, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{"tls.crt": []byte("theirs"), "tls.key": []byte("key")}})
+	c, database := external(1)
+	c.Spec.Gateway.TLS.SecretRef = &v1alpha1.SecretReference{Name: "shop-endpoint-tls"}
+	w.create(database)
+	w.create(c)
+	w.startUnits(fresh)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.look(2) // units have a Secret of the name that cert-manager's would have
+	if _, err := w.certificate(); err != nil {
+		t.Errorf("the Certificate was deleted: %v", err)
+	}
+}
