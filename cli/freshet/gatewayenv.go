@@ -26,6 +26,7 @@ var variables = []variable{
 	{"FRESHET_MONITOR_LISTEN", "host:port of /metrics, /healthz, /readyz and /status", text(func(c *server.Config) *string { return &c.MonitorListen })},
 	{"FRESHET_POSTGRES_URL", "connection string of the database; required", text(func(c *server.Config) *string { return &c.PostgresURL })},
 	{"FRESHET_SLOT", "name of the replication slot and publication, freshet unless given", text(func(c *server.Config) *string { return &c.Slot })},
+	{"FRESHET_SLOT_FAILOVER", "true: the slot is one that standbys keep a copy of, from PostgreSQL 17 on", truth(func(c *server.Config) *bool { return &c.SlotFailover })},
 	{"FRESHET_INCLUDE", "patterns of the tables to replicate, separated by commas, public.* unless given", list(func(c *server.Config) *[]string { return &c.Include })},
 	{"FRESHET_EXCLUDE", "patterns of the tables to leave out, separated by commas", list(func(c *server.Config) *[]string { return &c.Exclude })},
 	{"FRESHET_ENGINE_ADDR", "host:port of the columnar engine's native protocol; required", text(func(c *server.Config) *string { return &c.EngineAddr })},
@@ -131,6 +132,13 @@ func list(field func(*server.Config) *[]string) func(*server.Config, string) err
 func number(field func(*server.Config) *int) func(*server.Config, string) error {
 	return func(c *server.Config, value string) (err error) {
 		*field(c), err = strconv.Atoi(value)
+		return err
+	}
+}
+
+func truth(field func(*server.Config) *bool) func(*server.Config, string) error {
+	return func(c *server.Config, value string) (err error) {
+		*field(c), err = strconv.ParseBool(value)
 		return err
 	}
 }

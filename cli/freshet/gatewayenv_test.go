@@ -25,7 +25,8 @@ func lookupIn(env map[string]string) func(string) (string, bool) {
 func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 	got, err := gatewayFromEnvironment(lookupIn(map[string]string{
 		"FRESHET_LISTEN": ":5432", "FRESHET_MONITOR_LISTEN": ":8080", "FRESHET_POSTGRES_URL": "postgres://db/shop", "FRESHET_SLOT": "unit_0",
-		"FRESHET_INCLUDE": "public.*, sales.*", "FRESHET_EXCLUDE": "public.log", "FRESHET_ENGINE_ADDR": "127.0.0.1:9000", "FRESHET_ENGINE_USER": "freshet",
+		"FRESHET_SLOT_FAILOVER": "true",
+		"FRESHET_INCLUDE":       "public.*, sales.*", "FRESHET_EXCLUDE": "public.log", "FRESHET_ENGINE_ADDR": "127.0.0.1:9000", "FRESHET_ENGINE_USER": "freshet",
 		"FRESHET_ENGINE_PASSWORD": "secret", "FRESHET_ENGINE_THREADS": "2", "FRESHET_READY_STALENESS": "3s",
 		"FRESHET_TENANTS_FILE": "/tenants.yaml", "FRESHET_DEFAULT_FRESHNESS": "strong", "FRESHET_DEFAULT_MAX_STALENESS": "250ms",
 	}))
@@ -33,7 +34,7 @@ func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := server.Config{
-		Listen: ":5432", MonitorListen: ":8080", PostgresURL: "postgres://db/shop", Slot: "unit_0",
+		Listen: ":5432", MonitorListen: ":8080", PostgresURL: "postgres://db/shop", Slot: "unit_0", SlotFailover: true,
 		Include: []string{"public.*", "sales.*"}, Exclude: []string{"public.log"},
 		EngineAddr: "127.0.0.1:9000", EngineUser: "freshet", EnginePassword: "secret", EngineThreads: 2, ReadyStaleness: 3 * time.Second,
 		TenantsFile: "/tenants.yaml",
@@ -47,6 +48,7 @@ func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 func TestGatewayFromEnvironment_refusesWhatItCannotRead(t *testing.T) {
 	for name, want := range map[string]string{
 		"FRESHET_ENGINE_THREADS": `read FRESHET_ENGINE_THREADS="x"`, "FRESHET_READY_STALENESS": `read FRESHET_READY_STALENESS="x"`,
+		"FRESHET_SLOT_FAILOVER":     `read FRESHET_SLOT_FAILOVER="x"`,
 		"FRESHET_DEFAULT_FRESHNESS": "use bounded, strong or eventual", "FRESHET_TLS_CERT_FILE": "give both or none",
 	} {
 		_, err := gatewayFromEnvironment(lookupIn(map[string]string{name: "x"}))

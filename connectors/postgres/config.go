@@ -16,6 +16,10 @@ type Config struct {
 	URL string
 	// Slot names the replication slot; lower case letters, digits and underscores. Default "freshet".
 	Slot string
+	// Failover makes the slot one that standbys keep a copy of, so that the stream goes on after one of them was promoted. It is for
+	// PostgreSQL 17 and later, whose primary names those standbys in synchronized_standby_slots: it is told of no change that one of
+	// them does not have, and waits for all of them; so does a copy. Earlier ones have no such slots.
+	Failover bool
 	// Publication names the publication, which this source alone maintains. Default: the slot's name.
 	Publication string
 	// Include and Exclude are patterns on schema.table, in which * stands for any characters and ?

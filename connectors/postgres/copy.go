@@ -51,7 +51,35 @@ func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySi
 		}
 		s.log.Debug("copied table", "table", d.shape.schema+"."+d.shape.name, "took", s.cfg.Now().Sub(start))
 	}
-	return at, nil
+	return at, s.awaitStandbys(ctx, conn, at)
+}
+
+// awaitStandbys waits until the standbys that the stream waits for have everything up to a position: a copy must not tell what is lost in
+// a failover either. It asks by the copy's own connection, which ends with the server that was copied.
+func (s *Source) awaitStandbys(ctx context.Context, conn *pgconn.PgConn, at cdc.Position) error {
+	if !s.cfg.Failover {
+		return nil
+	}
+	question := fmt.Sprintf(`SELECT NOT EXISTS (
+		SELECT FROM unnest(string_to_array(current_setting('synchronized_standby_slots', true), ',')) AS standby(name)
+		LEFT JOIN pg_replication_slots held ON held.slot_name = btrim(standby.name, ' "')
+		WHERE held.restart_lsn IS NULL OR held.restart_lsn < '%s')`, at)
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		results, err := conn.Exec(ctx, question).ReadAll()
+		if err != nil {
+			return fmt.Errorf("wait for standbys to have what was copied: %w", err)
+		}
+		if string(results[0].Rows[0][0]) == "t" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for standbys to have what was copied: %w", context.Cause(ctx))
+		case <-again.C:
+		}
+	}
 }
 
 // openSnapshot begins a transaction on the snapshot of a temporary slot and returns the

@@ -80,7 +80,11 @@ func (s *Source) ensureSlot(ctx context.Context) error {
 	if st.Exists {
 		return s.checkSlot(st)
 	}
-	_, err = s.pool.Exec(ctx, "SELECT pg_create_logical_replication_slot($1, 'pgoutput')", s.cfg.Slot)
+	create := "SELECT pg_create_logical_replication_slot($1, 'pgoutput')"
+	if s.cfg.Failover && s.serverVersion.Load() >= 170000 {
+		create = "SELECT pg_create_logical_replication_slot($1, 'pgoutput', failover => true)"
+	}
+	_, err = s.pool.Exec(ctx, create, s.cfg.Slot)
 	if err != nil && sqlState(err) != stateDuplicateObject {
 		return s.privilegeOr(err, fmt.Sprintf("create replication slot %q", s.cfg.Slot), "ALTER ROLE … REPLICATION")
 	}

@@ -40,6 +40,8 @@ type Config struct {
 	CockroachDB *cockroachdb.Transport
 	// Slot names the replication slot and publication; empty: "freshet".
 	Slot string
+	// SlotFailover makes the slot one that standbys keep a copy of; see [postgres.Config].
+	SlotFailover bool
 	// Include and Exclude select the tables, as patterns on schema.table; empty Include: "public.*".
 	Include, Exclude []string
 

@@ -25,7 +25,7 @@ type source interface {
 // openSource returns the source that the configuration selects.
 func openSource(cfg Config, registry prometheus.Registerer) (source, error) {
 	database := postgres.Config{
-		URL: cfg.PostgresURL, Slot: cfg.Slot, Include: cfg.Include, Exclude: cfg.Exclude,
+		URL: cfg.PostgresURL, Slot: cfg.Slot, Failover: cfg.SlotFailover, Include: cfg.Include, Exclude: cfg.Exclude,
 		Now: cfg.Clock, Logger: cfg.Logger, Registerer: registry,
 	}
 	switch {

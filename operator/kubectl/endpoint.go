@@ -82,17 +82,13 @@ func (a *access) readCredentials(ctx context.Context, c *v1alpha1.HTAPCluster, e
 
 // authority reads what vouches for the endpoint's certificate.
 func (a *access) authority(ctx context.Context, c *v1alpha1.HTAPCluster) ([]byte, error) {
-	name := manifest.CAName(c)
-	given := c.Spec.Gateway.TLS.SecretRef
-	if given != nil {
-		name = given.Name
-	}
+	name, own := manifest.AuthoritySecret(c)
 	secret, err := a.secret(ctx, c.Namespace, name)
 	if err != nil {
 		return nil, err
 	}
 	ca := secret.Data["ca.crt"]
-	if len(ca) == 0 && given == nil {
+	if len(ca) == 0 && own {
 		return nil, fmt.Errorf("Secret %q has no key ca.crt, so the endpoint's certificate cannot be verified; the operator repairs that if it runs", name)
 	}
 	return ca, nil

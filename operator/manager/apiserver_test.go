@@ -215,6 +215,8 @@ type databases struct {
 	// passwords are the connection strings before and after each change; refuse is the error of the next ones.
 	passwords [][2]string
 	refuse    error
+	// away is why the database cannot be reached; nil: it can.
+	away *lack.Lack
 }
 
 func (d *databases) change(f func(d *databases)) {
@@ -226,6 +228,9 @@ func (d *databases) change(f func(d *databases)) {
 func (d *databases) Inspect(context.Context, database.Connection, string, int) ([]*lack.Lack, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.away != nil {
+		return []*lack.Lack{d.away}, nil
+	}
 	return d.lacks, nil
 }
 
@@ -233,6 +238,9 @@ func (d *databases) Clean(_ context.Context, _ database.Connection, _ string, ke
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cleans = append(d.cleans, keep)
+	if d.away != nil {
+		return nil, fmt.Errorf("connect to the database: %w", d.away)
+	}
 	return d.inUse, nil
 }
 

@@ -75,11 +75,74 @@ type SessionFreshness struct {
 // +kubebuilder:validation:Enum=bounded;strong;eventual
 type FreshnessMode string
 
-// TLSSpec is the endpoint's certificate.
+// TLSSpec is the endpoint's certificate. Absent: the operator issues and renews one of its own, and keeps its authority's certificate in key
+// ca.crt of the Secret <name>-ca.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.secretRef) && has(self.certManager))",message="tls: give secretRef, or certManager, or neither for a certificate of the operator's own"
 type TLSSpec struct {
-	// SecretRef names a Secret of type kubernetes.io/tls. Absent: the operator issues and renews a certificate of its own, and keeps its
-	// authority's certificate in key ca.crt of the Secret <name>-ca. A changed certificate restarts the units one by one.
+	// SecretRef names a Secret of type kubernetes.io/tls. A changed certificate restarts the units one by one.
 	//
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
+
+	// CertManager has cert-manager, which must be installed, issue and renew the certificate, into the Secret <name>-endpoint-tls. A renewed one
+	// restarts the units one by one.
+	//
+	// +optional
+	CertManager *CertManagerSpec `json:"certManager,omitempty"`
 }
+
+// CertManagerSpec is a certificate by cert-manager, for the names of the endpoint's Service.
+type CertManagerSpec struct {
+	// IssuerRef names who signs. It must sign names inside of the Kubernetes cluster, which ACME's public authorities do not.
+	//
+	// +required
+	IssuerRef IssuerReference `json:"issuerRef"`
+
+	// DNSNames are further names by which clients reach the endpoint.
+	//
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	DNSNames []DNSName `json:"dnsNames,omitempty"`
+
+	// Duration is how long the certificate is to be good for; cert-manager renews it when a third of that is left. Absent: 90 days.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h')",message="duration: give 1h at least"
+	// +optional
+	Duration *metav1.Duration `json:"duration,omitempty"`
+}
+
+// IssuerReference names an issuer of cert-manager's, or of another group that works with it.
+//
+// +kubebuilder:validation:XValidation:rule="self.group != 'cert-manager.io' || self.kind in ['Issuer', 'ClusterIssuer']",message="issuerRef: the kinds of group cert-manager.io are Issuer and ClusterIssuer; give another issuer's group as well"
+type IssuerReference struct {
+	// Name of the issuer. An Issuer must be in the HTAPCluster's namespace.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// Kind of the issuer.
+	//
+	// +kubebuilder:default=Issuer
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Kind string `json:"kind,omitempty"`
+
+	// Group of the issuer's kind.
+	//
+	// +kubebuilder:default=cert-manager.io
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Group string `json:"group,omitempty"`
+}
+
+// DNSName is a name of a host, or of all hosts of a domain (*.example.com).
+//
+// +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+// +kubebuilder:validation:MaxLength=253
+type DNSName string

@@ -63,7 +63,7 @@ type HTAPClusterSpec struct {
 	Gateway GatewaySpec `json:"gateway,omitzero"`
 
 	// DeletionPolicy says what becomes of the volumes when the HTAPCluster is deleted. Replication slots and publications in the database
-	// are removed in either case. Retain keeps the builtin database's volume; the units' are copies, and always go.
+	// are removed in either case. Retain keeps the builtin database's volume, and CloudNativePG's Cluster in hibernation; the units' are copies, and always go.
 	//
 	// +kubebuilder:default=Retain
 	// +optional

@@ -16,9 +16,10 @@ func cluster(spec ...string) string {
 }
 
 const (
-	external  = "oltp: {engine: external, external: {connectionSecretRef: {name: shop-db}}}"
-	builtin   = "oltp: {engine: postgresql, postgresql: {}}"
-	cockroach = "oltp: {engine: cockroachdb, cockroachdb: {image: cockroach}}"
+	external    = "oltp: {engine: external, external: {connectionSecretRef: {name: shop-db}}}"
+	builtin     = "oltp: {engine: postgresql, postgresql: {}}"
+	cloudnative = "oltp: {engine: postgresql, postgresql: {provider: cloudnativepg}}"
+	cockroach   = "oltp: {engine: cockroachdb, cockroachdb: {image: cockroach}}"
 )
 
 // kafkaTransport is the least that an external Kafka needs.
@@ -99,6 +100,18 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 			[]string{`spec.cdc.kafka.connect: Invalid value: username: give secretRef, the Secret with the password, and an https url`}},
 		{"user in Connect's address", cluster(external, kafkaWith("bootstrapServers: ['k:1']", "url: 'https://u:p@c'")),
 			[]string{`spec.cdc.kafka.connect.url: Invalid value: "https://u:p@c": spec.cdc.kafka.connect.url in body should match '^https?://[^/@\s]+(/[^@\s]*)?$'`}},
+		{"CloudNativePG", cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, instances: 2, memberOf: [sales], image: 'pg:18', parameters: {work_mem: 64MB}}}"), nil},
+		{"unknown provider of PostgreSQL", cluster("oltp: {engine: postgresql, postgresql: {provider: patroni}}"),
+			[]string{`spec.oltp.postgresql.provider: Unsupported value: "patroni": supported values: "builtin", "cloudnativepg"`}},
+		{"instances of the builtin primary", cluster("oltp: {engine: postgresql, postgresql: {instances: 3}}"),
+			[]string{`spec.oltp.postgresql: Invalid value: provider builtin runs a single primary: leave instances out, or create an HTAPCluster with provider cloudnativepg`}},
+		{"no instance", cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, instances: 0}}"),
+			[]string{`spec.oltp.postgresql.instances: Invalid value: 0: spec.oltp.postgresql.instances in body should be greater than or equal to 1`}},
+		{"memberships of a superuser", cluster("oltp: {engine: postgresql, postgresql: {memberOf: [sales]}}"),
+			[]string{`spec.oltp.postgresql: Invalid value: provider builtin: its role is a superuser and may do everything; leave memberOf out`}},
+		{"slots that standbys lack", cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, parameters: {sync_replication_slots: 'off'}}}"),
+			[]string{`spec.oltp.postgresql: Invalid value: provider cloudnativepg: sync_replication_slots and hot_standby_feedback are set by the operator, so that the units' slots outlive a failover`}},
+		{"standbys that tell nothing, by the builtin primary", cluster("oltp: {engine: postgresql, postgresql: {parameters: {hot_standby_feedback: 'off'}}}"), nil},
 		{"parameter of the operator's", cluster("oltp: {engine: postgresql, postgresql: {parameters: {wal_level: minimal}}}"),
 			[]string{`spec.oltp.postgresql.parameters: Invalid value: wal_level, max_wal_senders, max_replication_slots, listen_addresses, port, hba_file, data_directory and unix_socket_directories are set by the operator`}},
 		{"parameter that is none", cluster("oltp: {engine: postgresql, postgresql: {parameters: {'work_mem;': '1'}}}"),
@@ -117,6 +130,17 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 			[]string{`spec.gateway.freshness.default.maxStaleness: Invalid value: "0s": maxStaleness: give a duration between 1ms and 24h`}},
 		{"unknown mode", cluster(external, "gateway: {freshness: {default: {mode: linearizable}}}"),
 			[]string{`spec.gateway.freshness.default.mode: Unsupported value: "linearizable": supported values: "bounded", "strong", "eventual"`}},
+		{"certificate by cert-manager", cluster(external, "gateway: {tls: {certManager: {issuerRef: {name: ca, kind: ClusterIssuer}, dnsNames: ['*.shop.example.com', db], duration: 2160h}}}"), nil},
+		{"certificate by an issuer of another group", cluster(external, "gateway: {tls: {certManager: {issuerRef: {name: ca, kind: AWSPCAIssuer, group: awspca.cert-manager.io}}}}"), nil},
+		{"two certificates", cluster(external, "gateway: {tls: {secretRef: {name: s}, certManager: {issuerRef: {name: ca}}}}"),
+			[]string{`spec.gateway.tls: Invalid value: tls: give secretRef, or certManager, or neither for a certificate of the operator's own`}},
+		{"certificate by nobody", cluster(external, "gateway: {tls: {certManager: {}}}"), []string{`spec.gateway.tls.certManager.issuerRef: Required value`}},
+		{"kind of issuer that cert-manager lacks", cluster(external, "gateway: {tls: {certManager: {issuerRef: {name: ca, kind: AWSPCAIssuer}}}}"),
+			[]string{`spec.gateway.tls.certManager.issuerRef: Invalid value: issuerRef: the kinds of group cert-manager.io are Issuer and ClusterIssuer; give another issuer's group as well`}},
+		{"certificate for a moment", cluster(external, "gateway: {tls: {certManager: {issuerRef: {name: ca}, duration: 10m}}}"),
+			[]string{`spec.gateway.tls.certManager.duration: Invalid value: "10m": duration: give 1h at least`}},
+		{"certificate for a name that is none", cluster(external, "gateway: {tls: {certManager: {issuerRef: {name: ca}, dnsNames: ['shop:5432']}}}"),
+			[]string{`spec.gateway.tls.certManager.dnsNames[0]: Invalid value: "shop:5432": spec.gateway.tls.certManager.dnsNames[0] in body should match '^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'`}},
 		{"long name", strings.Replace(cluster(external), "shop", strings.Repeat("s", 41), 1),
 			[]string{`<nil>: Invalid value: metadata.name: use at most 40 characters, names of pods are made of it`}},
 		{"name with dots", strings.Replace(cluster(external), "shop,", "shop.eu,", 1),
@@ -153,6 +177,9 @@ func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 			[]string{`spec.columnar.storage: Invalid value: storage cannot be changed after creation`}},
 		{"volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: fast}}}"),
 			[]string{`spec.oltp.postgresql.storage: Invalid value: storage cannot be changed after creation`}},
+		{"provider of PostgreSQL", cluster(builtin), cluster(cloudnative),
+			[]string{`spec.oltp.postgresql.provider: Invalid value: "cloudnativepg": the provider cannot be changed: create another HTAPCluster and move the data`}},
+		{"instances", cluster(cloudnative), cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, instances: 5}}"), nil},
 		{"name of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {database: other}}"),
 			[]string{`spec.oltp.postgresql.database: Invalid value: "other": the database cannot be renamed: it is created with the volume`}},
 	} {
@@ -168,7 +195,7 @@ func TestHTAPCluster_defaultsEveryFieldThatHasOne(t *testing.T) {
 	def := loadCRD(t, "freshet.io_htapclusters.yaml")
 	var got, want v1alpha1.HTAPCluster
 	explicit := cluster(
-		`oltp: {engine: postgresql, postgresql: {database: app, storage: {size: 20Gi}, resources: {cpu: "2", memory: 4Gi}}}`,
+		`oltp: {engine: postgresql, postgresql: {provider: builtin, database: app, storage: {size: 20Gi}, resources: {cpu: "2", memory: 4Gi}}}`,
 		`cdc: {transport: direct}`,
 		`columnar: {units: 1, tables: {include: [public.*]}, storage: {size: 20Gi}, resources: {cpu: "2", memory: 4Gi}}`,
 		`gateway: {freshness: {objective: 5s, default: {mode: bounded, maxStaleness: 1s}}, tls: {}, resources: {cpu: "1", memory: 1Gi}}`,

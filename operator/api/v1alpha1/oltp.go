@@ -6,8 +6,8 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="self.engine == 'postgresql' ? has(self.postgresql) && !has(self.external) && !has(self.cockroachdb) : true",message="engine postgresql: give postgresql ({} for its defaults), and leave external and cockroachdb out"
 // +kubebuilder:validation:XValidation:rule="self.engine == 'cockroachdb' ? has(self.cockroachdb) && !has(self.external) && !has(self.postgresql) : true",message="engine cockroachdb: give cockroachdb, and leave external and postgresql out"
 type OLTPSpec struct {
-	// Engine external is a PostgreSQL 14 or later that exists already; postgresql is one that the operator runs, a single primary on one
-	// volume; cockroachdb is a CockroachDB that it runs, and needs cdc.transport kafka.
+	// Engine external is a PostgreSQL 14 or later that exists already; postgresql is one that the operator runs, by itself or by
+	// CloudNativePG; cockroachdb is a CockroachDB that it runs, and needs cdc.transport kafka.
 	//
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the engine cannot be changed: create another HTAPCluster and move the data"
 	// +required
@@ -52,9 +52,37 @@ type ExternalSpec struct {
 }
 
 // PostgreSQLSpec is a PostgreSQL that the operator runs.
+//
+// +kubebuilder:validation:XValidation:rule="self.provider == 'cloudnativepg' || !has(self.instances)",message="provider builtin runs a single primary: leave instances out, or create an HTAPCluster with provider cloudnativepg"
+// +kubebuilder:validation:XValidation:rule="self.provider == 'cloudnativepg' || !has(self.memberOf)",message="provider builtin: its role is a superuser and may do everything; leave memberOf out"
+// +kubebuilder:validation:XValidation:rule="self.provider == 'builtin' || !has(self.parameters) || !self.parameters.exists(k, k in ['sync_replication_slots', 'hot_standby_feedback'])",message="provider cloudnativepg: sync_replication_slots and hot_standby_feedback are set by the operator, so that the units' slots outlive a failover"
 type PostgreSQLSpec struct {
+	// Provider builtin is a single primary on one volume, run by the operator itself. cloudnativepg is a Cluster of CloudNativePG's operator,
+	// 1.27 or later, which must be installed and watch the HTAPCluster's namespace.
+	//
+	// +kubebuilder:default=builtin
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the provider cannot be changed: create another HTAPCluster and move the data"
+	// +optional
+	Provider PostgreSQLProvider `json:"provider,omitempty"`
+
+	// Instances is the number of servers of provider cloudnativepg: a primary, and standbys that take over when it fails. Absent: 3. With
+	// one the database is away while its pod is replaced.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9
+	// +optional
+	Instances int32 `json:"instances,omitempty"`
+
+	// MemberOf are the roles that own replicated tables, beside the role in the connection Secret: of provider cloudnativepg that role is no
+	// superuser, and only an owner's member may publish a table. They must exist.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	// +optional
+	MemberOf []RoleName `json:"memberOf,omitempty"`
+
 	// Image has PostgreSQL's official image's programs and entrypoint. Empty: what the operator was started with. The major version of an
-	// existing volume must stay.
+	// existing volume must stay. Of provider cloudnativepg it is an operand image with PostgreSQL 17 or later, and empty what that has by default.
 	//
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
@@ -77,24 +105,37 @@ type PostgreSQLSpec struct {
 	// +optional
 	Parameters map[string]ParameterValue `json:"parameters,omitempty"`
 
-	// Storage is the volume of the data.
+	// Storage is the volume of each server's data.
 	//
 	// +kubebuilder:default={}
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 
-	// Resources of the server. Its shared_buffers are a quarter of the memory unless parameters say otherwise.
+	// Resources of each server. Its shared_buffers are a quarter of the memory unless parameters say otherwise.
 	//
 	// +kubebuilder:default={cpu: "2", memory: "4Gi"}
 	// +optional
 	Resources ResourcesSpec `json:"resources,omitzero"`
 
-	// NodePoolRef names the nodes that the server runs on; without it, any.
+	// NodePoolRef names the nodes that the servers run on; without it, any.
 	//
 	// +optional
 	NodePoolRef *NodePoolReference `json:"nodePoolRef,omitempty"`
 }
+
+// PostgreSQLProvider is who runs PostgreSQL.
+//
+// +kubebuilder:validation:Enum=builtin;cloudnativepg
+type PostgreSQLProvider string
+
+// The providers.
+const (
+	// PostgreSQLBuiltin is a StatefulSet of the operator's.
+	PostgreSQLBuiltin PostgreSQLProvider = "builtin"
+	// CloudNativePG means that its operator runs a Cluster.
+	CloudNativePG PostgreSQLProvider = "cloudnativepg"
+)
 
 // ParameterValue is the value of a PostgreSQL setting.
 //

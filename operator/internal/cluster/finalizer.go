@@ -57,6 +57,15 @@ func (r *Reconciler) cleanDatabase(ctx context.Context, s *state) (task.Result, 
 		builtin && s.cluster.Spec.DeletionPolicy == v1alpha1.Delete { // they go with the volume
 		return task.Done, nil
 	}
+	if manifest.ByCloudNativePG(s.cluster) {
+		live, err := r.liveCloudNativePG(ctx, s)
+		if err != nil {
+			return task.Done, err
+		}
+		if live.GetUID() == "" {
+			return task.Done, nil // it was never made, or is gone
+		}
+	}
 	wait := func(what string) (task.Result, error) {
 		s.isNot(v1alpha1.ConditionReady, ReasonCleaningDatabase,
 			"slots and publications %s* must be dropped: %s. If the database will not come back, annotate the HTAPCluster with %s=true",

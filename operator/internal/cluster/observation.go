@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,7 +88,11 @@ func sumUp(s *state, seen []observation) {
 // pipeline says whether every unit follows the database's changes.
 func pipeline(s *state, seen []observation) {
 	reason, messages := "", []string(nil)
-	for _, l := range s.pipelineLacks {
+	lacks := s.pipelineLacks
+	if s.certificateLack != nil {
+		lacks = append(slices.Clip(lacks), s.certificateLack)
+	}
+	for _, l := range lacks {
 		reason = cmp.Or(reason, l.Reason)
 		messages = append(messages, l.Error())
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
@@ -68,10 +70,19 @@ func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result
 	switch s.cluster.Spec.OLTP.Engine {
 	case v1alpha1.EnginePostgreSQL:
 		run, await = r.runPostgreSQL, r.awaitPostgreSQL
+		if manifest.ByCloudNativePG(s.cluster) {
+			run, await = r.runCloudNativePG, r.awaitCloudNativePG
+		}
 	case v1alpha1.EngineCockroachDB:
 		run, await = r.runCockroachDB, r.awaitCockroachDB
 	}
-	if err := run(ctx, s); err != nil {
+	err := run(ctx, s)
+	var l *lack.Lack
+	if errors.As(err, &l) {
+		s.isNot(v1alpha1.ConditionOLTPReady, l.Reason, "%v", l)
+		return task.Wait(whenNot), nil
+	}
+	if err != nil {
 		return task.Done, err
 	}
 	found, err := r.readConnection(ctx, s)
@@ -109,12 +120,12 @@ func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
 	return nil
 }
 
-// ownWithVolume applies a Secret that the database's volume knows: it is kept with that.
-func (r *Reconciler) ownWithVolume(ctx context.Context, s *state, secret *corev1.Secret) error {
+// ownWithVolume applies what belongs to the database's volume, as the password that it knows: it is kept with that.
+func (r *Reconciler) ownWithVolume(ctx context.Context, s *state, obj client.Object) error {
 	if s.cluster.Spec.DeletionPolicy == v1alpha1.Retain {
-		return r.applier.Kept(ctx, manifest.ClusterLabel, secret)
+		return r.applier.Kept(ctx, manifest.ClusterLabel, obj)
 	}
-	return r.own(ctx, s, secret)
+	return r.own(ctx, s, obj)
 }
 
 // own applies an object that is deleted with the cluster.
@@ -172,6 +183,9 @@ func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result
 	lacks, err := r.Databases.Inspect(ctx, s.connection, manifest.SlotPrefix(s.cluster), int(s.cluster.Spec.Columnar.Units))
 	if err != nil {
 		return task.Done, err
+	}
+	if s.databaseLack != nil {
+		lacks = append([]*lack.Lack{s.databaseLack}, lacks...)
 	}
 	if len(lacks) == 0 {
 		s.is(v1alpha1.ConditionOLTPReady, ReasonReplicable, "the database can be replicated")

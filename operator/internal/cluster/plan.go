@@ -12,6 +12,7 @@ func (r *Reconciler) plan(s *state) []task.Task[*state] {
 			{Name: "stop units", Run: r.stopUnits},             // nothing may hold the slots
 			{Name: "clean pipeline", Run: r.cleanPipeline},     // connectors, which hold slots, and topics
 			{Name: "clean database", Run: r.cleanDatabase},     // slots and publications of all units
+			{Name: "retain database", Run: r.retainDatabase},   // by CloudNativePG: its servers end, its volumes stay
 			{Name: "release cluster", Run: r.releaseFinalizer}, // everything else is deleted with it
 		}
 	}
@@ -23,7 +24,7 @@ func (r *Reconciler) plan(s *state) []task.Task[*state] {
 		{Name: "find pipeline", Run: r.findPipeline},           // transport kafka: read its Secrets
 		{Name: "inspect pipeline", Run: r.inspectPipeline},     // PipelineReady: can units stream by it?
 		{Name: "issue credentials", Run: r.issueCredentials},   // the engine's password
-		{Name: "issue certificate", Run: r.issueCertificate},   // or read the one that is given
+		{Name: "issue certificate", Run: r.issueCertificate},   // or have it issued, or read it
 		{Name: "run units", Run: r.runUnits},                   // configuration, pods, services
 		{Name: "observe units", Run: r.observeUnits},           // PipelineReady, ReplicasFresh, SnapshotConsistent
 		{Name: "clean up after units", Run: r.cleanAfterUnits}, // that a smaller number has left in pipeline and database

@@ -15,10 +15,16 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
 
-// issueCertificate issues the endpoint's certificate and renews it, or takes the one that is given.
+// issueCertificate issues the endpoint's certificate and renews it, has cert-manager do so, or takes the one that is given.
 func (r *Reconciler) issueCertificate(ctx context.Context, s *state) (task.Result, error) {
+	if s.cluster.Spec.Gateway.TLS.CertManager != nil {
+		return r.issueByCertManager(ctx, s)
+	}
+	if err := r.endCertManager(ctx, s); err != nil {
+		return task.Done, err
+	}
 	if ref := s.cluster.Spec.Gateway.TLS.SecretRef; ref != nil {
-		return r.takeCertificate(ctx, s, ref.Name)
+		return r.takeCertificate(ctx, s, ref.Name, "create it, or leave gateway.tls.secretRef out")
 	}
 	s.objects.CertificateSecret = manifest.TLSName(s.cluster)
 	authority, err := r.issueAuthority(ctx, s)
@@ -66,14 +72,14 @@ func (r *Reconciler) issueServer(ctx context.Context, s *state, authority pki.Ce
 	return server, nil
 }
 
-// takeCertificate takes the certificate that a user, or cert-manager, has put into a Secret.
-func (r *Reconciler) takeCertificate(ctx context.Context, s *state, name string) (task.Result, error) {
+// takeCertificate takes the certificate that a user, or cert-manager, has put into a Secret; remedy says what to do where there is none.
+func (r *Reconciler) takeCertificate(ctx context.Context, s *state, name, remedy string) (task.Result, error) {
 	secret, err := r.readSecret(ctx, s, name)
 	switch {
 	case err != nil:
 		return task.Done, err
 	case secret == nil:
-		s.isNot(v1alpha1.ConditionPipelineReady, ReasonSecretNotFound, "Secret %q with the endpoint's certificate does not exist; create it, or leave gateway.tls.secretRef out", name)
+		s.isNot(v1alpha1.ConditionPipelineReady, ReasonSecretNotFound, "Secret %q with the endpoint's certificate does not exist; %s", name, remedy)
 		return task.Wait(whenNot), nil
 	case len(secret[corev1.TLSCertKey]) == 0 || len(secret[corev1.TLSPrivateKeyKey]) == 0:
 		s.isNot(v1alpha1.ConditionPipelineReady, ReasonSecretIncomplete, "Secret %q needs keys tls.crt and tls.key", name)

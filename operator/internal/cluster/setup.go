@@ -31,7 +31,6 @@ const workers = 16
 
 // Setup adds the reconciler to a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
-	owner := handler.TypedEnqueueRequestForOwner[client.Object](mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.HTAPCluster{}, handler.OnlyControllerOwner())
 	// What only the operator itself writes wakes nobody: a cluster's status.
 	spec := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
 	c, err := ctrl.NewControllerManagedBy(mgr).
@@ -43,7 +42,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Owns(&batchv1.Job{}).
 		Owns(&policyv1.PodDisruptionBudget{}).
 		Owns(&networkingv1.NetworkPolicy{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(clusterOfPod)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(clusterByLabel)).
 		Watches(&v1alpha1.HTAPNodePool{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfPool), spec).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Build(r)
@@ -51,7 +50,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		return fmt.Errorf("set up the controller of HTAPClusters: %w", err)
 	}
 	r.late = &lateWatches{begun: map[schema.GroupVersionKind]bool{}, watch: func(o client.Object) error {
-		return c.Watch(source.Kind(mgr.GetCache(), o, owner))
+		return c.Watch(source.Kind(mgr.GetCache(), o, handler.EnqueueRequestsFromMapFunc(clusterByLabel)))
 	}}
 	return nil
 }
@@ -63,7 +62,8 @@ type lateWatches struct {
 	watch func(client.Object) error
 }
 
-// ensure watches what clusters own of a kind, from the first call on.
+// ensure watches the objects of clusters of a kind, from the first call on. They are known by their label: one that outlives its cluster
+// has no owner.
 func (w *lateWatches) ensure(kind schema.GroupVersionKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,12 +79,12 @@ func (w *lateWatches) ensure(kind schema.GroupVersionKind) error {
 	return nil
 }
 
-func clusterOfPod(_ context.Context, pod client.Object) []reconcile.Request {
-	name := pod.GetLabels()[manifest.ClusterLabel]
+func clusterByLabel(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[manifest.ClusterLabel]
 	if name == "" {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
 // clustersOfPool lists the clusters that refer to a pool.

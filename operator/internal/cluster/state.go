@@ -24,12 +24,16 @@ type state struct {
 	// connection is the database's, credentials what the Secret of a builtin PostgreSQL knows of its password.
 	connection  database.Connection
 	credentials manifest.Credentials
+	// databaseLack is why CloudNativePG's Cluster is not ready, or not as it is to be; nil: it is.
+	databaseLack *lack.Lack
 	// root is the operator's own access to a CockroachDB, and password that of its role.
 	root     cockroach.Root
 	password string
 	// transport is the operator's own access to Kafka and Kafka Connect, and pipelineLacks is what they lack for units.
 	transport     debezium.Transport
 	pipelineLacks []*lack.Lack
+	// certificateLack is why cert-manager has not issued the endpoint's certificate, or not as it is to be; nil: it has.
+	certificateLack *lack.Lack
 	// inputs are the contents of the Secrets that units read at their start.
 	inputs []map[string][]byte
 }
@@ -85,27 +89,32 @@ var parts = []string{
 // package pipeline; a unit that waits for a person gives the code
 // that is its heading in the runbook.
 const (
-	ReasonReady               = "Ready"
-	ReasonTaskFailed          = "TaskFailed"
-	ReasonNotReached          = "NotReached"
-	ReasonNodePoolNotFound    = "NodePoolNotFound"
-	ReasonSecretNotFound      = "SecretNotFound"
-	ReasonSecretIncomplete    = "SecretIncomplete"
-	ReasonDatabaseStarting    = "DatabaseStarting"
-	ReasonReplicable          = "Replicable"
-	ReasonUnitsNotRunning     = "UnitsNotRunning"
-	ReasonUnitsHindered       = "UnitsHindered"
-	ReasonStreaming           = "Streaming"
-	ReasonUnitsStale          = "UnitsStale"
-	ReasonFresh               = "Fresh"
-	ReasonTablesCopying       = "TablesCopying"
-	ReasonTablesStopped       = "TablesStopped"
-	ReasonNoSnapshot          = "NoSnapshot"
-	ReasonComplete            = "Complete"
-	ReasonStoppingUnits       = "StoppingUnits"
-	ReasonStrimziNotInstalled = "StrimziNotInstalled"
-	ReasonCleaningPipeline    = "CleaningPipeline"
-	ReasonCleaningDatabase    = "CleaningDatabase"
+	ReasonReady                     = "Ready"
+	ReasonTaskFailed                = "TaskFailed"
+	ReasonNotReached                = "NotReached"
+	ReasonNodePoolNotFound          = "NodePoolNotFound"
+	ReasonSecretNotFound            = "SecretNotFound"
+	ReasonSecretIncomplete          = "SecretIncomplete"
+	ReasonDatabaseStarting          = "DatabaseStarting"
+	ReasonReplicable                = "Replicable"
+	ReasonUnitsNotRunning           = "UnitsNotRunning"
+	ReasonUnitsHindered             = "UnitsHindered"
+	ReasonStreaming                 = "Streaming"
+	ReasonUnitsStale                = "UnitsStale"
+	ReasonFresh                     = "Fresh"
+	ReasonTablesCopying             = "TablesCopying"
+	ReasonTablesStopped             = "TablesStopped"
+	ReasonNoSnapshot                = "NoSnapshot"
+	ReasonComplete                  = "Complete"
+	ReasonStoppingUnits             = "StoppingUnits"
+	ReasonStrimziNotInstalled       = "StrimziNotInstalled"
+	ReasonCloudNativePGNotInstalled = "CloudNativePGNotInstalled"
+	ReasonCloudNativePGNotReady     = "CloudNativePGNotReady"
+	ReasonCloudNativePGRefuses      = "CloudNativePGRefuses"
+	ReasonCertManagerNotInstalled   = "CertManagerNotInstalled"
+	ReasonCertificateNotReady       = "CertificateNotReady"
+	ReasonCleaningPipeline          = "CleaningPipeline"
+	ReasonCleaningDatabase          = "CleaningDatabase"
 )
 
 // clip shortens a message to what a status may hold.

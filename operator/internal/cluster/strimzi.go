@@ -25,7 +25,7 @@ func (r *Reconciler) runStrimzi(ctx context.Context, s *state) (*lack.Lack, erro
 	}
 	objects = append(objects, s.objects.StrimziUsers()...)
 	for _, o := range objects {
-		l, err := r.findStrimzi(o)
+		l, err := r.findKind(o, strimziLacking)
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -53,20 +53,9 @@ func (r *Reconciler) runStrimzi(ctx context.Context, s *state) (*lack.Lack, erro
 	return r.reachStrimzi(ctx, s)
 }
 
-// findStrimzi makes sure that the kind of an object exists, and is watched.
-func (r *Reconciler) findStrimzi(o *unstructured.Unstructured) (*lack.Lack, error) {
-	kind := o.GroupVersionKind()
-	_, err := r.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-	switch {
-	case meta.IsNoMatchError(err):
-		return &lack.Lack{
-			Reason: ReasonStrimziNotInstalled, Detail: fmt.Sprintf("kind %s of %s does not exist", kind.Kind, kind.GroupVersion()),
-			Remedy: "install Strimzi's operator, 1.0 or later, or use a Kafka by cdc.kafka.provider external",
-		}, nil
-	case err != nil:
-		return nil, fmt.Errorf("look for kind %s: %w", kind.Kind, err)
-	}
-	return nil, r.late.ensure(kind)
+// strimziLacking is said where Strimzi's kinds do not exist.
+var strimziLacking = lacking{
+	reason: ReasonStrimziNotInstalled, remedy: "install Strimzi's operator, 1.0 or later, or use a Kafka by cdc.kafka.provider external",
 }
 
 // judgeStrimzi says why one of Strimzi's objects is not ready; nil: it is, as far as it was last applied. KafkaNodePools say nothing: their

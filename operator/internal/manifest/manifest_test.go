@@ -85,6 +85,78 @@ func TestCluster_buildsItsDatabase(t *testing.T) {
 	golden(t, "postgresql.yaml", c.Connection(manifest.Credentials{Password: "secret"}, pem), c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
 }
 
+// cloudNative is a cluster whose database CloudNativePG runs.
+func cloudNative() manifest.Cluster {
+	return shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
+		Provider: v1alpha1.CloudNativePG, Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")},
+	}})
+}
+
+func TestCluster_buildsItsDatabaseByCloudNativePG(t *testing.T) {
+	c := cloudNative()
+	spec := c.Spec.OLTP.PostgreSQL
+	spec.Instances, spec.Image, spec.MemberOf, spec.Storage.StorageClassName = 5, "postgresql:18", []v1alpha1.RoleName{"sales"}, ptr.To("fast")
+	spec.Parameters = map[string]v1alpha1.ParameterValue{"work_mem": "64MB"}
+	c.OLTPPool = &v1alpha1.HTAPNodePool{Spec: v1alpha1.HTAPNodePoolSpec{
+		NodeSelector: map[string]string{"pool": "oltp"},
+		Tolerations: []corev1.Toleration{
+			{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "oltp", Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](60)},
+			{Operator: corev1.TolerationOpExists},
+		},
+	}}
+	golden(t, "cloudnativepg.yaml", c.Connection(manifest.Credentials{Password: "secret"}, []byte("PEM")), c.CloudNativePGPolicy(), c.CloudNativePGCluster())
+}
+
+func TestCluster_leavesToCloudNativePGWhatIsNotGiven(t *testing.T) {
+	c := cloudNative()
+	spec := c.CloudNativePGCluster().Object["spec"].(map[string]any)
+	_, image := spec["imageName"]
+	_, placed := spec["affinity"]
+	if spec["instances"] != int64(3) || image || placed {
+		t.Errorf("%v instances; an image: %t, an affinity: %t", spec["instances"], image, placed)
+	}
+	if _, known := c.Connection(manifest.Credentials{Password: "secret"}, nil).Data["ca.crt"]; known {
+		t.Error("the connection has an authority before there is one")
+	}
+}
+
+func TestCluster_givesUnitsSlotsThatOutliveAFailover(t *testing.T) {
+	for want, c := range map[string]manifest.Cluster{
+		"true": cloudNative(), "": shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal}),
+	} {
+		got := ""
+		for _, v := range c.Units().Spec.Template.Spec.Containers[0].Env {
+			if v.Name == "FRESHET_SLOT_FAILOVER" {
+				got = v.Value
+			}
+		}
+		if got != want {
+			t.Errorf("FRESHET_SLOT_FAILOVER is %q, want %q", got, want)
+		}
+	}
+}
+
+func TestCluster_hasItsCertificateIssued(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+	c.Spec.Gateway.TLS.CertManager = &v1alpha1.CertManagerSpec{
+		IssuerRef: v1alpha1.IssuerReference{Name: "ca", Kind: "ClusterIssuer", Group: "cert-manager.io"}, DNSNames: []v1alpha1.DNSName{"shop.example.com"},
+		Duration: &metav1.Duration{Duration: 48 * time.Hour},
+	}
+	golden(t, "certmanager.yaml", c.IssuedCertificate())
+}
+
+func TestAuthoritySecret_isThatOfTheCertificate(t *testing.T) {
+	for want, tls := range map[string]v1alpha1.TLSSpec{
+		"shop-ca": {}, "given": {SecretRef: &v1alpha1.SecretReference{Name: "given"}}, "shop-endpoint-tls": {CertManager: &v1alpha1.CertManagerSpec{}},
+	} {
+		c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+		c.Spec.Gateway.TLS = tls
+		if got, own := manifest.AuthoritySecret(c.HTAPCluster); got != want || own != (want == "shop-ca") {
+			t.Errorf("Secret %s, own: %t, want %s", got, own, want)
+		}
+	}
+}
+
 // kafka is an access to everything, by passwords and certificates.
 func kafka() *manifest.Kafka {
 	key := func(secret, key string) manifest.SecretKey { return manifest.SecretKey{Secret: secret, Key: key} }

@@ -20,18 +20,22 @@ func (c Cluster) UnitsPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// OLTPPolicy lets only the units, the operator and Kafka Connect reach the builtin database: the connection is not encrypted.
+// OLTPPolicy lets only the units, the operator and Kafka Connect reach the builtin database.
 func (c Cluster) OLTPPolicy() *networkingv1.NetworkPolicy {
-	units := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: Selector(c.HTAPCluster)}}
-	peers := append([]networkingv1.NetworkPolicyPeer{units, operatorPeer()}, c.connectPeers()...)
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: selector(c.HTAPCluster, componentOLTP)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: peers, Ports: policyPorts(SQLPort)}},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: c.databasePeers(), Ports: policyPorts(SQLPort)}},
 		},
 	}
+}
+
+// databasePeers are who reads the database.
+func (c Cluster) databasePeers() []networkingv1.NetworkPolicyPeer {
+	units := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: Selector(c.HTAPCluster)}}
+	return append([]networkingv1.NetworkPolicyPeer{units, operatorPeer()}, c.connectPeers()...)
 }
 
 // operatorPeer is the operator, in whatever namespace.

@@ -18,8 +18,9 @@ import (
 // postgresUser is the user of PostgreSQL's official image.
 const postgresUser = 999
 
-// postgresRole is the superuser that the image creates with the volume.
-const postgresRole = "freshet"
+// PostgreSQLRole is the role of units and applications: the superuser that the image creates with the volume, or, by CloudNativePG, the
+// database's owner.
+const PostgreSQLRole = "freshet"
 
 const (
 	postgresMount  = "/var/lib/postgresql/data"
@@ -64,14 +65,14 @@ func (c Cluster) PostgreSQL() *appsv1.StatefulSet {
 
 func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
 	ready := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{
-		"pg_isready", "--quiet", "--host=127.0.0.1", "--username=" + postgresRole, "--dbname=" + spec.Database,
+		"pg_isready", "--quiet", "--host=127.0.0.1", "--username=" + PostgreSQLRole, "--dbname=" + spec.Database,
 	}}}
 	return corev1.Container{
 		Name:  "postgresql",
 		Image: cmp.Or(spec.Image, c.Images.PostgreSQL),
 		Args:  append([]string{"postgres"}, settings(spec)...),
 		Env: []corev1.EnvVar{
-			{Name: "POSTGRES_USER", Value: postgresRole},
+			{Name: "POSTGRES_USER", Value: PostgreSQLRole},
 			fromSecret("POSTGRES_PASSWORD", OLTPName(c.HTAPCluster), "password"),
 			{Name: "POSTGRES_DB", Value: spec.Database},
 			// Texts are compared on the replica only where their collation orders by bytes.
@@ -93,8 +94,8 @@ func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
 // slots are enough for the most units that there can be, so that scaling restarts no database: a stream and a copy each, and some spare.
 const slots = "80"
 
-// settings are the server's command line.
-func settings(spec *v1alpha1.PostgreSQLSpec) []string {
+// defaultSettings are what the spec asks for, by itself or by its sizes.
+func defaultSettings(spec *v1alpha1.PostgreSQLSpec) map[string]string {
 	const mebi = 1 << 20
 	all := map[string]string{
 		"shared_buffers": fmt.Sprintf("%dMB", spec.Resources.Memory.Value()/4/mebi),
@@ -104,6 +105,12 @@ func settings(spec *v1alpha1.PostgreSQLSpec) []string {
 	for name, value := range spec.Parameters {
 		all[name] = string(value)
 	}
+	return all
+}
+
+// settings are the server's command line.
+func settings(spec *v1alpha1.PostgreSQLSpec) []string {
+	all := defaultSettings(spec)
 	maps.Copy(all, map[string]string{
 		"listen_addresses": "*", "wal_level": "logical", "max_replication_slots": slots, "max_wal_senders": slots,
 		"ssl": "on", "ssl_cert_file": postgresTLSDir + "/" + corev1.TLSCertKey, "ssl_key_file": postgresTLSDir + "/" + corev1.TLSPrivateKeyKey,
@@ -141,22 +148,30 @@ const (
 	RotationKey     = "rotation"
 )
 
-// Connection is the Secret with the credentials of the builtin database, for the units, the operator and its users. Like the volume
-// that knows the password it outlives the cluster where the deletion policy says so.
+// Connection is the Secret with the credentials of the operator's own PostgreSQL, for the units, the operator and its users. Like the volume
+// that knows the password it outlives the cluster where the deletion policy says so. CloudNativePG reads the password from it before there is
+// an authority.
 func (c Cluster) Connection(credentials Credentials, authority []byte) *corev1.Secret {
-	address := fmt.Sprintf("%s:%d", OLTPHosts(c.HTAPCluster)[0], SQLPort)
+	address := fmt.Sprintf("%s:%d", PostgreSQLHost(c.HTAPCluster), SQLPort)
 	database := c.Spec.OLTP.PostgreSQL.Database
 	uri := func(address, parameters string) []byte {
-		return fmt.Appendf(nil, "postgresql://%s:%s@%s/%s?%s", postgresRole, credentials.Password, address, database, parameters)
+		return fmt.Appendf(nil, "postgresql://%s:%s@%s/%s?%s", PostgreSQLRole, credentials.Password, address, database, parameters)
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
 		Data: map[string][]byte{
-			"username": []byte(postgresRole), PasswordKey: []byte(credentials.Password), "database": []byte(database), "ca.crt": authority,
+			"username": []byte(PostgreSQLRole), PasswordKey: []byte(credentials.Password), "database": []byte(database),
 			"uri":          uri(address, "sslmode=verify-full"),
 			workerKey:      uri(address, "sslmode=require"),
 			"endpoint-uri": uri(Endpoint(c.HTAPCluster), "sslmode=require"),
 		},
+	}
+	if len(authority) > 0 {
+		secret.Data[caFile] = authority
+	}
+	if ByCloudNativePG(c.HTAPCluster) {
+		secret.Type = corev1.SecretTypeBasicAuth
+		secret.Labels["cnpg.io/reload"] = "true" // a new password is noticed
 	}
 	for key, value := range map[string]string{NextPasswordKey: credentials.Next, RotationKey: credentials.Rotation} {
 		if value != "" {

@@ -67,7 +67,7 @@ func (c Cluster) StrimziPool() *unstructured.Unstructured {
 	pool := c.strimzi("KafkaNodePool", StrimziPoolName(c.HTAPCluster), map[string]any{
 		"replicas": int64(spec.Replicas), "roles": []any{"controller", "broker"},
 		"storage":   map[string]any{"type": "jbod", "volumes": []any{volume}},
-		"resources": strimziResources(spec.Resources),
+		"resources": bothResources(spec.Resources),
 	})
 	labels := pool.GetLabels()
 	labels[StrimziCluster] = StrimziKafkaName(c.HTAPCluster)
@@ -77,16 +77,5 @@ func (c Cluster) StrimziPool() *unstructured.Unstructured {
 
 // strimzi is one of Strimzi's objects.
 func (c Cluster) strimzi(kind, name string, spec map[string]any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	o.SetGroupVersionKind(strimziVersion.WithKind(kind))
-	o.SetName(name)
-	o.SetNamespace(c.Namespace)
-	o.SetLabels(labels(c.HTAPCluster, componentPipeline))
-	return o
-}
-
-// strimziResources ask for and limit to the same.
-func strimziResources(r v1alpha1.ResourcesSpec) map[string]any {
-	both := func() map[string]any { return map[string]any{"cpu": r.CPU.String(), "memory": r.Memory.String()} }
-	return map[string]any{"requests": both(), "limits": both()}
+	return c.foreign(strimziVersion.WithKind(kind), componentPipeline, name, spec)
 }

@@ -139,6 +139,9 @@ func (c Cluster) gatewayEnv() []corev1.EnvVar {
 	if len(c.Spec.Columnar.Tables.Exclude) > 0 {
 		env = append(env, value("FRESHET_EXCLUDE", patterns(c.Spec.Columnar.Tables.Exclude)))
 	}
+	if ByCloudNativePG(c.HTAPCluster) {
+		env = append(env, value("FRESHET_SLOT_FAILOVER", "true"))
+	}
 	if c.HasCA {
 		env = append(env, value("PGSSLROOTCERT", oltpDir+"/ca.crt"))
 	}
