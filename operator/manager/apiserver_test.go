@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -136,7 +137,7 @@ func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(
 		w.t.Fatal(err)
 	}
 	r := &cluster.Reconciler{
-		Client: mgr.GetClient(), Databases: w.databases, Pipelines: w.pipelines, Cockroaches: w.cockroaches, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Databases: w.databases, Pipelines: w.pipelines, Cockroaches: w.cockroaches, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
 		Images: manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
 	}
 	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: w.units}
@@ -281,6 +282,7 @@ type cockroaches struct {
 	refuse  error
 	root    cockroach.Root
 	target  cockroach.Target
+	nodes   []cockroach.Node
 	cancels []int
 }
 
@@ -302,6 +304,12 @@ func (c *cockroaches) EndChangefeeds(_ context.Context, _ cockroach.Root, _ stri
 	defer c.mu.Unlock()
 	c.cancels = append(c.cancels, keep)
 	return c.refuse
+}
+
+func (c *cockroaches) Nodes(context.Context, cockroach.Root) ([]cockroach.Node, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.nodes), c.refuse
 }
 
 // units plays the units' gateways, by address. The position of each moves all the time, and so does its staleness.

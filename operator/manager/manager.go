@@ -58,7 +58,7 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 		return err
 	}
 	clusters := &cluster.Reconciler{
-		Client: mgr.GetClient(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Cockroaches: cockroach.Servers{}, Units: unit.NewClient(manifest.MonitorPort),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Cockroaches: cockroach.Servers{}, Units: unit.NewClient(manifest.MonitorPort),
 		Images: manifest.Images{Gateway: cfg.GatewayImage, Engine: cfg.EngineImage, PostgreSQL: cfg.PostgreSQLImage},
 		Events: mgr.GetEventRecorder(manifest.ManagedBy), Clock: time.Now,
 	}

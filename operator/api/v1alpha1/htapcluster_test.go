@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -20,6 +21,11 @@ const (
 	builtin   = "oltp: {engine: postgresql, postgresql: {}}"
 	cockroach = "oltp: {engine: cockroachdb, cockroachdb: {image: cockroach}}"
 )
+
+// cockroachOf is a CockroachDB of so many nodes.
+func cockroachOf(nodes int) string {
+	return cluster(fmt.Sprintf("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, replicas: %d}}", nodes), strimziWith("replicas: 1"))
+}
 
 // kafkaTransport is the least that an external Kafka needs.
 var kafkaTransport = kafkaWith("bootstrapServers: ['kafka:9092']", "url: 'http://connect:8083'")
@@ -146,9 +152,10 @@ func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 			[]string{`spec.cdc.kafka.provider: Invalid value: "strimzi": the provider cannot be changed: every unit would have to be copied anew; create another HTAPCluster`}},
 		{"volumes of Kafka", cluster(external, strimziWith("connect: {image: i}")), cluster(external, strimziWith("storage: {size: 30Gi}, connect: {image: i}")),
 			[]string{`spec.cdc.kafka.strimzi.storage: Invalid value: storage cannot be changed after creation`}},
-		{"fewer nodes", cluster(cockroach, strimziWith("replicas: 1")),
-			cluster("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, replicas: 1}}", strimziWith("replicas: 1")),
-			[]string{`spec.oltp.cockroachdb: Invalid value: replicas cannot be reduced: nodes are not decommissioned yet`}},
+		{"fewer nodes", cockroachOf(5), cockroachOf(3), nil},
+		{"more nodes", cockroachOf(1), cockroachOf(3), nil},
+		{"one node of three", cockroachOf(3), cockroachOf(1),
+			[]string{`spec.oltp.cockroachdb: Invalid value: replicas cannot be reduced below 3: rows are on three nodes`}},
 		{"volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 30Gi}}"),
 			[]string{`spec.columnar.storage: Invalid value: storage cannot be changed after creation`}},
 		{"volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: fast}}}"),

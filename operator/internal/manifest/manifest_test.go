@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -163,7 +164,7 @@ func cockroach() manifest.Cluster {
 		Image: "cockroach:v26.1", Replicas: 5, Database: "app", Resources: resources("2", "8Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("100Gi")},
 	}})
 	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: &v1alpha1.StrimziSpec{Replicas: 1}}}
-	c.OLTPInputs = "fedcba9876543210"
+	c.OLTPPods = 5
 	return c
 }
 
@@ -171,7 +172,49 @@ func TestCluster_buildsItsCockroachDB(t *testing.T) {
 	c := cockroach()
 	pem := []byte("PEM")
 	golden(t, "cockroachdb.yaml", c.CockroachAuthority(pem, pem), c.CockroachNodes(pem, pem, pem), c.CockroachRoot(pem, pem, pem),
-		c.CockroachConnection("secret", pem), c.CockroachService(), c.NodesService(), c.CockroachPolicy(), c.CockroachDisruption(), c.CockroachDB(), c.CockroachInit())
+		c.CockroachConnection("secret", pem), c.CockroachService(), c.NodesService(), c.CockroachPolicy(), c.CockroachDisruption(), c.CockroachDB(), c.CockroachInit(), c.Decommission([]int{4, 5}), c.Recommission([]int{4}))
+}
+
+func TestCluster_losesVolumesOnlyOfNodesThatAreDecommissioned(t *testing.T) {
+	for name, step := range map[string]struct {
+		pods, leaving int32
+		scaled        appsv1.PersistentVolumeClaimRetentionPolicyType
+	}{
+		"steady":         {5, 0, appsv1.RetainPersistentVolumeClaimRetentionPolicyType},
+		"decommissions":  {5, 3, appsv1.RetainPersistentVolumeClaimRetentionPolicyType},
+		"decommissioned": {3, 3, appsv1.DeletePersistentVolumeClaimRetentionPolicyType},
+	} {
+		c := cockroach()
+		c.OLTPPods, c.OLTPLeaving = step.pods, step.leaving
+		set := c.CockroachDB()
+		if got := set.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled; got != step.scaled {
+			t.Errorf("%s: volumes of pods that go: %s, want %s", name, got, step.scaled)
+		}
+		read := manifest.Cluster{}
+		if err := read.ReadSize(set); err != nil || read.OLTPPods != step.pods || read.OLTPLeaving != step.leaving {
+			t.Errorf("%s: read %d pods that go from %d on, error %v", name, read.OLTPPods, read.OLTPLeaving, err)
+		}
+		set.Annotations = map[string]string{"freshet.io/leaving-from": "0"}
+		if err := read.ReadSize(set); err == nil {
+			t.Errorf("%s: an annotation that lets all nodes go is taken", name)
+		}
+	}
+}
+
+func TestCockroachNumber_isThatOfTheNodesPod(t *testing.T) {
+	c := cockroach().HTAPCluster
+	for address, want := range map[string]int32{
+		"shop-oltp-0.shop-oltp-nodes.trade.svc:26257": 0, "shop-oltp-12.shop-oltp-nodes.trade.svc:26257": 12,
+		"shop-oltp-1.shop-oltp-nodes.other.svc:26257": -1, "shop-oltp-x.shop-oltp-nodes.trade.svc:26257": -1, "10.0.0.1:26257": -1, "": -1,
+	} {
+		got, ok := manifest.CockroachNumber(c, address)
+		if !ok {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%q is pod %d, want %d", address, got, want)
+		}
+	}
 }
 
 func TestCluster_givesUnitsAChangefeed(t *testing.T) {

@@ -40,9 +40,12 @@ func place(pod *corev1.PodSpec, pool *v1alpha1.HTAPNodePool) {
 	}
 }
 
+// dataVolume names the claim of each pod.
+const dataVolume = "data"
+
 func claim(s v1alpha1.StorageSpec) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		ObjectMeta: metav1.ObjectMeta{Name: dataVolume},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: s.StorageClassName,
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: s.Size}},
