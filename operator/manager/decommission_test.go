@@ -127,6 +127,23 @@ func (w *world) oltp(status metav1.ConditionStatus, reason string, words ...stri
 	})
 }
 
+// progress writes down how many replicas were left when.
+func (w *world) progress(text string) {
+	w.t.Helper()
+	var job batchv1.Job
+	if err := w.get("shop-oltp-decommission", &job); err != nil {
+		w.t.Fatal(err)
+	}
+	if had := job.Annotations["freshet.io/progress"]; !strings.HasPrefix(had, "80 ") {
+		w.t.Errorf("the progress is %q, want 80 replicas", had)
+	}
+	before := job.DeepCopy()
+	job.Annotations["freshet.io/progress"] = text
+	if err := w.Patch(w.t.Context(), &job, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func TestCluster_decommissionsNodesBeforeTheirPodsGo(t *testing.T) {
 	const keep, drop = appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	w := newIdleWorld(t)
@@ -149,6 +166,16 @@ func TestCluster_decommissionsNodesBeforeTheirPodsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.oltp(metav1.ConditionFalse, "DecommissionRefused", "does not let shop-oltp-3, shop-oltp-4 go: no place; ", "set replicas back to 5")
+
+	pod.Status.ContainerStatuses = nil
+	if err := w.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.oltp(metav1.ConditionTrue, "Resizing", "128 replicas at most")
+	w.progress("80 2026-01-01T00:00:00Z") // long ago
+	w.oltp(metav1.ConditionFalse, "DecommissionStalled", "for 15m0s none of their replicas has moved", "set replicas back to 5")
+	w.cockroaches.change(func(c *cockroaches) { c.nodes[4].Replicas = 1 })
+	w.oltp(metav1.ConditionTrue, "Resizing", "64 replicas at most")
 
 	// Nodes become decommissioned while no operator is there.
 	stop()

@@ -5,6 +5,9 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/apply"
 	"github.com/freshet-io/freshet/operator/internal/cockroach"
 	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
@@ -57,9 +61,13 @@ func (r *Reconciler) resizeCockroachDB(ctx context.Context, s *state) error {
 	}
 	for _, n := range nodes {
 		number, ok := manifest.CockroachNumber(s.cluster, n.Address)
+		if n.Address == "" {
+			s.isReplicable("the number of nodes changes when node %d has started", n.ID)
+			return nil
+		}
 		if !ok {
 			s.isNot(v1alpha1.ConditionOLTPReady, ReasonDecommissionRefused,
-				"node %d is at %q, which is no pod of the cluster; wait until it has started, or decommission it yourself: cockroach node decommission %d", n.ID, n.Address, n.ID)
+				"node %d is at %q, which is no pod of the cluster; decommission it yourself: cockroach node decommission %d", n.ID, n.Address, n.ID)
 			return nil
 		}
 		z.nodes[number] = n
@@ -132,22 +140,64 @@ func (r *Reconciler) decommission(ctx context.Context, s *state, z resize) error
 	if err := r.deleteJob(ctx, s, s.objects.RecommissionName()); err != nil {
 		return err
 	}
-	if err := r.runJob(ctx, s, s.objects.Decommission(z.ids(going))); err != nil {
+	job, err := r.runJob(ctx, s, s.objects.Decommission(z.ids(going)))
+	if err != nil {
 		return err
 	}
 	running, err := r.jobPods(ctx, s, s.objects.DecommissionName())
 	if err != nil {
 		return err
 	}
-	names := pods(manifest.OLTPName(s.cluster), going)
-	if why := failure(running); why != "" {
-		s.isNot(v1alpha1.ConditionOLTPReady, ReasonDecommissionRefused, "CockroachDB does not let %s go: %s; see the log of Job %s, and remove the cause, or set replicas back to %d",
-			names, why, s.objects.DecommissionName(), z.have)
-		return nil
+	stands, err := r.standsStill(ctx, job, z.replicas(going))
+	if err != nil {
+		return err
 	}
-	s.isReplicable("%s are decommissioned, %d replicas at most are left there; if that number stays, see the log of Job %s, and remove the cause, or set replicas back to %d",
-		names, z.replicas(going), s.objects.DecommissionName(), z.have)
+	names := pods(manifest.OLTPName(s.cluster), going)
+	remedy := fmt.Sprintf("see the log of Job %s, and remove the cause, or set replicas back to %d", s.objects.DecommissionName(), z.have)
+	left := atMost(z.replicas(going))
+	switch why := failure(running); {
+	case why != "":
+		s.isNot(v1alpha1.ConditionOLTPReady, ReasonDecommissionRefused, "CockroachDB does not let %s go: %s; %s", names, why, remedy)
+	case stands:
+		s.isNot(v1alpha1.ConditionOLTPReady, ReasonDecommissionStalled, "%s are decommissioned, and for %v none of their replicas has moved, of which %d at most are left; %s",
+			names, stall, left, remedy)
+	default:
+		s.isReplicable("%s are decommissioned, %d replicas at most are left there", names, left)
+	}
 	return nil
+}
+
+// stall is for how long no replica has moved where something hinders all of them, and progressed how often at most it is written down that some have.
+const (
+	stall      = 15 * time.Minute
+	progressed = time.Minute
+)
+
+// progress is the annotation of a Job with the number of replicas that were left, and since when.
+const progress = "freshet.io/progress"
+
+// standsStill says whether no replica has moved for long, of which so many are left. What it compares with is written down at the Job.
+func (r *Reconciler) standsStill(ctx context.Context, job *batchv1.Job, left int) (bool, error) {
+	if job == nil {
+		return false, nil
+	}
+	now := r.Clock()
+	text, since, _ := strings.Cut(job.Annotations[progress], " ")
+	before, err := strconv.Atoi(text)
+	at, timeErr := time.Parse(time.RFC3339, since)
+	known := err == nil && timeErr == nil
+	if known && left >= before {
+		return now.Sub(at) >= stall, nil
+	}
+	if known && now.Sub(at) < progressed {
+		return false, nil
+	}
+	patch := client.MergeFrom(job.DeepCopy())
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, progress, fmt.Sprintf("%d %s", left, now.UTC().Format(time.RFC3339)))
+	if err := r.Client.Patch(ctx, job, patch, apply.Owner); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("write progress to Job %q: %w", job.Name, err)
+	}
+	return false, nil
 }
 
 // keepNodes ends a decommissioning, and what it has done. It would go on if its Job still ran.
@@ -161,7 +211,8 @@ func (r *Reconciler) keepNodes(ctx context.Context, s *state, z resize) error {
 		return err
 	}
 	if back := z.back(); len(back) > 0 {
-		return r.runJob(ctx, s, s.objects.Recommission(z.ids(back)))
+		_, err := r.runJob(ctx, s, s.objects.Recommission(z.ids(back)))
+		return err
 	}
 	if err := r.deleteJob(ctx, s, s.objects.RecommissionName()); err != nil {
 		return err
@@ -203,21 +254,22 @@ func (r *Reconciler) databaseClaims(ctx context.Context, s *state, first int32) 
 	return numbers, nil
 }
 
-// runJob runs a Job unless it is there. One that has ended is deleted: it is needed again, perhaps for other nodes.
-func (r *Reconciler) runJob(ctx context.Context, s *state, job *batchv1.Job) error {
+// runJob runs a Job unless it is there, and returns it where it runs already. One that has ended is deleted: it is needed again, perhaps for
+// other nodes.
+func (r *Reconciler) runJob(ctx context.Context, s *state, job *batchv1.Job) (*batchv1.Job, error) {
 	live, err := r.readJob(ctx, s, job.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if live == nil {
-		return r.own(ctx, s, job)
+		return nil, r.own(ctx, s, job)
 	}
 	for _, c := range live.Status.Conditions {
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
-			return r.deleteJob(ctx, s, job.Name)
+			return nil, r.deleteJob(ctx, s, job.Name)
 		}
 	}
-	return nil
+	return live, nil
 }
 
 // deleteJob deletes a Job with its pods, if it is there.

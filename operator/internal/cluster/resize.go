@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -87,17 +88,21 @@ func (z resize) ids(numbers []int32) []int {
 	return ids
 }
 
-// replicas is how many replicas nodes hold, rounded up to a power of two: each change of a status is a write.
+// replicas is how many replicas nodes hold.
 func (z resize) replicas(numbers []int32) int {
 	sum := 0
 	for _, number := range numbers {
 		sum += z.nodes[number].Replicas
 	}
-	rounded := 1
-	for rounded < sum {
-		rounded *= 2
+	return sum
+}
+
+// atMost rounds up to a power of two: each change of a status is a write.
+func atMost(n int) int {
+	if n == 0 {
+		return 0
 	}
-	return min(rounded, rounded*sum) // none are none
+	return 1 << bits.Len(uint(n-1))
 }
 
 // pods names pods by their numbers.

@@ -83,9 +83,14 @@ func TestResize_namesTheNodesOfEachStep(t *testing.T) {
 	if got := pods("shop-oltp", z.down()); got != "shop-oltp-5" {
 		t.Errorf("pods %s", got)
 	}
-	for of, want := range map[int]int{0: 0, 1: 1, 2: 2, 5: 8, 300: 512} {
-		z.nodes[3] = cockroach.Node{Replicas: of}
-		if got := z.replicas([]int32{3}); got != want {
+	if got := z.replicas(z.from(3)); got != 12 {
+		t.Errorf("%d replicas go, want 12", got)
+	}
+}
+
+func TestAtMost_isAPowerOfTwo(t *testing.T) {
+	for of, want := range map[int]int{0: 0, 1: 1, 2: 2, 3: 4, 256: 256, 300: 512} {
+		if got := atMost(of); got != want {
 			t.Errorf("%d replicas are said to be %d, want %d", of, got, want)
 		}
 	}

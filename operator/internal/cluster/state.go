@@ -95,6 +95,7 @@ const (
 	ReasonReplicable          = "Replicable"
 	ReasonResizing            = "Resizing"
 	ReasonDecommissionRefused = "DecommissionRefused"
+	ReasonDecommissionStalled = "DecommissionStalled"
 	ReasonVolumeLeft          = "VolumeLeft"
 	ReasonUnitsNotRunning     = "UnitsNotRunning"
 	ReasonUnitsHindered       = "UnitsHindered"
