@@ -30,6 +30,7 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
+	"github.com/freshet-io/freshet/operator/internal/nodepool"
 	"github.com/freshet-io/freshet/operator/internal/tenant"
 	"github.com/freshet-io/freshet/operator/internal/unit"
 )
@@ -141,7 +142,8 @@ func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(
 		Images: manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
 	}
 	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: w.units}
-	if err := errors.Join(r.Setup(mgr), tenants.Setup(mgr)); err != nil {
+	pools := &nodepool.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}
+	if err := errors.Join(r.Setup(mgr), tenants.Setup(mgr), pools.Setup(mgr)); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

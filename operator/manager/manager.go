@@ -62,7 +62,7 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 		Images: manifest.Images{Gateway: cfg.GatewayImage, Engine: cfg.EngineImage, PostgreSQL: cfg.PostgreSQLImage},
 		Events: mgr.GetEventRecorder(manifest.ManagedBy), Clock: time.Now,
 	}
-	pools := &nodepool.Reconciler{Client: mgr.GetClient()}
+	pools := &nodepool.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}
 	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: clusters.Units}
 	if err := errors.Join(clusters.Setup(mgr), pools.Setup(mgr), tenants.Setup(mgr)); err != nil {
 		return err

@@ -190,17 +190,3 @@ func TestHTAPCluster_defaultsEveryFieldThatHasOne(t *testing.T) {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }
-
-func TestHTAPNodePool_needsASelector(t *testing.T) {
-	def := loadCRD(t, "freshet.io_htapnodepools.yaml")
-	manifest := "apiVersion: freshet.io/v1alpha1\nkind: HTAPNodePool\nmetadata: {name: olap}\nspec: {nodeSelector: %}\n"
-	for selector, want := range map[string][]string{
-		"{pool: olap}": nil,
-		"{}":           {`spec.nodeSelector: Invalid value: 0: spec.nodeSelector in body should have at least 1 properties`},
-	} {
-		got := def.validate(t, def.object(t, strings.ReplaceAll(manifest, "%", selector)), nil)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("nodeSelector %s (-want +got):\n%s", selector, diff)
-		}
-	}
-}

@@ -84,7 +84,8 @@ type PostgreSQLSpec struct {
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 
-	// Resources of the server. Its shared_buffers are a quarter of the memory unless parameters say otherwise.
+	// Resources of the server. Its shared_buffers are a quarter of the memory, or seven eighths of the node pool's huge pages, unless parameters
+	// say otherwise.
 	//
 	// +kubebuilder:default={cpu: "2", memory: "4Gi"}
 	// +optional

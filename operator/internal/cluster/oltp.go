@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,50 +14,6 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
-
-// findNodePools reads the pools that the spec refers to.
-func (r *Reconciler) findNodePools(ctx context.Context, s *state) (task.Result, error) {
-	find := func(ref *v1alpha1.NodePoolReference) (*v1alpha1.HTAPNodePool, error) {
-		if ref == nil {
-			return nil, nil
-		}
-		var pool v1alpha1.HTAPNodePool
-		if err := r.Client.Get(ctx, types.NamespacedName{Name: ref.Name}, &pool); err != nil {
-			return nil, err
-		}
-		return &pool, nil
-	}
-	type use struct {
-		condition string
-		ref       *v1alpha1.NodePoolReference
-		pool      **v1alpha1.HTAPNodePool
-	}
-	uses := []use{{v1alpha1.ConditionPipelineReady, s.cluster.Spec.Columnar.NodePoolRef, &s.objects.UnitPool}}
-	uses = append(uses, use{v1alpha1.ConditionOLTPReady, oltpPool(s.cluster), &s.objects.OLTPPool})
-	for _, u := range uses {
-		pool, err := find(u.ref)
-		if apierrors.IsNotFound(err) {
-			s.isNot(u.condition, ReasonNodePoolNotFound, "HTAPNodePool %q does not exist; create it, or correct nodePoolRef", u.ref.Name)
-			return task.Wait(whenNot), nil
-		}
-		if err != nil {
-			return task.Done, fmt.Errorf("read HTAPNodePool %q: %w", u.ref.Name, err)
-		}
-		*u.pool = pool
-	}
-	return task.Done, nil
-}
-
-// oltpPool names the node pool of a database that the operator runs; nil: none.
-func oltpPool(c *v1alpha1.HTAPCluster) *v1alpha1.NodePoolReference {
-	switch o := c.Spec.OLTP; {
-	case o.PostgreSQL != nil:
-		return o.PostgreSQL.NodePoolRef
-	case o.CockroachDB != nil:
-		return o.CockroachDB.NodePoolRef
-	}
-	return nil
-}
 
 // provideDatabase runs the database where that is the operator's business, and reads the connection of any.
 func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result, error) {

@@ -89,6 +89,7 @@ const (
 	ReasonTaskFailed          = "TaskFailed"
 	ReasonNotReached          = "NotReached"
 	ReasonNodePoolNotFound    = "NodePoolNotFound"
+	ReasonCPUNotWhole         = "CPUNotWhole"
 	ReasonSecretNotFound      = "SecretNotFound"
 	ReasonSecretIncomplete    = "SecretIncomplete"
 	ReasonDatabaseStarting    = "DatabaseStarting"

@@ -172,7 +172,7 @@ func (c Cluster) cockroach(spec *v1alpha1.CockroachDBSpec) corev1.Container {
 		},
 		Env:             []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}}},
 		Ports:           []corev1.ContainerPort{port("sql", CockroachPort), port("http", cockroachHTTPPort)},
-		Resources:       guaranteed(spec.Resources),
+		Resources:       equipped(spec.Resources, c.OLTPPool),
 		SecurityContext: restrictContainer(),
 		VolumeMounts:    []corev1.VolumeMount{mount("data", cockroachDataDir), mount("certs", cockroachCerts), mount("tmp", "/tmp")},
 		LivenessProbe:   health("/health", 10, 6),

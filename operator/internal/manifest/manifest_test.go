@@ -86,6 +86,55 @@ func TestCluster_buildsItsDatabase(t *testing.T) {
 	golden(t, "postgresql.yaml", c.Connection(manifest.Credentials{Password: "secret"}, pem), c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
 }
 
+// equippedPool gives pods all that there is.
+func equippedPool() *v1alpha1.HTAPNodePool {
+	return &v1alpha1.HTAPNodePool{Spec: v1alpha1.HTAPNodePoolSpec{
+		NodeSelector: map[string]string{"pool": "fast"}, CPUPinning: true,
+		HugePages: &v1alpha1.HugePagesSpec{Size: "1Gi", Amount: resource.MustParse("2Gi")},
+		RDMA:      &v1alpha1.RDMASpec{ResourceName: "rdma/hca_shared_devices_a", Count: 1},
+	}}
+}
+
+func TestCluster_equipsItsPodsAsTheirPoolSays(t *testing.T) {
+	p := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
+		Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")},
+	}})
+	p.UnitPool, p.OLTPPool = equippedPool(), equippedPool()
+	c := cockroach()
+	c.OLTPPool = equippedPool()
+	golden(t, "equipped.yaml", p.PostgreSQL(), p.Units(), c.CockroachDB(), c.CockroachInit())
+}
+
+func TestPostgreSQL_usesThePagesOfItsPoolUnlessParametersSayOtherwise(t *testing.T) {
+	spec := &v1alpha1.PostgreSQLSpec{Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")}}
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: spec})
+	pages := func(size, amount string) *v1alpha1.HTAPNodePool {
+		return &v1alpha1.HTAPNodePool{Spec: v1alpha1.HTAPNodePoolSpec{HugePages: &v1alpha1.HugePagesSpec{Size: size, Amount: resource.MustParse(amount)}}}
+	}
+	for name, step := range map[string]struct {
+		pool       *v1alpha1.HTAPNodePool
+		parameters map[string]v1alpha1.ParameterValue
+		want       []string
+	}{
+		"no pool":    {nil, nil, []string{"huge_pages=off", "shared_buffers=1024MB"}},
+		"no pages":   {&v1alpha1.HTAPNodePool{}, nil, []string{"huge_pages=off", "shared_buffers=1024MB"}},
+		"pages":      {pages("2Mi", "2Gi"), nil, []string{"huge_page_size=2MB", "huge_pages=try", "shared_buffers=1792MB"}},
+		"big pages":  {pages("1Gi", "4Gi"), nil, []string{"huge_page_size=1GB", "huge_pages=try", "shared_buffers=3584MB"}},
+		"parameters": {pages("2Mi", "2Gi"), map[string]v1alpha1.ParameterValue{"huge_pages": "on", "shared_buffers": "1GB"}, []string{"huge_page_size=2MB", "huge_pages=on", "shared_buffers=1GB"}},
+	} {
+		c.OLTPPool, spec.Parameters = step.pool, step.parameters
+		var got []string
+		for _, arg := range c.PostgreSQL().Spec.Template.Spec.Containers[0].Args {
+			if strings.HasPrefix(arg, "huge_page") || strings.HasPrefix(arg, "shared_buffers") {
+				got = append(got, arg)
+			}
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // kafka is an access to everything, by passwords and certificates.
 func kafka() *manifest.Kafka {
 	key := func(secret, key string) manifest.SecretKey { return manifest.SecretKey{Secret: secret, Key: key} }

@@ -33,6 +33,18 @@ func guaranteed(r v1alpha1.ResourcesSpec) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list, Limits: list}
 }
 
+// equipped is guaranteed, with the huge pages and devices that a pool gives to the container of a pod that is its purpose. No volume is needed
+// for huge pages: programs map them without a file.
+func equipped(r v1alpha1.ResourcesSpec, pool *v1alpha1.HTAPNodePool) corev1.ResourceRequirements {
+	requirements := guaranteed(r)
+	if pool != nil {
+		for name, amount := range pool.Spec.Equipment() {
+			requirements.Limits[name] = amount // which are the requests too
+		}
+	}
+	return requirements
+}
+
 // place puts pods on a pool's nodes.
 func place(pod *corev1.PodSpec, pool *v1alpha1.HTAPNodePool) {
 	if pool != nil {

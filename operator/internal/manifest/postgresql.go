@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -69,7 +70,7 @@ func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
 	return corev1.Container{
 		Name:  "postgresql",
 		Image: cmp.Or(spec.Image, c.Images.PostgreSQL),
-		Args:  append([]string{"postgres"}, settings(spec)...),
+		Args:  append([]string{"postgres"}, settings(spec, c.OLTPPool)...),
 		Env: []corev1.EnvVar{
 			{Name: "POSTGRES_USER", Value: postgresRole},
 			fromSecret("POSTGRES_PASSWORD", OLTPName(c.HTAPCluster), "password"),
@@ -79,7 +80,7 @@ func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
 			{Name: "PGDATA", Value: postgresMount + "/pgdata"}, // a volume's root has a lost+found
 		},
 		Ports:           []corev1.ContainerPort{{Name: "sql", ContainerPort: SQLPort, Protocol: corev1.ProtocolTCP}},
-		Resources:       guaranteed(spec.Resources),
+		Resources:       equipped(spec.Resources, c.OLTPPool),
 		SecurityContext: restrictContainer(),
 		VolumeMounts: []corev1.VolumeMount{
 			mount("data", postgresMount), mount("run", "/var/run/postgresql"), mount("tmp", "/tmp"), mount("shm", "/dev/shm"),
@@ -94,12 +95,19 @@ func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
 const slots = "80"
 
 // settings are the server's command line.
-func settings(spec *v1alpha1.PostgreSQLSpec) []string {
+func settings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNodePool) []string {
 	const mebi = 1 << 20
 	all := map[string]string{
 		"shared_buffers": fmt.Sprintf("%dMB", spec.Resources.Memory.Value()/4/mebi),
+		// A server that tries and may not have any is killed by some runtimes when it uses them.
+		"huge_pages": "off",
 		// A unit that stays away must not fill the volume: beyond this its slot is lost, and the unit is copied anew.
 		"max_slot_wal_keep_size": fmt.Sprintf("%dMB", third(spec.Storage.Size)/mebi),
+	}
+	if pool != nil && pool.Spec.HugePages != nil {
+		pages := pool.Spec.HugePages
+		all["huge_pages"], all["huge_page_size"] = "try", strings.TrimSuffix(pages.Size, "i")+"B"
+		all["shared_buffers"] = fmt.Sprintf("%dMB", pages.Amount.Value()/8*7/mebi) // the rest is for what else is shared
 	}
 	for name, value := range spec.Parameters {
 		all[name] = string(value)
