@@ -218,6 +218,14 @@ type databases struct {
 	// passwords are the connection strings before and after each change; refuse is the error of the next ones.
 	passwords [][2]string
 	refuse    error
+	// provisioned are the connection strings of the superuser and the roles of each time that roles were made; unprovided is the error of the next ones.
+	provisioned []provisioned
+	unprovided  error
+}
+
+type provisioned struct {
+	superuser    string
+	owner, units database.Role
 }
 
 func (d *databases) change(f func(d *databases)) {
@@ -237,6 +245,16 @@ func (d *databases) Clean(_ context.Context, _ database.Connection, _ string, ke
 	defer d.mu.Unlock()
 	d.cleans = append(d.cleans, keep)
 	return d.inUse, nil
+}
+
+func (d *databases) Provision(_ context.Context, superuser database.Connection, owner, units database.Role) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unprovided != nil {
+		return d.unprovided
+	}
+	d.provisioned = append(d.provisioned, provisioned{superuser.URI, owner, units})
+	return nil
 }
 
 func (d *databases) SetPassword(_ context.Context, now, next database.Connection) error {

@@ -60,7 +60,7 @@ type PostgreSQLSpec struct {
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// Database is created with the volume, and is the one that is replicated.
+	// Database is created with the volume, and is the one that is replicated. The role of applications owns it.
 	//
 	// +kubebuilder:default=app
 	// +kubebuilder:validation:Pattern=`^[a-z_][a-z0-9_]*$`

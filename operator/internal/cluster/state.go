@@ -21,9 +21,9 @@ type state struct {
 	status *v1alpha1.HTAPClusterStatus
 	// objects builds the cluster's objects.
 	objects manifest.Cluster
-	// connection is the database's, credentials what the Secret of a builtin PostgreSQL knows of its password.
-	connection  database.Connection
-	credentials manifest.Credentials
+	// connection is the database's, as units use it, and roles are those of a builtin PostgreSQL.
+	connection database.Connection
+	roles      []oltpRole
 	// root is the operator's own access to a CockroachDB, and password that of its role.
 	root     cockroach.Root
 	password string

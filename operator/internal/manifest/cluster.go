@@ -50,6 +50,8 @@ type Cluster struct {
 	OLTPPool, UnitPool *v1alpha1.HTAPNodePool
 	// OLTPPods is the number of pods of a CockroachDB. From number OLTPLeaving on its nodes go; 0: none.
 	OLTPPods, OLTPLeaving int32
+	// SoleRole says that the builtin PostgreSQL's volume was made when applications and units used its superuser.
+	SoleRole bool
 	// ConnectionSecret and CertificateSecret are the names of the Secrets with the database's connection string and the endpoint's
 	// certificate; HasCA says that the former has a ca.crt.
 	ConnectionSecret, CertificateSecret string

@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,7 +84,25 @@ func TestCluster_buildsItsDatabase(t *testing.T) {
 		Parameters: map[string]v1alpha1.ParameterValue{"work_mem": "64MB", "shared_buffers": "2GB"},
 	}})
 	pem := []byte("PEM")
-	golden(t, "postgresql.yaml", c.Connection(manifest.Credentials{Password: "secret"}, pem), c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
+	var objects []client.Object
+	for _, role := range c.OLTPRoles() {
+		objects = append(objects, c.RoleSecret(role, manifest.Credentials{Password: "secret"}, pem))
+	}
+	golden(t, "postgresql.yaml", append(objects, c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())...)
+}
+
+func TestCluster_leavesOldVolumesTheirRole(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{Database: "app"}})
+	c.SoleRole = true
+	roles := c.OLTPRoles()
+	if diff := cmp.Diff([]manifest.OLTPRole{{Name: "freshet", Secret: "shop-oltp"}}, roles); diff != "" {
+		t.Fatalf("roles (-want +got):\n%s", diff)
+	}
+	secret := c.RoleSecret(roles[0], manifest.Credentials{Password: "secret", Next: "next", Rotation: "1"}, []byte("PEM"))
+	want := []string{"ca.crt", "database", "endpoint-uri", "next-password", "password", "rotation", "uri", "username", "worker-uri"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(secret.Data))); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
 }
 
 // equippedPool gives pods all that there is.
