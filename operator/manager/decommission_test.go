@@ -190,6 +190,7 @@ func TestCluster_decommissionsNodesBeforeTheirPodsGo(t *testing.T) {
 	w.end("shop-oltp-4")
 	w.look(2)
 	w.size(3, "3", drop)
+	w.oltp(metav1.ConditionTrue, "Resizing", "deleted by hand: data-shop-oltp-3, data-shop-oltp-4")
 	for _, name := range []string{"data-shop-oltp-3", "data-shop-oltp-4"} {
 		claim := &corev1.PersistentVolumeClaim{}
 		if err := w.get(name, claim); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -223,7 +224,6 @@ func (r *Reconciler) keepNodes(ctx context.Context, s *state, z resize) error {
 // removePods ends the pods of nodes that are decommissioned. The StatefulSet's controller deletes their volumes; only when these are gone may other
 // nodes take the numbers.
 func (r *Reconciler) removePods(ctx context.Context, s *state, z resize) error {
-	s.isReplicable("nodes are decommissioned, and their pods and volumes go, from %s-%d on", manifest.OLTPName(s.cluster), z.leaving)
 	for _, name := range []string{s.objects.DecommissionName(), s.objects.RecommissionName()} {
 		if err := r.deleteJob(ctx, s, name); err != nil {
 			return err
@@ -233,9 +233,15 @@ func (r *Reconciler) removePods(ctx context.Context, s *state, z resize) error {
 		return err
 	}
 	claims, err := r.databaseClaims(ctx, s, z.leaving)
-	if err != nil || len(claims) > 0 {
+	if err != nil {
 		return err
 	}
+	if len(claims) > 0 {
+		s.isReplicable("nodes are decommissioned, and their pods and volumes go; a PersistentVolumeClaim that stays without a pod is to be deleted by hand: %s",
+			pods(manifest.OLTPClaim(s.cluster), claims))
+		return nil
+	}
+	s.isReplicable("nodes are decommissioned, and their pods and volumes are gone")
 	return r.applySize(ctx, s, z.leaving, 0)
 }
 
@@ -251,6 +257,7 @@ func (r *Reconciler) databaseClaims(ctx context.Context, s *state, first int32) 
 			numbers = append(numbers, number)
 		}
 	}
+	slices.Sort(numbers)
 	return numbers, nil
 }
 

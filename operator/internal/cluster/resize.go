@@ -105,7 +105,7 @@ func atMost(n int) int {
 	return 1 << bits.Len(uint(n-1))
 }
 
-// pods names pods by their numbers.
+// pods names pods, or their claims, by their numbers.
 func pods(set string, numbers []int32) string {
 	var names []string
 	for _, number := range numbers {
