@@ -40,7 +40,7 @@ func TestSample_becomesReadyAndLeavesNothingBehind(t *testing.T) {
 		t.Errorf("sum %s, want %s", sum, want)
 	}
 	var plain int
-	if err := w.connect(w.url()).QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE client_addr IS NOT NULL AND NOT ssl").Scan(&plain); err != nil || plain > 0 {
+	if err := w.connect(w.directAs("shop-oltp-superuser")).QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE client_addr IS NOT NULL AND NOT ssl").Scan(&plain); err != nil || plain > 0 {
 		t.Errorf("%d connections to the database are not encrypted, %v", plain, err)
 	}
 	w.awaitReady(1)
@@ -48,9 +48,9 @@ func TestSample_becomesReadyAndLeavesNothingBehind(t *testing.T) {
 	w.requireNoWrites()
 	w.requireRotation()
 
-	// The sample says nothing of a deletion policy: the database's volume is kept, and the Secret that opens it.
+	// The sample says nothing of a deletion policy: the database's volume is kept, and the Secrets that open it.
 	const volume = "data-shop-oltp-0"
-	w.remove("PersistentVolumeClaim "+volume, "Secret shop-oltp")
+	w.remove("PersistentVolumeClaim "+volume, "Secret shop-oltp", "Secret shop-oltp-superuser", "Secret shop-oltp-units")
 	if err := w.Delete(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: volume, Namespace: w.namespace}}); err != nil {
 		t.Error(err)
 	}

@@ -24,7 +24,7 @@ const soon = 30 * time.Second
 func TestTenant_changeReachesRunningSessionsOfEveryUnit(t *testing.T) {
 	w := newWorld(t)
 	w.start(builtin(2))
-	w.exec(w.connect(w.url()), "CREATE ROLE analyst LOGIN PASSWORD 'analyst'")
+	w.exec(w.connect(w.directAs("shop-oltp-superuser")), "CREATE ROLE analyst LOGIN PASSWORD 'analyst'")
 	sessions := []*pgx.Conn{w.connect(w.unitURL(0, "analyst")), w.connect(w.unitURL(1, "analyst"))}
 	before := w.incarnations(2)
 

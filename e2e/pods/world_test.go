@@ -165,10 +165,13 @@ func (w *world) url() string {
 }
 
 // direct is the database's own.
-func (w *world) direct() string {
+func (w *world) direct() string { return w.directAs("shop-oltp") }
+
+// directAs is the database's own connection string for the role in a Secret.
+func (w *world) directAs(secret string) string {
 	w.t.Helper()
 	var s corev1.Secret
-	if err := w.get("shop-oltp", &s); err != nil {
+	if err := w.get(secret, &s); err != nil {
 		w.t.Fatal(err)
 	}
 	authority := filepath.Join(w.t.TempDir(), "ca.crt")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,7 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
+	"github.com/freshet-io/freshet/operator/internal/nodepool"
 	"github.com/freshet-io/freshet/operator/internal/tenant"
 	"github.com/freshet-io/freshet/operator/internal/unit"
 )
@@ -136,11 +138,12 @@ func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(
 		w.t.Fatal(err)
 	}
 	r := &cluster.Reconciler{
-		Client: mgr.GetClient(), Databases: w.databases, Pipelines: w.pipelines, Cockroaches: w.cockroaches, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Databases: w.databases, Pipelines: w.pipelines, Cockroaches: w.cockroaches, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
 		Images: manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
 	}
 	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: w.units}
-	if err := errors.Join(r.Setup(mgr), tenants.Setup(mgr)); err != nil {
+	pools := &nodepool.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}
+	if err := errors.Join(r.Setup(mgr), tenants.Setup(mgr), pools.Setup(mgr)); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -217,6 +220,14 @@ type databases struct {
 	refuse    error
 	// away is why the database cannot be reached; nil: it can.
 	away *lack.Lack
+	// provisioned are the connection strings of the superuser and the roles of each time that roles were made; unprovided is the error of the next ones.
+	provisioned []provisioned
+	unprovided  error
+}
+
+type provisioned struct {
+	superuser    string
+	owner, units database.Role
 }
 
 func (d *databases) change(f func(d *databases)) {
@@ -242,6 +253,16 @@ func (d *databases) Clean(_ context.Context, _ database.Connection, _ string, ke
 		return nil, fmt.Errorf("connect to the database: %w", d.away)
 	}
 	return d.inUse, nil
+}
+
+func (d *databases) Provision(_ context.Context, superuser database.Connection, owner, units database.Role) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unprovided != nil {
+		return d.unprovided
+	}
+	d.provisioned = append(d.provisioned, provisioned{superuser.URI, owner, units})
+	return nil
 }
 
 func (d *databases) SetPassword(_ context.Context, now, next database.Connection) error {
@@ -289,6 +310,7 @@ type cockroaches struct {
 	refuse  error
 	root    cockroach.Root
 	target  cockroach.Target
+	nodes   []cockroach.Node
 	cancels []int
 }
 
@@ -310,6 +332,12 @@ func (c *cockroaches) EndChangefeeds(_ context.Context, _ cockroach.Root, _ stri
 	defer c.mu.Unlock()
 	c.cancels = append(c.cancels, keep)
 	return c.refuse
+}
+
+func (c *cockroaches) Nodes(context.Context, cockroach.Root) ([]cockroach.Node, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.nodes), c.refuse
 }
 
 // units plays the units' gateways, by address. The position of each moves all the time, and so does its staleness.

@@ -23,11 +23,7 @@ import (
 
 func TestCluster_runsACockroachDB(t *testing.T) {
 	w := newWorld(t)
-	c := &v1alpha1.HTAPCluster{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	c.Spec.OLTP = v1alpha1.OLTPSpec{Engine: v1alpha1.EngineCockroachDB, CockroachDB: &v1alpha1.CockroachDBSpec{Image: "cockroach:v26.1"}}
-	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{
-		Provider: v1alpha1.KafkaExternal, External: &v1alpha1.ExternalKafkaSpec{BootstrapServers: []v1alpha1.BootstrapServer{"kafka:9092"}},
-	}}
+	c := cockroachDB(0)
 	w.cockroaches.change(func(c *cockroaches) { c.refuse = &pgconn.PgError{Code: "42501", Message: "only admins"} })
 	w.create(c)
 	w.awaitCondition(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "DatabaseStarting")
@@ -79,6 +75,16 @@ func TestCluster_runsACockroachDB(t *testing.T) {
 		t.Errorf("nothing changed, and the operator wrote:\n%v", writes)
 	}
 	w.endCockroachDB(c)
+}
+
+// cockroachDB returns a cluster with so many nodes; 0: the default.
+func cockroachDB(nodes int32) *v1alpha1.HTAPCluster {
+	c := &v1alpha1.HTAPCluster{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	c.Spec.OLTP = v1alpha1.OLTPSpec{Engine: v1alpha1.EngineCockroachDB, CockroachDB: &v1alpha1.CockroachDBSpec{Image: "cockroach:v26.1", Replicas: nodes}}
+	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{
+		Provider: v1alpha1.KafkaExternal, External: &v1alpha1.ExternalKafkaSpec{BootstrapServers: []v1alpha1.BootstrapServer{"kafka:9092"}},
+	}}
+	return c
 }
 
 // endCockroachDB deletes a cluster whose database does not answer at first.

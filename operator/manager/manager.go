@@ -58,11 +58,11 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 		return err
 	}
 	clusters := &cluster.Reconciler{
-		Client: mgr.GetClient(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Cockroaches: cockroach.Servers{}, Units: unit.NewClient(manifest.MonitorPort),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Cockroaches: cockroach.Servers{}, Units: unit.NewClient(manifest.MonitorPort),
 		Images: manifest.Images{Gateway: cfg.GatewayImage, Engine: cfg.EngineImage, PostgreSQL: cfg.PostgreSQLImage},
 		Events: mgr.GetEventRecorder(manifest.ManagedBy), Clock: time.Now,
 	}
-	pools := &nodepool.Reconciler{Client: mgr.GetClient()}
+	pools := &nodepool.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}
 	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: clusters.Units}
 	if err := errors.Join(clusters.Setup(mgr), pools.Setup(mgr), tenants.Setup(mgr)); err != nil {
 		return err

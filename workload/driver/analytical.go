@@ -132,4 +132,3 @@ func show(ctx context.Context, conn *pgconn.PgConn, setting string) (string, err
 	}
 	return string(results[0].Rows[0][0]), nil
 }
-

@@ -3,7 +3,7 @@ package v1alpha1
 // CockroachDBSpec is a CockroachDB that the operator runs. Its changes come by a changefeed over Kafka.
 //
 // +kubebuilder:validation:XValidation:rule="self.replicas == 1 || self.replicas >= 3",message="replicas: use 1, or 3 and more: two nodes stand still when one is away"
-// +kubebuilder:validation:XValidation:rule="self.replicas >= oldSelf.replicas",message="replicas cannot be reduced: nodes are not decommissioned yet"
+// +kubebuilder:validation:XValidation:rule="self.replicas >= 3 || self.replicas >= oldSelf.replicas",message="replicas cannot be reduced below 3: rows are on three nodes"
 type CockroachDBSpec struct {
 	// Image is CockroachDB's official image, v25.2 or later. A change replaces the nodes one by one. Go from one release to the next, and back only
 	// while the upgrade is not finalized.
@@ -20,7 +20,9 @@ type CockroachDBSpec struct {
 	// +optional
 	Finalization Finalization `json:"finalization,omitempty"`
 
-	// Replicas is the number of nodes. Rows are on three of them.
+	// Replicas is the number of nodes. Rows are on three of them. When it is reduced, the nodes with the highest numbers are decommissioned: their
+	// rows move to the others first, then their pods end, and their volumes are deleted whatever deletionPolicy says, for such a node can never come
+	// back. All nodes must run when that begins, and it may take hours; raising replicas meanwhile keeps the nodes.
 	//
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1

@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,6 +22,11 @@ const (
 	cloudnative = "oltp: {engine: postgresql, postgresql: {provider: cloudnativepg}}"
 	cockroach   = "oltp: {engine: cockroachdb, cockroachdb: {image: cockroach}}"
 )
+
+// cockroachOf is a CockroachDB of so many nodes.
+func cockroachOf(nodes int) string {
+	return cluster(fmt.Sprintf("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, replicas: %d}}", nodes), strimziWith("replicas: 1"))
+}
 
 // kafkaTransport is the least that an external Kafka needs.
 var kafkaTransport = kafkaWith("bootstrapServers: ['kafka:9092']", "url: 'http://connect:8083'")
@@ -170,9 +176,10 @@ func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 			[]string{`spec.cdc.kafka.provider: Invalid value: "strimzi": the provider cannot be changed: every unit would have to be copied anew; create another HTAPCluster`}},
 		{"volumes of Kafka", cluster(external, strimziWith("connect: {image: i}")), cluster(external, strimziWith("storage: {size: 30Gi}, connect: {image: i}")),
 			[]string{`spec.cdc.kafka.strimzi.storage: Invalid value: storage cannot be changed after creation`}},
-		{"fewer nodes", cluster(cockroach, strimziWith("replicas: 1")),
-			cluster("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, replicas: 1}}", strimziWith("replicas: 1")),
-			[]string{`spec.oltp.cockroachdb: Invalid value: replicas cannot be reduced: nodes are not decommissioned yet`}},
+		{"fewer nodes", cockroachOf(5), cockroachOf(3), nil},
+		{"more nodes", cockroachOf(1), cockroachOf(3), nil},
+		{"one node of three", cockroachOf(3), cockroachOf(1),
+			[]string{`spec.oltp.cockroachdb: Invalid value: replicas cannot be reduced below 3: rows are on three nodes`}},
 		{"volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 30Gi}}"),
 			[]string{`spec.columnar.storage: Invalid value: storage cannot be changed after creation`}},
 		{"volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: fast}}}"),
@@ -208,19 +215,5 @@ func TestHTAPCluster_defaultsEveryFieldThatHasOne(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.Spec, got.Spec); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
-}
-
-func TestHTAPNodePool_needsASelector(t *testing.T) {
-	def := loadCRD(t, "freshet.io_htapnodepools.yaml")
-	manifest := "apiVersion: freshet.io/v1alpha1\nkind: HTAPNodePool\nmetadata: {name: olap}\nspec: {nodeSelector: %}\n"
-	for selector, want := range map[string][]string{
-		"{pool: olap}": nil,
-		"{}":           {`spec.nodeSelector: Invalid value: 0: spec.nodeSelector in body should have at least 1 properties`},
-	} {
-		got := def.validate(t, def.object(t, strings.ReplaceAll(manifest, "%", selector)), nil)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("nodeSelector %s (-want +got):\n%s", selector, diff)
-		}
 	}
 }

@@ -88,7 +88,7 @@ type PostgreSQLSpec struct {
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// Database is created with the volume, and is the one that is replicated.
+	// Database is created with the volume, and is the one that is replicated. The role of applications owns it.
 	//
 	// +kubebuilder:default=app
 	// +kubebuilder:validation:Pattern=`^[a-z_][a-z0-9_]*$`
@@ -112,7 +112,8 @@ type PostgreSQLSpec struct {
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 
-	// Resources of each server. Its shared_buffers are a quarter of the memory unless parameters say otherwise.
+	// Resources of each server. Its shared_buffers are a quarter of the memory, or seven eighths of the node pool's huge pages, unless parameters
+	// say otherwise.
 	//
 	// +kubebuilder:default={cpu: "2", memory: "4Gi"}
 	// +optional

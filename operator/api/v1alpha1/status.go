@@ -48,7 +48,7 @@ type HTAPClusterStatus struct {
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// ConnectionSecret names the Secret with the database's credentials, which are also those for the endpoint.
+	// ConnectionSecret names the Secret with the database's credentials for applications, which are also those for the endpoint.
 	//
 	// +optional
 	ConnectionSecret string `json:"connectionSecret,omitempty"`

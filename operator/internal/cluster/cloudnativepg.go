@@ -32,14 +32,14 @@ func (r *Reconciler) runCloudNativePG(ctx context.Context, s *state) error {
 	if l != nil {
 		return l
 	}
-	if s.credentials, err = r.databaseCredentials(ctx, s); err != nil {
+	if err := r.databaseRoles(ctx, s); err != nil {
 		return err
 	}
 	authority, err := r.cloudNativePGAuthority(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := r.ownWithVolume(ctx, s, s.objects.Connection(s.credentials, authority)); err != nil {
+	if err := r.ownWithVolume(ctx, s, s.objects.RoleSecret(s.roles[0].OLTPRole, s.roles[0].Credentials, authority)); err != nil {
 		return err
 	}
 	if err := r.own(ctx, s, s.objects.CloudNativePGPolicy()); err != nil {
@@ -81,7 +81,7 @@ func (r *Reconciler) awaitCloudNativePG(ctx context.Context, s *state) (task.Res
 	}
 	switch {
 	case s.databaseLack == nil:
-		return task.Done, r.rotatePassword(ctx, s)
+		return task.Done, r.rotatePasswords(ctx, s)
 	case len(s.status.Units) > 0 && len(s.connection.CA) > 0:
 		return task.Done, nil
 	}
@@ -105,11 +105,11 @@ func cloudNativePGLack(live *unstructured.Unstructured, s *state) *lack.Lack {
 	text := func(fields ...string) string { t, _, _ := unstructured.NestedString(live.Object, fields...); return t }
 	ready, _, _ := unstructured.NestedInt64(live.Object, "status", "readyInstances")
 	wanted, _, _ := unstructured.NestedInt64(live.Object, "spec", "instances")
-	refused, _, _ := unstructured.NestedStringSlice(live.Object, "status", "managedRolesStatus", "cannotReconcile", manifest.PostgreSQLRole)
+	refused, _, _ := unstructured.NestedStringSlice(live.Object, "status", "managedRolesStatus", "cannotReconcile", manifest.CloudNativePGRole)
 	why := "CloudNativePG has not looked at it yet"
 	switch phase := text("status", "phase"); {
 	case len(refused) > 0:
-		why = fmt.Sprintf("role %s: %s", manifest.PostgreSQLRole, strings.Join(refused, ", "))
+		why = fmt.Sprintf("role %s: %s", manifest.CloudNativePGRole, strings.Join(refused, ", "))
 	case len(s.connection.CA) > 0 && readyCondition(live).Status == metav1.ConditionTrue:
 		return nil
 	case phase != "":

@@ -30,6 +30,9 @@ func (r *Reconciler) runCockroachDB(ctx context.Context, s *state) error {
 	if err := r.certifyCockroachDB(ctx, s); err != nil {
 		return err
 	}
+	if err := r.sizeCockroachDB(ctx, s); err != nil {
+		return err
+	}
 	if err := r.ownWithVolume(ctx, s, s.objects.CockroachConnection(s.password, s.root.CA)); err != nil {
 		return err
 	}
@@ -114,7 +117,7 @@ func (r *Reconciler) awaitCockroachDB(ctx context.Context, s *state) (task.Resul
 	return task.Wait(whenNot), nil
 }
 
-// prepareCockroachDB makes the database that is replicated. Units that run already go on where CockroachDB does not answer for a while.
+// prepareCockroachDB makes the database that is replicated, and then gives it the nodes that it is to have. Units that run already go on where CockroachDB does not answer for a while.
 func (r *Reconciler) prepareCockroachDB(ctx context.Context, s *state) (task.Result, error) {
 	spec := s.cluster.Spec.OLTP.CockroachDB
 	target := cockroach.Target{
@@ -122,8 +125,7 @@ func (r *Reconciler) prepareCockroachDB(ctx context.Context, s *state) (task.Res
 	}
 	err := r.Cockroaches.Prepare(ctx, s.root, target)
 	if err == nil {
-		s.is(v1alpha1.ConditionOLTPReady, ReasonReplicable, "the database can be replicated")
-		return task.Done, nil
+		return task.Done, r.resizeCockroachDB(ctx, s)
 	}
 	s.isNot(v1alpha1.ConditionOLTPReady, database.ReasonUnreachable, "%s; see the logs of pods %s-*", refusal(s, err), manifest.OLTPName(s.cluster))
 	if len(s.status.Units) > 0 {

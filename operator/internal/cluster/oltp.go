@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,50 +16,6 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
-
-// findNodePools reads the pools that the spec refers to.
-func (r *Reconciler) findNodePools(ctx context.Context, s *state) (task.Result, error) {
-	find := func(ref *v1alpha1.NodePoolReference) (*v1alpha1.HTAPNodePool, error) {
-		if ref == nil {
-			return nil, nil
-		}
-		var pool v1alpha1.HTAPNodePool
-		if err := r.Client.Get(ctx, types.NamespacedName{Name: ref.Name}, &pool); err != nil {
-			return nil, err
-		}
-		return &pool, nil
-	}
-	type use struct {
-		condition string
-		ref       *v1alpha1.NodePoolReference
-		pool      **v1alpha1.HTAPNodePool
-	}
-	uses := []use{{v1alpha1.ConditionPipelineReady, s.cluster.Spec.Columnar.NodePoolRef, &s.objects.UnitPool}}
-	uses = append(uses, use{v1alpha1.ConditionOLTPReady, oltpPool(s.cluster), &s.objects.OLTPPool})
-	for _, u := range uses {
-		pool, err := find(u.ref)
-		if apierrors.IsNotFound(err) {
-			s.isNot(u.condition, ReasonNodePoolNotFound, "HTAPNodePool %q does not exist; create it, or correct nodePoolRef", u.ref.Name)
-			return task.Wait(whenNot), nil
-		}
-		if err != nil {
-			return task.Done, fmt.Errorf("read HTAPNodePool %q: %w", u.ref.Name, err)
-		}
-		*u.pool = pool
-	}
-	return task.Done, nil
-}
-
-// oltpPool names the node pool of a database that the operator runs; nil: none.
-func oltpPool(c *v1alpha1.HTAPCluster) *v1alpha1.NodePoolReference {
-	switch o := c.Spec.OLTP; {
-	case o.PostgreSQL != nil:
-		return o.PostgreSQL.NodePoolRef
-	case o.CockroachDB != nil:
-		return o.CockroachDB.NodePoolRef
-	}
-	return nil
-}
 
 // provideDatabase runs the database where that is the operator's business, and reads the connection of any.
 func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result, error) {
@@ -95,8 +50,7 @@ func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result
 }
 
 func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
-	var err error
-	if s.credentials, err = r.databaseCredentials(ctx, s); err != nil {
+	if err := r.databaseRoles(ctx, s); err != nil {
 		return err
 	}
 	authority, err := r.issueAuthority(ctx, s)
@@ -109,8 +63,10 @@ func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
 	}
 	// A new certificate is loaded while the database runs; one of a new authority would not let the operator in to tell it so.
 	s.objects.OLTPInputs, s.connection.Certificate = manifest.Digest(map[string][]byte{"ca.crt": authority.Cert}), server.Cert
-	if err := r.ownWithVolume(ctx, s, s.objects.Connection(s.credentials, authority.Cert)); err != nil {
-		return err
+	for _, role := range s.roles {
+		if err := r.ownWithVolume(ctx, s, s.objects.RoleSecret(role.OLTPRole, role.Credentials, authority.Cert)); err != nil {
+			return err
+		}
 	}
 	for _, obj := range []client.Object{s.objects.OLTPCertificate(server.Cert, server.Key), s.objects.OLTPService(), s.objects.OLTPPolicy(), s.objects.PostgreSQL()} {
 		if err := r.own(ctx, s, obj); err != nil {
@@ -133,7 +89,7 @@ func (r *Reconciler) own(ctx context.Context, s *state, obj client.Object) error
 	return r.applier.Controlled(ctx, s.cluster, manifest.ClusterLabel, obj)
 }
 
-// awaitPostgreSQL waits until the builtin database's pod accepts connections, and then gives it the password that it is to have.
+// awaitPostgreSQL waits until the builtin database's pod accepts connections, and then gives it the roles and passwords that it is to have.
 func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result, error) {
 	var set appsv1.StatefulSet
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: manifest.OLTPName(s.cluster)}, &set)
@@ -141,7 +97,16 @@ func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result
 		return task.Done, fmt.Errorf("read StatefulSet %q: %w", manifest.OLTPName(s.cluster), err)
 	}
 	if set.Status.ReadyReplicas == 1 {
-		return task.Done, r.rotatePassword(ctx, s)
+		err := r.provisionRoles(ctx, s)
+		var l *lack.Lack
+		if errors.As(err, &l) {
+			s.isNot(v1alpha1.ConditionOLTPReady, l.Reason, "%v", l)
+			return task.Wait(whenNot), nil
+		}
+		if err != nil {
+			return task.Done, err
+		}
+		return task.Done, r.rotatePasswords(ctx, s)
 	}
 	var pod corev1.Pod
 	name := types.NamespacedName{Namespace: s.cluster.Namespace, Name: manifest.OLTPName(s.cluster) + "-0"}
@@ -158,7 +123,14 @@ func (r *Reconciler) readConnection(ctx context.Context, s *state) (bool, error)
 	if e := s.cluster.Spec.OLTP.External; e != nil {
 		name = e.ConnectionSecretRef.Name
 	}
+	applications := name
 	secret, err := r.readSecret(ctx, s, name)
+	if s.cluster.Spec.OLTP.Engine == v1alpha1.EnginePostgreSQL && err == nil { // units have a role of their own, but on old volumes
+		var units map[string][]byte
+		if units, err = r.readSecret(ctx, s, manifest.OLTPUnitsName(s.cluster)); units != nil {
+			name, secret = manifest.OLTPUnitsName(s.cluster), units
+		}
+	}
 	switch {
 	case err != nil:
 		return false, err
@@ -171,7 +143,7 @@ func (r *Reconciler) readConnection(ctx context.Context, s *state) (bool, error)
 	}
 	s.connection.URI, s.connection.CA = string(secret["uri"]), secret["ca.crt"]
 	s.objects.ConnectionSecret, s.objects.HasCA = name, len(s.connection.CA) > 0
-	s.status.ConnectionSecret = name
+	s.status.ConnectionSecret = applications
 	return true, nil
 }
 

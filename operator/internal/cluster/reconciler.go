@@ -29,6 +29,7 @@ import (
 type Databases interface {
 	Inspect(ctx context.Context, c database.Connection, prefix string, units int) ([]*lack.Lack, error)
 	Clean(ctx context.Context, c database.Connection, prefix string, keep int) (inUse []string, err error)
+	Provision(ctx context.Context, superuser database.Connection, owner, units database.Role) error
 	SetPassword(ctx context.Context, now, next database.Connection) error
 }
 
@@ -42,6 +43,7 @@ type Pipelines interface {
 type Cockroaches interface {
 	Prepare(ctx context.Context, r cockroach.Root, t cockroach.Target) error
 	EndChangefeeds(ctx context.Context, r cockroach.Root, prefix string, keep int) error
+	Nodes(ctx context.Context, r cockroach.Root) ([]cockroach.Node, error)
 }
 
 // Units asks units how they do; see [unit.Client].
@@ -59,7 +61,9 @@ const (
 
 // Reconciler makes HTAPClusters real.
 type Reconciler struct {
-	Client      client.Client
+	Client client.Client
+	// Reader reads from the API server itself, what a cache may not have yet.
+	Reader      client.Reader
 	Databases   Databases
 	Pipelines   Pipelines
 	Cockroaches Cockroaches

@@ -28,40 +28,82 @@ func (r *Reconciler) issueCredentials(ctx context.Context, s *state) (task.Resul
 	return task.Done, r.own(ctx, s, issued)
 }
 
-// databaseCredentials reads the builtin PostgreSQL's password, or makes it, and the next one where that is asked for. The next one is written
-// down before the database learns it, so that whoever is interrupted in between knows both.
-func (r *Reconciler) databaseCredentials(ctx context.Context, s *state) (manifest.Credentials, error) {
-	secret, err := r.readSecret(ctx, s, manifest.OLTPName(s.cluster))
-	if err != nil {
-		return manifest.Credentials{}, err
-	}
-	c := manifest.Credentials{
-		Password: string(secret[manifest.PasswordKey]), Next: string(secret[manifest.NextPasswordKey]), Rotation: string(secret[manifest.RotationKey]),
-	}
-	asked := s.cluster.Annotations[RotateAnnotation]
-	switch {
-	case c.Password == "":
-		c = manifest.Credentials{Password: rand.Text(), Rotation: asked}
-	case c.Next == "" && asked != "" && asked != c.Rotation:
-		c.Next = rand.Text()
-	}
-	return c, nil
+// oltpRole is a role of the builtin PostgreSQL with its credentials.
+type oltpRole struct {
+	manifest.OLTPRole
+	manifest.Credentials
 }
 
-// rotatePassword gives the builtin PostgreSQL the next password, if there is one. From then on new connections need it: the units restart
-// one by one with it.
-func (r *Reconciler) rotatePassword(ctx context.Context, s *state) error {
-	if s.credentials.Next == "" {
+// databaseRoles reads the passwords of the builtin PostgreSQL's roles, or makes them, and the next ones where that is asked for. The next one is
+// written down before the database learns it, so that whoever is interrupted in between knows both.
+func (r *Reconciler) databaseRoles(ctx context.Context, s *state) error {
+	secrets := map[string]map[string][]byte{}
+	for _, name := range []string{manifest.OLTPSuperuserName(s.cluster), manifest.OLTPUnitsName(s.cluster), manifest.OLTPName(s.cluster)} {
+		var err error
+		if secrets[name], err = r.readSecret(ctx, s, name); err != nil {
+			return err
+		}
+	}
+	s.objects.SoleRole = secrets[manifest.OLTPSuperuserName(s.cluster)] == nil && manifest.IsSoleRole(secrets[manifest.OLTPName(s.cluster)])
+	asked, anew := s.cluster.Annotations[RotateAnnotation], false
+	for _, role := range s.objects.OLTPRoles() {
+		secret := secrets[role.Secret]
+		c := manifest.Credentials{
+			Password: string(secret[manifest.PasswordKey]), Next: string(secret[manifest.NextPasswordKey]), Rotation: string(secret[manifest.RotationKey]),
+			Provisioned: len(secret[manifest.ProvisionedKey]) > 0,
+		}
+		switch {
+		case c.Password == "":
+			c, anew = manifest.Credentials{Password: rand.Text(), Rotation: asked}, true
+		case c.Next == "" && asked != "" && asked != c.Rotation:
+			c.Next = rand.Text()
+		}
+		s.roles = append(s.roles, oltpRole{role, c})
+	}
+	s.roles[0].Provisioned = s.roles[0].Provisioned && !anew
+	return nil
+}
+
+// roleURI is how a role reaches the builtin database.
+func (s *state) roleURI(role manifest.OLTPRole, c manifest.Credentials) string {
+	return string(s.objects.RoleSecret(role, c, s.connection.CA).Data["uri"])
+}
+
+// provisionRoles makes the roles of applications and units, once.
+func (r *Reconciler) provisionRoles(ctx context.Context, s *state) error {
+	if s.objects.SoleRole || s.roles[0].Provisioned {
 		return nil
 	}
-	next := manifest.Credentials{Password: s.credentials.Next, Rotation: s.cluster.Annotations[RotateAnnotation]}
-	secret := s.objects.Connection(next, s.connection.CA)
-	if err := r.Databases.SetPassword(ctx, s.connection, database.Connection{URI: string(secret.Data["uri"]), CA: s.connection.CA}); err != nil {
-		return fmt.Errorf("rotate the password of the builtin database: %w", err)
-	}
-	if err := r.ownWithVolume(ctx, s, secret); err != nil {
+	superuser, units, owner := s.roles[0], s.roles[1], s.roles[2]
+	connection := database.Connection{URI: s.roleURI(superuser.OLTPRole, superuser.Credentials), CA: s.connection.CA}
+	err := r.Databases.Provision(ctx, connection, database.Role{Name: owner.Name, Password: owner.Password}, database.Role{Name: units.Name, Password: units.Password})
+	if err != nil {
 		return err
 	}
-	s.credentials, s.connection.URI = next, string(secret.Data["uri"])
+	s.roles[0].Provisioned = true
+	return r.ownWithVolume(ctx, s, s.objects.RoleSecret(superuser.OLTPRole, s.roles[0].Credentials, s.connection.CA))
+}
+
+// rotatePasswords gives the roles of the builtin PostgreSQL their next passwords, if there are any. From then on new connections need them: the
+// units restart one by one with theirs.
+func (r *Reconciler) rotatePasswords(ctx context.Context, s *state) error {
+	for i, role := range s.roles {
+		if role.Next == "" {
+			continue
+		}
+		next := manifest.Credentials{Password: role.Next, Rotation: s.cluster.Annotations[RotateAnnotation], Provisioned: role.Provisioned}
+		now, after := s.roleURI(role.OLTPRole, role.Credentials), s.roleURI(role.OLTPRole, next)
+		err := r.Databases.SetPassword(ctx, database.Connection{URI: now, CA: s.connection.CA}, database.Connection{URI: after, CA: s.connection.CA})
+		if err != nil {
+			return fmt.Errorf("rotate the password of role %q of the builtin database: %w", role.Name, err)
+		}
+		if err := r.ownWithVolume(ctx, s, s.objects.RoleSecret(role.OLTPRole, next, s.connection.CA)); err != nil {
+			return err
+		}
+		s.roles[i].Credentials = next
+		if s.connection.URI == now {
+			s.connection.URI = after
+		}
+	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (r *Reconciler) clustersOfPool(ctx context.Context, pool client.Object) []r
 	var out []reconcile.Request
 	for i := range list.Items {
 		c := &list.Items[i]
-		if refers(c.Spec.Columnar.NodePoolRef) || refers(oltpPool(c)) {
+		if oltp, _ := oltpPool(c); refers(c.Spec.Columnar.NodePoolRef) || refers(oltp) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 		}
 	}

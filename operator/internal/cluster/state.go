@@ -21,9 +21,9 @@ type state struct {
 	status *v1alpha1.HTAPClusterStatus
 	// objects builds the cluster's objects.
 	objects manifest.Cluster
-	// connection is the database's, credentials what the Secret of a builtin PostgreSQL knows of its password.
-	connection  database.Connection
-	credentials manifest.Credentials
+	// connection is the database's, as units use it, and roles are those of the operator's own PostgreSQL.
+	connection database.Connection
+	roles      []oltpRole
 	// databaseLack is why CloudNativePG's Cluster is not ready, or not as it is to be; nil: it is.
 	databaseLack *lack.Lack
 	// root is the operator's own access to a CockroachDB, and password that of its role.
@@ -93,10 +93,15 @@ const (
 	ReasonTaskFailed                = "TaskFailed"
 	ReasonNotReached                = "NotReached"
 	ReasonNodePoolNotFound          = "NodePoolNotFound"
+	ReasonCPUNotWhole               = "CPUNotWhole"
 	ReasonSecretNotFound            = "SecretNotFound"
 	ReasonSecretIncomplete          = "SecretIncomplete"
 	ReasonDatabaseStarting          = "DatabaseStarting"
 	ReasonReplicable                = "Replicable"
+	ReasonResizing                  = "Resizing"
+	ReasonDecommissionRefused       = "DecommissionRefused"
+	ReasonDecommissionStalled       = "DecommissionStalled"
+	ReasonVolumeLeft                = "VolumeLeft"
 	ReasonUnitsNotRunning           = "UnitsNotRunning"
 	ReasonUnitsHindered             = "UnitsHindered"
 	ReasonStreaming                 = "Streaming"

@@ -36,6 +36,15 @@ func (Servers) EndChangefeeds(ctx context.Context, r Root, prefix string, keep i
 	return with(ctx, r, func(s Session) error { return EndChangefeeds(ctx, s, prefix, keep) })
 }
 
+// Nodes tells of the nodes; see [Nodes].
+func (Servers) Nodes(ctx context.Context, r Root) (nodes []Node, err error) {
+	err = with(ctx, r, func(s Session) error {
+		nodes, err = Nodes(ctx, s)
+		return err
+	})
+	return nodes, err
+}
+
 func with(ctx context.Context, r Root, do func(Session) error) error {
 	pair, err := tls.X509KeyPair(r.Cert, r.Key)
 	if err != nil {

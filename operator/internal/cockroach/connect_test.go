@@ -155,6 +155,21 @@ func TestServers_connectAsRootByCertificate(t *testing.T) {
 	}
 }
 
+func TestServers_askOlderVersionsForNodesToo(t *testing.T) {
+	s := newServer(t)
+	s.refuse = internals // which they do not know
+	client, err := s.authority.Client(time.Now(), "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (cockroach.Servers{}).Nodes(t.Context(), s.root(t, client)); err != nil {
+		t.Fatal(err)
+	}
+	if said := <-s.said; len(said) != 2 || said[0] != internals {
+		t.Errorf("statements %q", said)
+	}
+}
+
 func TestServers_tellWhatARefusalSays(t *testing.T) {
 	s := newServer(t)
 	s.refuse = administrators

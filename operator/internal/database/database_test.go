@@ -237,6 +237,58 @@ func TestSetPassword_mayBeSaidAgain(t *testing.T) {
 	}
 }
 
+func TestProvision_makesRolesThatAreNoSuperusers(t *testing.T) {
+	server, conn := startPostgres(t, map[string]string{"wal_level": "logical"})
+	exec(t, conn, `CREATE DATABASE "the shop"`)
+	super := strings.Replace(server.URL("postgres"), "/postgres?", "/the%20shop?", 1)
+	owner, units := database.Role{Name: "an owner", Password: "first"}, database.Role{Name: "units", Password: "second"}
+	for range 2 {
+		if err := (database.PostgreSQL{}).Provision(t.Context(), database.Connection{URI: super}, owner, units); err != nil {
+			t.Fatal(err)
+		}
+	}
+	connection := func(r database.Role) database.Connection {
+		return database.Connection{URI: as(t, super, r.Name, r.Password, "the shop")}
+	}
+	session := func(r database.Role) *pgx.Conn {
+		c, err := pgx.Connect(t.Context(), connection(r).URI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close(context.Background()) })
+		return c
+	}
+	app, unit := session(owner), session(units)
+	exec(t, app, "CREATE TABLE public.item(id int PRIMARY KEY)")
+	exec(t, app, "CREATE SCHEMA more")
+	for _, sql := range []string{
+		"SELECT id FROM public.item", "CREATE PUBLICATION freshet_0a1b2c3d_0 FOR TABLE public.item", "SELECT pg_create_logical_replication_slot('freshet_0a1b2c3d_0', 'pgoutput')",
+		"SELECT rolname, rolpassword FROM pg_catalog.pg_authid", "SELECT pg_reload_conf()",
+	} {
+		exec(t, unit, sql)
+	}
+	for _, sql := range []string{
+		"SELECT rolpassword FROM pg_catalog.pg_authid", "CREATE ROLE other", "ALTER SYSTEM SET work_mem = '1GB'", "SELECT pg_create_logical_replication_slot('x', 'pgoutput')",
+	} {
+		if _, err := app.Exec(t.Context(), sql); err == nil {
+			t.Errorf("the role of applications may say %s", sql)
+		}
+	}
+	if lacks, err := (database.PostgreSQL{}).Inspect(t.Context(), connection(units), "freshet_0a1b2c3d_", 1); err != nil || len(lacks) > 0 {
+		t.Errorf("units' role lacks %v, error %v", lacks, err)
+	}
+	if inUse, err := (database.PostgreSQL{}).Clean(t.Context(), connection(units), "freshet_0a1b2c3d_", 0); err != nil || len(inUse) > 0 {
+		t.Errorf("units' role cannot clean up: %v, error %v", inUse, err)
+	}
+	for _, r := range []database.Role{owner, units} {
+		next := r
+		next.Password = "third"
+		if err := (database.PostgreSQL{}).SetPassword(t.Context(), connection(r), connection(next)); err != nil {
+			t.Errorf("%s cannot change its password: %v", r.Name, err)
+		}
+	}
+}
+
 func TestClean_dropsWhatUnitsThatAreNoMoreHaveLeft(t *testing.T) {
 	server, conn := startPostgres(t, map[string]string{"wal_level": "logical"})
 	for _, name := range []string{"freshet_0a1b2c3d_0", "freshet_0a1b2c3d_1", "freshet_0a1b2c3d_2", "freshet_ffffffff_1"} {

@@ -34,6 +34,9 @@ const (
 // cloudNativePGInstances is their number where the spec gives none: with two, no standby would be left after a failover.
 const cloudNativePGInstances = 3
 
+// CloudNativePGRole is the role of units and applications, which owns the database and is no superuser.
+const CloudNativePGRole = "freshet"
+
 // ByCloudNativePG says that CloudNativePG runs the database.
 func ByCloudNativePG(c *v1alpha1.HTAPCluster) bool {
 	p := c.Spec.OLTP.PostgreSQL
@@ -58,7 +61,7 @@ func (c Cluster) CloudNativePGCluster() *unstructured.Unstructured {
 	spec := c.Spec.OLTP.PostgreSQL
 	credentials := func() map[string]any { return map[string]any{"name": OLTPName(c.HTAPCluster)} }
 	role := map[string]any{
-		"name": PostgreSQLRole, "ensure": "present", "login": true, "replication": true, "passwordSecret": credentials(),
+		"name": CloudNativePGRole, "ensure": "present", "login": true, "replication": true, "passwordSecret": credentials(),
 	}
 	if len(spec.MemberOf) > 0 {
 		role["inRoles"] = texts(spec.MemberOf)
@@ -66,18 +69,18 @@ func (c Cluster) CloudNativePGCluster() *unstructured.Unstructured {
 	fields := map[string]any{
 		"instances": int64(cmp.Or(spec.Instances, cloudNativePGInstances)),
 		"bootstrap": map[string]any{"initdb": map[string]any{
-			"database": spec.Database, "owner": PostgreSQLRole, "secret": credentials(), "dataChecksums": true,
+			"database": spec.Database, "owner": CloudNativePGRole, "secret": credentials(), "dataChecksums": true,
 			// Texts are compared on the replica only where their collation orders by bytes.
 			"encoding": "UTF8", "localeCollate": "C.UTF-8", "localeCType": "C.UTF-8",
 			// Gateways check passwords of clients that come by TLS, for which they need the verifiers.
-			"postInitApplicationSQL": []any{"GRANT SELECT (rolname, rolpassword) ON pg_catalog.pg_authid TO " + PostgreSQLRole},
+			"postInitApplicationSQL": []any{"GRANT SELECT (rolname, rolpassword) ON pg_catalog.pg_authid TO " + CloudNativePGRole},
 		}},
 		"managed":    map[string]any{"roles": []any{role}},
-		"postgresql": map[string]any{"parameters": cloudNativePGSettings(spec)},
+		"postgresql": map[string]any{"parameters": cloudNativePGSettings(spec, c.OLTPPool)},
 		// Standbys keep copies of the units' slots, and units are told nothing that a standby does not have: they go on after a failover.
 		"replicationSlots": map[string]any{"highAvailability": map[string]any{"enabled": true, "synchronizeLogicalDecoding": true}},
 		"storage":          cloudNativePGStorage(spec.Storage),
-		"resources":        bothResources(spec.Resources),
+		"resources":        bothResources(spec.Resources, c.OLTPPool),
 	}
 	if spec.Image != "" {
 		fields["imageName"] = spec.Image
@@ -91,8 +94,8 @@ func (c Cluster) CloudNativePGCluster() *unstructured.Unstructured {
 }
 
 // cloudNativePGSettings are the servers' settings beside those that CloudNativePG gives them.
-func cloudNativePGSettings(spec *v1alpha1.PostgreSQLSpec) map[string]any {
-	all := defaultSettings(spec)
+func cloudNativePGSettings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNodePool) map[string]any {
+	all := defaultSettings(spec, pool)
 	maps.Copy(all, map[string]string{
 		"wal_level": "logical", "max_replication_slots": slots, "max_wal_senders": slots, "sync_replication_slots": "on", "hot_standby_feedback": "on",
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 )
 
-// Labels of all objects of a cluster. ComponentLabel is oltp, init, unit or pipeline.
+// Labels of all objects of a cluster. ComponentLabel is oltp, admin, unit or pipeline.
 const (
 	ClusterLabel   = "freshet.io/cluster"
 	ComponentLabel = "freshet.io/component"
@@ -24,7 +24,7 @@ const (
 // The components of a cluster.
 const (
 	componentOLTP     = "oltp"
-	componentInit     = "init" // of the database
+	componentAdmin    = "admin" // Jobs that administer the database
 	componentUnit     = "unit"
 	componentPipeline = "pipeline"
 )
@@ -48,6 +48,10 @@ type Cluster struct {
 	Images Images
 	// OLTPPool and UnitPool are the node pools that the spec refers to; nil: none.
 	OLTPPool, UnitPool *v1alpha1.HTAPNodePool
+	// OLTPPods is the number of pods of a CockroachDB. From number OLTPLeaving on its nodes go; 0: none.
+	OLTPPods, OLTPLeaving int32
+	// SoleRole says that the builtin PostgreSQL's volume was made when applications and units used its superuser.
+	SoleRole bool
 	// ConnectionSecret and CertificateSecret are the names of the Secrets with the database's connection string and the endpoint's
 	// certificate; HasCA says that the former has a ca.crt.
 	ConnectionSecret, CertificateSecret string

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -54,6 +55,46 @@ func (c Cluster) cockroachNode(number int32) string {
 	return fmt.Sprintf("%s-%d.%s.%s.svc:%d", OLTPName(c.HTAPCluster), number, NodesName(c.HTAPCluster), c.Namespace, CockroachPort)
 }
 
+// CockroachNumber is the number of the pod with a node's address; false: it is no pod's.
+func CockroachNumber(c *v1alpha1.HTAPCluster, address string) (int32, bool) {
+	host, ok := strings.CutSuffix(address, fmt.Sprintf(".%s.%s.svc:%d", NodesName(c), c.Namespace, CockroachPort))
+	if !ok {
+		return 0, false
+	}
+	return PodNumber(OLTPName(c), host)
+}
+
+// PodNumber is the number of a StatefulSet's pod, or of its claim; false: it has none.
+func PodNumber(set, name string) (int32, bool) {
+	text, ok := strings.CutPrefix(name, set+"-")
+	number, err := strconv.ParseInt(text, 10, 32)
+	return int32(number), ok && err == nil && number >= 0
+}
+
+// OLTPClaim begins the names of the claims of the builtin database's volumes; a pod's number ends them.
+func OLTPClaim(c *v1alpha1.HTAPCluster) string { return dataVolume + "-" + OLTPName(c) }
+
+// OLTPSelector finds the pods of the builtin database, and their claims.
+func OLTPSelector(c *v1alpha1.HTAPCluster) map[string]string { return selector(c, componentOLTP) }
+
+// leaving is the annotation of the StatefulSet with [Cluster.OLTPLeaving].
+const leaving = "freshet.io/leaving-from"
+
+// ReadSize reads from the StatefulSet how many pods there are, and which of them go.
+func (c *Cluster) ReadSize(set *appsv1.StatefulSet) error {
+	c.OLTPPods = ptr.Deref(set.Spec.Replicas, 1)
+	text, ok := set.Annotations[leaving]
+	if !ok {
+		return nil
+	}
+	number, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || number < 1 {
+		return fmt.Errorf("read annotation %s of StatefulSet %q: %q is no number of a pod; remove the annotation", leaving, set.Name, text)
+	}
+	c.OLTPLeaving = int32(number)
+	return nil
+}
+
 // CockroachDB is the StatefulSet of all nodes. They start all at once, for none is ready before most are there, and are replaced one by one.
 func (c Cluster) CockroachDB() *appsv1.StatefulSet {
 	spec := c.Spec.OLTP.CockroachDB
@@ -75,10 +116,19 @@ func (c Cluster) CockroachDB() *appsv1.StatefulSet {
 	if c.Spec.DeletionPolicy == v1alpha1.Delete {
 		retention = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	}
+	// Only what is decommissioned goes with its pod: who scales the StatefulSet by hand loses nothing.
+	scaled := appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+	of := meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster))
+	if c.OLTPLeaving > 0 {
+		of.Annotations = map[string]string{leaving: strconv.Itoa(int(c.OLTPLeaving))}
+		if c.OLTPPods == c.OLTPLeaving {
+			scaled = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+		}
+	}
 	return &appsv1.StatefulSet{
-		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
+		ObjectMeta: of,
 		Spec: appsv1.StatefulSetSpec{
-			Replicas:            ptr.To(spec.Replicas),
+			Replicas:            ptr.To(c.OLTPPods),
 			ServiceName:         NodesName(c.HTAPCluster),
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			Selector:            &metav1.LabelSelector{MatchLabels: selector(c.HTAPCluster, componentOLTP)},
@@ -88,7 +138,7 @@ func (c Cluster) CockroachDB() *appsv1.StatefulSet {
 			},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim(spec.Storage)},
 			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-				WhenDeleted: retention, WhenScaled: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+				WhenDeleted: retention, WhenScaled: scaled,
 			},
 		},
 	}
@@ -122,7 +172,7 @@ func (c Cluster) cockroach(spec *v1alpha1.CockroachDBSpec) corev1.Container {
 		},
 		Env:             []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}}},
 		Ports:           []corev1.ContainerPort{port("sql", CockroachPort), port("http", cockroachHTTPPort)},
-		Resources:       guaranteed(spec.Resources),
+		Resources:       equipped(spec.Resources, c.OLTPPool),
 		SecurityContext: restrictContainer(),
 		VolumeMounts:    []corev1.VolumeMount{mount("data", cockroachDataDir), mount("certs", cockroachCerts), mount("tmp", "/tmp")},
 		LivenessProbe:   health("/health", 10, 6),

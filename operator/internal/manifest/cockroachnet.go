@@ -42,7 +42,7 @@ func (c Cluster) CockroachDisruption() *policyv1.PodDisruptionBudget {
 	}
 }
 
-// CockroachPolicy lets nodes, units, the operator and the Job of initialization at the SQL port, which is the nodes' own too. The HTTP port has metrics
+// CockroachPolicy lets nodes, units, the operator and its Jobs at the SQL port, which is the nodes' own too. The HTTP port has metrics
 // and the console, both behind TLS, and a password where it matters.
 func (c Cluster) CockroachPolicy() *networkingv1.NetworkPolicy {
 	peer := func(component string) networkingv1.NetworkPolicyPeer {
@@ -55,7 +55,7 @@ func (c Cluster) CockroachPolicy() *networkingv1.NetworkPolicy {
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{
-					From:  []networkingv1.NetworkPolicyPeer{peer(componentOLTP), peer(componentUnit), peer(componentInit), operatorPeer()},
+					From:  []networkingv1.NetworkPolicyPeer{peer(componentOLTP), peer(componentUnit), peer(componentAdmin), operatorPeer()},
 					Ports: policyPorts(CockroachPort),
 				},
 				{Ports: policyPorts(cockroachHTTPPort)},

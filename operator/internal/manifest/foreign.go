@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -17,10 +18,17 @@ func (c Cluster) foreign(kind schema.GroupVersionKind, component, name string, s
 	return o
 }
 
-// bothResources ask for and limit to the same.
-func bothResources(r v1alpha1.ResourcesSpec) map[string]any {
-	both := func() map[string]any { return map[string]any{"cpu": r.CPU.String(), "memory": r.Memory.String()} }
-	return map[string]any{"requests": both(), "limits": both()}
+// bothResources are what a pod on a pool's nodes gets; nil: on any.
+func bothResources(r v1alpha1.ResourcesSpec, pool *v1alpha1.HTAPNodePool) map[string]any {
+	all := equipped(r, pool)
+	quantities := func(list corev1.ResourceList) map[string]any {
+		out := map[string]any{}
+		for name, amount := range list {
+			out[string(name)] = amount.String()
+		}
+		return out
+	}
+	return map[string]any{"requests": quantities(all.Requests), "limits": quantities(all.Limits)}
 }
 
 // texts is a list as unstructured objects have it.

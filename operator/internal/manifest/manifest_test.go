@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -82,7 +84,74 @@ func TestCluster_buildsItsDatabase(t *testing.T) {
 		Parameters: map[string]v1alpha1.ParameterValue{"work_mem": "64MB", "shared_buffers": "2GB"},
 	}})
 	pem := []byte("PEM")
-	golden(t, "postgresql.yaml", c.Connection(manifest.Credentials{Password: "secret"}, pem), c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())
+	var objects []client.Object
+	for _, role := range c.OLTPRoles() {
+		objects = append(objects, c.RoleSecret(role, manifest.Credentials{Password: "secret"}, pem))
+	}
+	golden(t, "postgresql.yaml", append(objects, c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())...)
+}
+
+func TestCluster_leavesOldVolumesTheirRole(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{Database: "app"}})
+	c.SoleRole = true
+	roles := c.OLTPRoles()
+	if diff := cmp.Diff([]manifest.OLTPRole{{Name: "freshet", Secret: "shop-oltp"}}, roles); diff != "" {
+		t.Fatalf("roles (-want +got):\n%s", diff)
+	}
+	secret := c.RoleSecret(roles[0], manifest.Credentials{Password: "secret", Next: "next", Rotation: "1"}, []byte("PEM"))
+	want := []string{"ca.crt", "database", "endpoint-uri", "next-password", "password", "rotation", "uri", "username", "worker-uri"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(secret.Data))); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+// equippedPool gives pods all that there is.
+func equippedPool() *v1alpha1.HTAPNodePool {
+	return &v1alpha1.HTAPNodePool{Spec: v1alpha1.HTAPNodePoolSpec{
+		NodeSelector: map[string]string{"pool": "fast"}, CPUPinning: true,
+		HugePages: &v1alpha1.HugePagesSpec{Size: "1Gi", Amount: resource.MustParse("2Gi")},
+		RDMA:      &v1alpha1.RDMASpec{ResourceName: "rdma/hca_shared_devices_a", Count: 1},
+	}}
+}
+
+func TestCluster_equipsItsPodsAsTheirPoolSays(t *testing.T) {
+	p := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
+		Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")},
+	}})
+	p.UnitPool, p.OLTPPool = equippedPool(), equippedPool()
+	c := cockroach()
+	c.OLTPPool = equippedPool()
+	golden(t, "equipped.yaml", p.PostgreSQL(), p.Units(), c.CockroachDB(), c.CockroachInit())
+}
+
+func TestPostgreSQL_usesThePagesOfItsPoolUnlessParametersSayOtherwise(t *testing.T) {
+	spec := &v1alpha1.PostgreSQLSpec{Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")}}
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: spec})
+	pages := func(size, amount string) *v1alpha1.HTAPNodePool {
+		return &v1alpha1.HTAPNodePool{Spec: v1alpha1.HTAPNodePoolSpec{HugePages: &v1alpha1.HugePagesSpec{Size: size, Amount: resource.MustParse(amount)}}}
+	}
+	for name, step := range map[string]struct {
+		pool       *v1alpha1.HTAPNodePool
+		parameters map[string]v1alpha1.ParameterValue
+		want       []string
+	}{
+		"no pool":    {nil, nil, []string{"huge_pages=off", "shared_buffers=1024MB"}},
+		"no pages":   {&v1alpha1.HTAPNodePool{}, nil, []string{"huge_pages=off", "shared_buffers=1024MB"}},
+		"pages":      {pages("2Mi", "2Gi"), nil, []string{"huge_page_size=2MB", "huge_pages=try", "shared_buffers=1792MB"}},
+		"big pages":  {pages("1Gi", "4Gi"), nil, []string{"huge_page_size=1GB", "huge_pages=try", "shared_buffers=3584MB"}},
+		"parameters": {pages("2Mi", "2Gi"), map[string]v1alpha1.ParameterValue{"huge_pages": "on", "shared_buffers": "1GB"}, []string{"huge_page_size=2MB", "huge_pages=on", "shared_buffers=1GB"}},
+	} {
+		c.OLTPPool, spec.Parameters = step.pool, step.parameters
+		var got []string
+		for _, arg := range c.PostgreSQL().Spec.Template.Spec.Containers[0].Args {
+			if strings.HasPrefix(arg, "huge_page") || strings.HasPrefix(arg, "shared_buffers") {
+				got = append(got, arg)
+			}
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }
 
 // cloudNative is a cluster whose database CloudNativePG runs.
@@ -103,8 +172,9 @@ func TestCluster_buildsItsDatabaseByCloudNativePG(t *testing.T) {
 			{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "oltp", Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](60)},
 			{Operator: corev1.TolerationOpExists},
 		},
+		HugePages: &v1alpha1.HugePagesSpec{Size: "2Mi", Amount: resource.MustParse("1Gi")},
 	}}
-	golden(t, "cloudnativepg.yaml", c.Connection(manifest.Credentials{Password: "secret"}, []byte("PEM")), c.CloudNativePGPolicy(), c.CloudNativePGCluster())
+	golden(t, "cloudnativepg.yaml", c.RoleSecret(c.OLTPRoles()[0], manifest.Credentials{Password: "secret"}, []byte("PEM")), c.CloudNativePGPolicy(), c.CloudNativePGCluster())
 }
 
 func TestCluster_leavesToCloudNativePGWhatIsNotGiven(t *testing.T) {
@@ -115,7 +185,7 @@ func TestCluster_leavesToCloudNativePGWhatIsNotGiven(t *testing.T) {
 	if spec["instances"] != int64(3) || image || placed {
 		t.Errorf("%v instances; an image: %t, an affinity: %t", spec["instances"], image, placed)
 	}
-	if _, known := c.Connection(manifest.Credentials{Password: "secret"}, nil).Data["ca.crt"]; known {
+	if _, known := c.RoleSecret(c.OLTPRoles()[0], manifest.Credentials{Password: "secret"}, nil).Data["ca.crt"]; known {
 		t.Error("the connection has an authority before there is one")
 	}
 }
@@ -235,7 +305,7 @@ func cockroach() manifest.Cluster {
 		Image: "cockroach:v26.1", Replicas: 5, Database: "app", Resources: resources("2", "8Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("100Gi")},
 	}})
 	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: &v1alpha1.StrimziSpec{Replicas: 1}}}
-	c.OLTPInputs = "fedcba9876543210"
+	c.OLTPPods = 5
 	return c
 }
 
@@ -243,7 +313,49 @@ func TestCluster_buildsItsCockroachDB(t *testing.T) {
 	c := cockroach()
 	pem := []byte("PEM")
 	golden(t, "cockroachdb.yaml", c.CockroachAuthority(pem, pem), c.CockroachNodes(pem, pem, pem), c.CockroachRoot(pem, pem, pem),
-		c.CockroachConnection("secret", pem), c.CockroachService(), c.NodesService(), c.CockroachPolicy(), c.CockroachDisruption(), c.CockroachDB(), c.CockroachInit())
+		c.CockroachConnection("secret", pem), c.CockroachService(), c.NodesService(), c.CockroachPolicy(), c.CockroachDisruption(), c.CockroachDB(), c.CockroachInit(), c.Decommission([]int{4, 5}), c.Recommission([]int{4}))
+}
+
+func TestCluster_losesVolumesOnlyOfNodesThatAreDecommissioned(t *testing.T) {
+	for name, step := range map[string]struct {
+		pods, leaving int32
+		scaled        appsv1.PersistentVolumeClaimRetentionPolicyType
+	}{
+		"steady":         {5, 0, appsv1.RetainPersistentVolumeClaimRetentionPolicyType},
+		"decommissions":  {5, 3, appsv1.RetainPersistentVolumeClaimRetentionPolicyType},
+		"decommissioned": {3, 3, appsv1.DeletePersistentVolumeClaimRetentionPolicyType},
+	} {
+		c := cockroach()
+		c.OLTPPods, c.OLTPLeaving = step.pods, step.leaving
+		set := c.CockroachDB()
+		if got := set.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled; got != step.scaled {
+			t.Errorf("%s: volumes of pods that go: %s, want %s", name, got, step.scaled)
+		}
+		read := manifest.Cluster{}
+		if err := read.ReadSize(set); err != nil || read.OLTPPods != step.pods || read.OLTPLeaving != step.leaving {
+			t.Errorf("%s: read %d pods that go from %d on, error %v", name, read.OLTPPods, read.OLTPLeaving, err)
+		}
+		set.Annotations = map[string]string{"freshet.io/leaving-from": "0"}
+		if err := read.ReadSize(set); err == nil {
+			t.Errorf("%s: an annotation that lets all nodes go is taken", name)
+		}
+	}
+}
+
+func TestCockroachNumber_isThatOfTheNodesPod(t *testing.T) {
+	c := cockroach().HTAPCluster
+	for address, want := range map[string]int32{
+		"shop-oltp-0.shop-oltp-nodes.trade.svc:26257": 0, "shop-oltp-12.shop-oltp-nodes.trade.svc:26257": 12,
+		"shop-oltp-1.shop-oltp-nodes.other.svc:26257": -1, "shop-oltp-x.shop-oltp-nodes.trade.svc:26257": -1, "10.0.0.1:26257": -1, "": -1,
+	} {
+		got, ok := manifest.CockroachNumber(c, address)
+		if !ok {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%q is pod %d, want %d", address, got, want)
+		}
+	}
 }
 
 func TestCluster_givesUnitsAChangefeed(t *testing.T) {

@@ -33,6 +33,18 @@ func guaranteed(r v1alpha1.ResourcesSpec) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list, Limits: list}
 }
 
+// equipped is guaranteed, with the huge pages and devices that a pool gives to the container of a pod that is its purpose. No volume is needed
+// for huge pages: programs map them without a file.
+func equipped(r v1alpha1.ResourcesSpec, pool *v1alpha1.HTAPNodePool) corev1.ResourceRequirements {
+	requirements := guaranteed(r)
+	if pool != nil {
+		for name, amount := range pool.Spec.Equipment() {
+			requirements.Limits[name] = amount // which are the requests too
+		}
+	}
+	return requirements
+}
+
 // place puts pods on a pool's nodes.
 func place(pod *corev1.PodSpec, pool *v1alpha1.HTAPNodePool) {
 	if pool != nil {
@@ -40,9 +52,12 @@ func place(pod *corev1.PodSpec, pool *v1alpha1.HTAPNodePool) {
 	}
 }
 
+// dataVolume names the claim of each pod.
+const dataVolume = "data"
+
 func claim(s v1alpha1.StorageSpec) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		ObjectMeta: metav1.ObjectMeta{Name: dataVolume},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: s.StorageClassName,
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: s.Size}},

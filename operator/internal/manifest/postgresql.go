@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,13 @@ import (
 // postgresUser is the user of PostgreSQL's official image.
 const postgresUser = 999
 
-// PostgreSQLRole is the role of units and applications: the superuser that the image creates with the volume, or, by CloudNativePG, the
-// database's owner.
-const PostgreSQLRole = "freshet"
+// The roles of the builtin database: the superuser that the image creates with the volume, the owner of the database, which applications use, and
+// that of units.
+const (
+	postgresSuperuser = "freshet"
+	postgresOwner     = "freshet_app"
+	postgresUnits     = "freshet_units"
+)
 
 const (
 	postgresMount  = "/var/lib/postgresql/data"
@@ -65,22 +70,22 @@ func (c Cluster) PostgreSQL() *appsv1.StatefulSet {
 
 func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
 	ready := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{
-		"pg_isready", "--quiet", "--host=127.0.0.1", "--username=" + PostgreSQLRole, "--dbname=" + spec.Database,
+		"pg_isready", "--quiet", "--host=127.0.0.1", "--username=" + postgresSuperuser, "--dbname=" + spec.Database,
 	}}}
 	return corev1.Container{
 		Name:  "postgresql",
 		Image: cmp.Or(spec.Image, c.Images.PostgreSQL),
-		Args:  append([]string{"postgres"}, settings(spec)...),
+		Args:  append([]string{"postgres"}, settings(spec, c.OLTPPool)...),
 		Env: []corev1.EnvVar{
-			{Name: "POSTGRES_USER", Value: PostgreSQLRole},
-			fromSecret("POSTGRES_PASSWORD", OLTPName(c.HTAPCluster), "password"),
+			{Name: "POSTGRES_USER", Value: postgresSuperuser},
+			fromSecret("POSTGRES_PASSWORD", c.OLTPRoles()[0].Secret, PasswordKey),
 			{Name: "POSTGRES_DB", Value: spec.Database},
 			// Texts are compared on the replica only where their collation orders by bytes.
 			{Name: "POSTGRES_INITDB_ARGS", Value: "--encoding=UTF8 --locale=C.UTF-8 --data-checksums"},
 			{Name: "PGDATA", Value: postgresMount + "/pgdata"}, // a volume's root has a lost+found
 		},
 		Ports:           []corev1.ContainerPort{{Name: "sql", ContainerPort: SQLPort, Protocol: corev1.ProtocolTCP}},
-		Resources:       guaranteed(spec.Resources),
+		Resources:       equipped(spec.Resources, c.OLTPPool),
 		SecurityContext: restrictContainer(),
 		VolumeMounts: []corev1.VolumeMount{
 			mount("data", postgresMount), mount("run", "/var/run/postgresql"), mount("tmp", "/tmp"), mount("shm", "/dev/shm"),
@@ -95,12 +100,19 @@ func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
 const slots = "80"
 
 // defaultSettings are what the spec asks for, by itself or by its sizes.
-func defaultSettings(spec *v1alpha1.PostgreSQLSpec) map[string]string {
+func defaultSettings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNodePool) map[string]string {
 	const mebi = 1 << 20
 	all := map[string]string{
 		"shared_buffers": fmt.Sprintf("%dMB", spec.Resources.Memory.Value()/4/mebi),
+		// A server that tries and may not have any is killed by some runtimes when it uses them.
+		"huge_pages": "off",
 		// A unit that stays away must not fill the volume: beyond this its slot is lost, and the unit is copied anew.
 		"max_slot_wal_keep_size": fmt.Sprintf("%dMB", third(spec.Storage.Size)/mebi),
+	}
+	if pool != nil && pool.Spec.HugePages != nil {
+		pages := pool.Spec.HugePages
+		all["huge_pages"], all["huge_page_size"] = "try", strings.TrimSuffix(pages.Size, "i")+"B"
+		all["shared_buffers"] = fmt.Sprintf("%dMB", pages.Amount.Value()/8*7/mebi) // the rest is for what else is shared
 	}
 	for name, value := range spec.Parameters {
 		all[name] = string(value)
@@ -109,8 +121,8 @@ func defaultSettings(spec *v1alpha1.PostgreSQLSpec) map[string]string {
 }
 
 // settings are the server's command line.
-func settings(spec *v1alpha1.PostgreSQLSpec) []string {
-	all := defaultSettings(spec)
+func settings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNodePool) []string {
+	all := defaultSettings(spec, pool)
 	maps.Copy(all, map[string]string{
 		"listen_addresses": "*", "wal_level": "logical", "max_replication_slots": slots, "max_wal_senders": slots,
 		"ssl": "on", "ssl_cert_file": postgresTLSDir + "/" + corev1.TLSCertKey, "ssl_key_file": postgresTLSDir + "/" + corev1.TLSPrivateKeyKey,
@@ -132,13 +144,43 @@ func (c Cluster) OLTPCertificate(cert, key []byte) *corev1.Secret {
 // workerKey is the connection string for workers of Kafka Connect, which have no file with the authority: they encrypt, and do not verify.
 const workerKey = "worker-uri"
 
-// Credentials are what the connection Secret of the builtin database knows of its role's password.
+// OLTPRole is a role of the builtin PostgreSQL, and the Secret with its credentials.
+type OLTPRole struct{ Name, Secret string }
+
+// OLTPSuperuserName names the Secret of the builtin PostgreSQL's superuser, which only the operator and the database's pod need.
+func OLTPSuperuserName(c *v1alpha1.HTAPCluster) string { return OLTPName(c) + "-superuser" }
+
+// OLTPUnitsName names the Secret of the units' role in the builtin PostgreSQL.
+func OLTPUnitsName(c *v1alpha1.HTAPCluster) string { return OLTPName(c) + "-units" }
+
+// OLTPRoles are the roles of the builtin PostgreSQL, the superuser first and that of applications last. Where the volume was made when there was one
+// role for all, it is both.
+func (c Cluster) OLTPRoles() []OLTPRole {
+	if ByCloudNativePG(c.HTAPCluster) {
+		return []OLTPRole{{CloudNativePGRole, OLTPName(c.HTAPCluster)}}
+	}
+	if c.SoleRole {
+		return []OLTPRole{{postgresSuperuser, OLTPName(c.HTAPCluster)}}
+	}
+	return []OLTPRole{
+		{postgresSuperuser, OLTPSuperuserName(c.HTAPCluster)}, {postgresUnits, OLTPUnitsName(c.HTAPCluster)}, {postgresOwner, OLTPName(c.HTAPCluster)},
+	}
+}
+
+// IsSoleRole says of a Secret for applications whether its role is the superuser too.
+func IsSoleRole(secret map[string][]byte) bool {
+	return len(secret[PasswordKey]) > 0 && string(secret["username"]) != postgresOwner
+}
+
+// Credentials are what the Secret of a role of the builtin database knows of its password.
 type Credentials struct {
 	Password string
 	// Next is the password that it is about to be replaced by; empty: none.
 	Next string
 	// Rotation is what asked for the last replacement.
 	Rotation string
+	// Provisioned says of the superuser's that the other roles are there, with what they may do.
+	Provisioned bool
 }
 
 // The keys of credentials in Secrets.
@@ -146,24 +188,22 @@ const (
 	PasswordKey     = "password"
 	NextPasswordKey = "next-password"
 	RotationKey     = "rotation"
+	ProvisionedKey  = "provisioned"
 )
 
-// Connection is the Secret with the credentials of the operator's own PostgreSQL, for the units, the operator and its users. Like the volume
-// that knows the password it outlives the cluster where the deletion policy says so. CloudNativePG reads the password from it before there is
-// an authority.
-func (c Cluster) Connection(credentials Credentials, authority []byte) *corev1.Secret {
+// RoleSecret is the Secret with the credentials of a role of the operator's own PostgreSQL. Like the volume that knows the password it outlives
+// the cluster where the deletion policy says so. CloudNativePG reads the password from it before there is an authority.
+func (c Cluster) RoleSecret(role OLTPRole, credentials Credentials, authority []byte) *corev1.Secret {
 	address := fmt.Sprintf("%s:%d", PostgreSQLHost(c.HTAPCluster), SQLPort)
 	database := c.Spec.OLTP.PostgreSQL.Database
 	uri := func(address, parameters string) []byte {
-		return fmt.Appendf(nil, "postgresql://%s:%s@%s/%s?%s", PostgreSQLRole, credentials.Password, address, database, parameters)
+		return fmt.Appendf(nil, "postgresql://%s:%s@%s/%s?%s", role.Name, credentials.Password, address, database, parameters)
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
+		ObjectMeta: meta(c.HTAPCluster, componentOLTP, role.Secret),
 		Data: map[string][]byte{
-			"username": []byte(PostgreSQLRole), PasswordKey: []byte(credentials.Password), "database": []byte(database),
-			"uri":          uri(address, "sslmode=verify-full"),
-			workerKey:      uri(address, "sslmode=require"),
-			"endpoint-uri": uri(Endpoint(c.HTAPCluster), "sslmode=require"),
+			"username": []byte(role.Name), PasswordKey: []byte(credentials.Password), "database": []byte(database),
+			"uri": uri(address, "sslmode=verify-full"),
 		},
 	}
 	if len(authority) > 0 {
@@ -173,10 +213,19 @@ func (c Cluster) Connection(credentials Credentials, authority []byte) *corev1.S
 		secret.Type = corev1.SecretTypeBasicAuth
 		secret.Labels["cnpg.io/reload"] = "true" // a new password is noticed
 	}
+	if role.Secret == OLTPName(c.HTAPCluster) {
+		secret.Data["endpoint-uri"] = uri(Endpoint(c.HTAPCluster), "sslmode=require")
+	}
+	if role.Secret == OLTPUnitsName(c.HTAPCluster) || len(c.OLTPRoles()) == 1 {
+		secret.Data[workerKey] = uri(address, "sslmode=require")
+	}
 	for key, value := range map[string]string{NextPasswordKey: credentials.Next, RotationKey: credentials.Rotation} {
 		if value != "" {
 			secret.Data[key] = []byte(value)
 		}
+	}
+	if credentials.Provisioned {
+		secret.Data[ProvisionedKey] = []byte("true")
 	}
 	return secret
 }

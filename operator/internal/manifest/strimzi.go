@@ -67,7 +67,7 @@ func (c Cluster) StrimziPool() *unstructured.Unstructured {
 	pool := c.strimzi("KafkaNodePool", StrimziPoolName(c.HTAPCluster), map[string]any{
 		"replicas": int64(spec.Replicas), "roles": []any{"controller", "broker"},
 		"storage":   map[string]any{"type": "jbod", "volumes": []any{volume}},
-		"resources": bothResources(spec.Resources),
+		"resources": bothResources(spec.Resources, nil),
 	})
 	labels := pool.GetLabels()
 	labels[StrimziCluster] = StrimziKafkaName(c.HTAPCluster)

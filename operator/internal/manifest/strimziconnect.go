@@ -41,7 +41,7 @@ func (c Cluster) StrimziConnect() *unstructured.Unstructured {
 			// A restart of the broker must not restart the connectors: see docs/transport.md.
 			"session.timeout.ms": int64(90000), "heartbeat.interval.ms": int64(30000), "scheduled.rebalance.max.delay.ms": int64(0),
 		},
-		"resources": bothResources(spec.Resources),
+		"resources": bothResources(spec.Resources, nil),
 	}
 	if spec.Image != "" {
 		fields["image"] = spec.Image

@@ -73,7 +73,7 @@ func (c Cluster) engine() corev1.Container {
 		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
 		Command:         []string{"clickhouse-server", "--config-file=" + engineConfigDir + "/config.yaml"},
 		Env:             []corev1.EnvVar{fromSecret("FRESHET_ENGINE_PASSWORD", EngineName(c.HTAPCluster), "password")},
-		Resources:       guaranteed(c.Spec.Columnar.Resources),
+		Resources:       equipped(c.Spec.Columnar.Resources, c.UnitPool),
 		SecurityContext: restrictContainer(),
 		VolumeMounts: []corev1.VolumeMount{
 			mount("data", engineDataDir), {Name: "engine", MountPath: engineConfigDir, ReadOnly: true}, mount("engine-tmp", "/tmp"),

@@ -1,18 +1,17 @@
-// Package nodepool says of HTAPNodePools which nodes they have, and what keeps pods off them.
+// Package nodepool says of HTAPNodePools which nodes they have, what these offer, and what keeps pods off them.
 //
-// Invariant: a pool whose nodes do not change causes no write.
+// Invariant: a pool whose nodes do not change causes no write; what of a node is in use is not looked at.
 package nodepool
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,18 +24,15 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/apply"
 )
 
-// Reasons of the condition Ready.
-const (
-	ReasonNodesReady   = "NodesReady"
-	ReasonNoNodes      = "NoNodes"
-	ReasonNoNodesReady = "NoNodesReady"
-)
-
-// listed is how many nodes a status names.
-const listed = 100
+// lookAgain is how often pools are looked at when nothing that is watched changes: NodeResourceTopologies, which need not be installed, are not.
+const lookAgain = 5 * time.Minute
 
 // Reconciler keeps the status of HTAPNodePools.
-type Reconciler struct{ Client client.Client }
+type Reconciler struct {
+	Client client.Client
+	// Reader reads what is in no cache.
+	Reader client.Reader
+}
 
 // Setup adds the reconciler to a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
@@ -96,64 +92,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.List(ctx, &nodes, client.MatchingLabels(pool.Spec.NodeSelector)); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list nodes of HTAPNodePool %q: %w", pool.Name, err)
 	}
+	topologies, err := r.topologies(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	again := ctrl.Result{RequeueAfter: wait.Jitter(lookAgain, 0.2)}
 	after := pool.DeepCopy()
-	after.Status = status(&pool, nodes.Items)
+	after.Status = status(&pool, nodes.Items, topologies)
 	if equality.Semantic.DeepEqual(pool.Status, after.Status) {
-		return ctrl.Result{}, nil
+		return again, nil
 	}
 	if err := r.Client.Status().Patch(ctx, after, client.MergeFrom(&pool), apply.Owner); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("write status of HTAPNodePool %q: %w", pool.Name, err)
 	}
-	return ctrl.Result{}, nil
-}
-
-func status(pool *v1alpha1.HTAPNodePool, nodes []corev1.Node) v1alpha1.HTAPNodePoolStatus {
-	slices.SortFunc(nodes, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	s := v1alpha1.HTAPNodePoolStatus{ObservedGeneration: pool.Generation, Conditions: slices.Clone(pool.Status.Conditions)}
-	ready := 0
-	for i := range nodes {
-		why := keepsOff(&nodes[i], pool.Spec.Tolerations)
-		if why == "" {
-			ready++
-		}
-		if i < listed {
-			s.Nodes = append(s.Nodes, v1alpha1.NodeStatus{Name: nodes[i].Name, Takes: why == "", Message: why})
-		}
-	}
-	s.Ready = fmt.Sprintf("%d/%d", ready, len(nodes))
-	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: pool.Generation}
-	switch {
-	case len(nodes) == 0:
-		condition.Reason, condition.Message = ReasonNoNodes, "no node has all labels of nodeSelector; label nodes, or correct it"
-	case ready == 0:
-		condition.Reason, condition.Message = ReasonNoNodesReady, "no node of the pool takes pods: "+s.Nodes[0].Name+" "+s.Nodes[0].Message
-	default:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonNodesReady, s.Ready+" nodes take pods"
-	}
-	meta.SetStatusCondition(&s.Conditions, condition)
-	return s
-}
-
-// keepsOff says why a node takes no pods with these tolerations; empty: it does.
-func keepsOff(node *corev1.Node, tolerations []corev1.Toleration) string {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return "is not ready: " + cmp.Or(c.Message, c.Reason)
-		}
-	}
-	for _, taint := range node.Spec.Taints {
-		tolerates := func(t corev1.Toleration) bool { return tolerated(t, taint) }
-		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(tolerations, tolerates) {
-			return fmt.Sprintf("has taint %s, which the pool does not tolerate", taint.ToString())
-		}
-	}
-	return ""
-}
-
-// tolerated is the scheduler's rule for the operators Exists and Equal.
-func tolerated(t corev1.Toleration, taint corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	return t.Operator == corev1.TolerationOpExists || t.Value == taint.Value
+	return again, nil
 }
