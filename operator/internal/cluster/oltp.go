@@ -31,14 +31,8 @@ func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result
 	case v1alpha1.EngineCockroachDB:
 		run, await = r.runCockroachDB, r.awaitCockroachDB
 	}
-	err := run(ctx, s)
-	var l *lack.Lack
-	if errors.As(err, &l) {
-		s.isNot(v1alpha1.ConditionOLTPReady, l.Reason, "%v", l)
-		return task.Wait(whenNot), nil
-	}
-	if err != nil {
-		return task.Done, err
+	if err := run(ctx, s); err != nil {
+		return s.withoutDatabase(err)
 	}
 	found, err := r.readConnection(ctx, s)
 	if err != nil || !found {
@@ -47,6 +41,16 @@ func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result
 	result, err := await(ctx, s)
 	s.inputs = append(s.inputs, map[string][]byte{"uri": []byte(s.connection.URI), "ca.crt": s.connection.CA})
 	return result, err
+}
+
+// withoutDatabase waits where something is lacking, and the condition says what it is; any other error is one.
+func (s *state) withoutDatabase(err error) (task.Result, error) {
+	var l *lack.Lack
+	if errors.As(err, &l) {
+		s.isNot(v1alpha1.ConditionOLTPReady, l.Reason, "%v", l)
+		return task.Wait(whenNot), nil
+	}
+	return task.Done, err
 }
 
 func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
@@ -97,14 +101,8 @@ func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result
 		return task.Done, fmt.Errorf("read StatefulSet %q: %w", manifest.OLTPName(s.cluster), err)
 	}
 	if set.Status.ReadyReplicas == 1 {
-		err := r.provisionRoles(ctx, s)
-		var l *lack.Lack
-		if errors.As(err, &l) {
-			s.isNot(v1alpha1.ConditionOLTPReady, l.Reason, "%v", l)
-			return task.Wait(whenNot), nil
-		}
-		if err != nil {
-			return task.Done, err
+		if err := r.provisionRoles(ctx, s); err != nil {
+			return s.withoutDatabase(err)
 		}
 		return task.Done, r.rotatePasswords(ctx, s)
 	}
