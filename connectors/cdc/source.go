@@ -61,6 +61,7 @@ type Bookmarker interface {
 	// Bookmark returns what to keep with p, a position that was handed over and not followed by a later one that was
 	// confirmed; nil if there is nothing to keep.
 	Bookmark(p Position) []byte
-	// Restore is told, before Stream begins at a position, the bookmark that was kept with it.
+	// Restore is told, before Copy and Stream begin on a state that was kept, the bookmark that was kept with it; nil: there was none, or
+	// nothing was kept.
 	Restore(bookmark []byte) error
 }

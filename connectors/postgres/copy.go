@@ -32,9 +32,16 @@ func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySi
 		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
 	}
 	defer s.closeQuietly(conn)
+	timeline, err := s.followTimeline(ctx, conn, 0)
+	if err != nil {
+		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
+	}
 	at, err := s.openSnapshot(ctx, conn)
 	if err != nil {
 		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
+	}
+	if !s.lineage.tell(timeline, at.Major) {
+		return cdc.Position{}, fmt.Errorf("copy tables: %w", errSuperseded)
 	}
 	if err := sink.Begin(ctx, at, begun); err != nil {
 		return cdc.Position{}, err
@@ -90,14 +97,11 @@ func (s *Source) openSnapshot(ctx context.Context, conn *pgconn.PgConn) (cdc.Pos
 	if err := conn.Exec(ctx, "SET row_security = off; SET lock_timeout = '30s'; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
 		return cdc.Position{}, fmt.Errorf("begin snapshot: %w", err)
 	}
-	results, err := conn.Exec(ctx, create).ReadAll()
+	row, err := ask(ctx, conn, create)
 	if err != nil {
 		return cdc.Position{}, fmt.Errorf("create temporary replication slot for a snapshot (is max_replication_slots large enough?): %w", err)
 	}
-	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) < 2 {
-		return cdc.Position{}, errors.New("create temporary replication slot: unexpected answer")
-	}
-	return cdc.ParsePosition(string(results[0].Rows[0][1]))
+	return cdc.ParsePosition(string(row[1]))
 }
 
 // copyTable copies one table in a subtransaction, so that a table that fails leaves the others alone and

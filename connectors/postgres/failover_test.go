@@ -23,14 +23,17 @@ import (
 // standbySlot is the physical slot by which the standby streams.
 const standbySlot = "standby"
 
-// withStandby returns a testbed whose server has a standby, as CloudNativePG sets them up.
-func withStandby(t *testing.T) (b *testbed, standby *pgserver.Server) {
+// withStandby returns a testbed whose server has a standby, as CloudNativePG sets them up. The server may wait for the standby before it tells
+// streams of slots that the standby has a copy of.
+func withStandby(t *testing.T, waits bool) (b *testbed, standby *pgserver.Server) {
 	t.Helper()
 	both := map[string]string{"sync_replication_slots": "on", "hot_standby_feedback": "on", "wal_receiver_status_interval": "1"}
 	dir, ctx := stand.Dir(t), stand.Within(t, 2*time.Minute)
 	primary := stand.Postgres(t, func(c *pgserver.Config) {
 		c.DataDir, c.Settings = filepath.Join(dir, "primary"), maps.Clone(both)
-		c.Settings["synchronized_standby_slots"] = standbySlot
+		if waits {
+			c.Settings["synchronized_standby_slots"] = standbySlot
+		}
 	})
 	b = &testbed{t: t, server: primary, url: primary.URL("postgres"), model: sourcetest.NewModel()}
 	b.exec(sourcetest.Schema, "SELECT pg_create_physical_replication_slot('"+standbySlot+"')")
@@ -98,7 +101,7 @@ func (b *testbed) awaitCopyOfSlot(standby *pgserver.Server) {
 }
 
 func TestStream_goesOnWithAPromotedStandby(t *testing.T) {
-	b, standby := withStandby(t)
+	b, standby := withStandby(t, true)
 	failover := func(c *postgres.Config) { c.Failover = true }
 	b.source = b.newSource(failover)
 	b.follow()
@@ -112,16 +115,59 @@ func TestStream_goesOnWithAPromotedStandby(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.stop()
+	kept := b.source.Bookmark(b.model.Position())
 	b.url = standby.URL("postgres")
 	b.exec("SELECT pg_promote()")
 	b.exec("DELETE FROM plain WHERE id > 900", "INSERT INTO plain (id, note) VALUES (5000, 'after')")
 	told := b.model.Commits()
 	b.source = b.newSource(failover)
+	if err := b.source.Restore(kept); err != nil {
+		t.Fatal(err)
+	}
 	b.follow()
 	b.await("changes from the new primary", func() bool { return b.model.Commits() > told })
 	b.same()
 	if again := b.model.Copies(); again != copies {
 		t.Errorf("%d copies after the failover, %d before: the slot was not carried over", again, copies)
+	}
+}
+
+func TestStream_refusesAServerThatLostWhatWasTold(t *testing.T) {
+	b, standby := withStandby(t, false)
+	failover := func(c *postgres.Config) { c.Failover = true }
+	b.source = b.newSource(failover)
+	b.follow()
+	b.exec("INSERT INTO plain (id, note) VALUES (1, 'kept')")
+	b.same()
+	b.awaitCopyOfSlot(standby)
+	ctx := stand.Within(t, time.Minute)
+	if err := standby.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.exec("INSERT INTO plain (id, note) VALUES (2, 'lost')")
+	b.same()
+	if err := b.server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	told, kept := b.model.Position(), b.source.Bookmark(b.model.Position())
+	if err := standby.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.url = standby.URL("postgres")
+	b.exec("SELECT pg_promote()", "INSERT INTO plain (id, note) VALUES (2, 'other')", "SELECT pg_switch_wal()") // positions are beyond those of before
+	again := b.newSource(failover)
+	if err := again.Restore(kept); err != nil {
+		t.Fatal(err)
+	}
+	sourcetest.WantTerminal(t, again.Stream(ctx, told, b.model), cdc.CodeSourceMismatch)
+	_, err := again.Copy(ctx, nil, anySink{})
+	sourcetest.WantTerminal(t, err, cdc.CodeSourceMismatch)
+	if err := again.Restore(nil); err != nil { // all is copied anew
+		t.Fatal(err)
+	}
+	if _, err := again.Copy(ctx, nil, anySink{}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -133,7 +179,7 @@ func (anySink) Rows(context.Context, *cdc.Table, []cdc.Row) error           { re
 func (anySink) Stopped(context.Context, cdc.TableID, *cdc.TableError) error { return nil }
 
 func TestCopy_waitsForStandbys(t *testing.T) {
-	b, standby := withStandby(t)
+	b, standby := withStandby(t, true)
 	source, ctx := b.newSource(func(c *postgres.Config) { c.Failover = true }), stand.Within(t, 2*time.Minute)
 	found, err := source.Tables(ctx)
 	if err != nil {

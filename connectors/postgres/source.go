@@ -30,6 +30,7 @@ type Source struct {
 	streaming     atomic.Bool
 	confirmed     atomic.Uint64
 	current       currentCalls
+	lineage       lineage
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64
 	wake   chan struct{}

@@ -67,10 +67,25 @@ func (s *session) recover(ctx context.Context) error {
 	if err := s.createVolatile(tidy); err != nil {
 		return err
 	}
-	if rec == nil {
-		return nil
+	if err := s.restoreBookmark(rec); err != nil || rec == nil {
+		return err
 	}
 	return s.restore(ctx, rec)
+}
+
+func (s *session) restoreBookmark(rec *record) error {
+	source, ok := s.src.(cdc.Bookmarker)
+	if !ok {
+		return nil
+	}
+	var kept []byte
+	if rec != nil {
+		kept = rec.Bookmark
+	}
+	if err := source.Restore(kept); err != nil {
+		return fmt.Errorf("restore the source's bookmark from the epoch record: %w", err)
+	}
+	return nil
 }
 
 // fenceStride is more than the records that a session can have under way, and leads to another partition.
@@ -214,11 +229,6 @@ func (s *session) restore(ctx context.Context, rec *record) error {
 	c := s.compactor
 	c.recordSerial, c.recordedAt, c.recordTime = rec.Serial, rec.Position, s.r.clock()
 	s.publisher.epoch = max(s.publisher.epoch, rec.Epoch)
-	if b, ok := s.src.(cdc.Bookmarker); ok && rec.Bookmark != nil {
-		if err := b.Restore(rec.Bookmark); err != nil {
-			return fmt.Errorf("restore the source's bookmark from the epoch record: %w", err)
-		}
-	}
 	var indexes []*rowindex.Index
 	var restored []*table
 	for _, rt := range rec.Tables {

@@ -1,0 +1,131 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+var _ cdc.Bookmarker = (*Source)(nil)
+
+// errSuperseded ends a stream from a server that another one has taken the place of.
+var errSuperseded = errors.New("another server has taken this one's place")
+
+// lineage is the timeline of the log that the replica's state is on. A server that is promoted, or restored from a backup, begins a timeline
+// of its own, whose positions mean other changes than those which its parent's log had after that point. The system's identifier stays.
+type lineage struct {
+	mu       sync.Mutex
+	timeline uint64 // 0: not known yet
+	reached  uint64 // the last position that was told on it
+}
+
+// bookmark is what a consumer keeps of a lineage, as JSON.
+type bookmark struct {
+	Timeline uint64 `json:"timeline"`
+	Reached  uint64 `json:"reached"`
+}
+
+// tell notes that what a server has up to a position is told. It reports false if another timeline is followed by now.
+func (l *lineage) tell(timeline, position uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reached = max(l.reached, position)
+	return l.timeline == timeline
+}
+
+// Bookmark implements [cdc.Bookmarker].
+func (s *Source) Bookmark(cdc.Position) []byte {
+	s.lineage.mu.Lock()
+	defer s.lineage.mu.Unlock()
+	if s.lineage.timeline == 0 {
+		return nil
+	}
+	data, err := json.Marshal(bookmark{s.lineage.timeline, s.lineage.reached})
+	if err != nil { // two numbers always encode
+		s.log.Warn("bookmark cannot be encoded", "error", err)
+	}
+	return data
+}
+
+// Restore implements [cdc.Bookmarker].
+func (s *Source) Restore(data []byte) error {
+	var b bookmark
+	if data != nil {
+		if err := json.Unmarshal(data, &b); err != nil {
+			return fmt.Errorf("decode bookmark: %w", err)
+		}
+	}
+	s.lineage.mu.Lock()
+	defer s.lineage.mu.Unlock()
+	s.lineage.timeline, s.lineage.reached = b.Timeline, b.Reached
+	return nil
+}
+
+// followTimeline goes over to the timeline of the server at the other end of a replication connection, and returns it. It refuses one that lacks
+// something of what was told, or that a replica at a position has.
+func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, position uint64) (uint64, error) {
+	row, err := ask(ctx, conn, "IDENTIFY_SYSTEM")
+	if err != nil {
+		return 0, err
+	}
+	timeline, err := strconv.ParseUint(string(row[1]), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("read the server's timeline: %w", err)
+	}
+	s.lineage.mu.Lock()
+	defer s.lineage.mu.Unlock()
+	l := &s.lineage
+	if l.timeline != 0 && l.timeline != timeline {
+		row, err := ask(ctx, conn, "TIMELINE_HISTORY "+strconv.FormatUint(timeline, 10))
+		if err != nil {
+			return 0, err
+		}
+		left, ok := leftAt(row[1], l.timeline)
+		has := max(position, l.reached)
+		if !ok || has > left {
+			return 0, &cdc.TerminalError{
+				Code: cdc.CodeSourceMismatch,
+				Detail: fmt.Sprintf("the replica is at %s on timeline %d, which the server's timeline %d left at %s: a failover or a restore lost what came after",
+					cdc.Position{Major: has}, l.timeline, timeline, cdc.Position{Major: left}),
+				Remedy: cdc.RemedyRecopy,
+			}
+		}
+		s.log.Info("the server's log goes on on another timeline", "from", l.timeline, "to", timeline, "left_at", cdc.Position{Major: left})
+	}
+	l.timeline = timeline
+	return timeline, nil
+}
+
+// ask runs a replication command that returns one row of two columns at least.
+func ask(ctx context.Context, conn *pgconn.PgConn, command string) ([][]byte, error) {
+	results, err := conn.Exec(ctx, command).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", command, err)
+	}
+	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) < 2 {
+		return nil, fmt.Errorf("%s: unexpected answer", command)
+	}
+	return results[0].Rows[0], nil
+}
+
+// leftAt finds in a timeline's history where it, or one that it comes from, left a given one: each line has a parent and the position of its end.
+// False: it does not come from there.
+func leftAt(history []byte, timeline uint64) (uint64, bool) {
+	for line := range bytes.Lines(history) {
+		fields := bytes.Fields(line)
+		if len(fields) < 2 || string(fields[0]) != strconv.FormatUint(timeline, 10) {
+			continue
+		}
+		at, err := cdc.ParsePosition(string(fields[1]))
+		return at.Major, err == nil
+	}
+	return 0, false
+}
