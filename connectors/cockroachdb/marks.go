@@ -162,6 +162,9 @@ func (m *marks) currentJob() string {
 func (b *bookmark) encode() ([]byte, error) { return json.Marshal(b) }
 
 func decodeBookmark(data []byte) (*bookmark, error) {
+	if data == nil {
+		return nil, nil
+	}
 	b := &bookmark{}
 	err := json.Unmarshal(data, b)
 	if err == nil {

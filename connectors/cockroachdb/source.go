@@ -160,12 +160,9 @@ func (s *Source) Restore(data []byte) error {
 	if s.streaming.Load() {
 		return fmt.Errorf("restore bookmark: the source streams already")
 	}
-	var b *bookmark
-	if data != nil {
-		var err error
-		if b, err = decodeBookmark(data); err != nil {
-			return err
-		}
+	b, err := decodeBookmark(data)
+	if err != nil {
+		return err
 	}
 	s.marks.begin(b)
 	return nil

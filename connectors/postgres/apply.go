@@ -54,7 +54,7 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 		return err
 	}
 	if st.handed {
-		if !st.src.lineage.tell(st.timeline, commit.Position.Major) {
+		if !st.src.lineage.tell(st.conn.timeline, commit.Position.Major) {
 			return errSuperseded
 		}
 		if err := st.h.Commit(ctx, commit); err != nil {

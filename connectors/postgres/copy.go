@@ -71,8 +71,6 @@ func (s *Source) awaitStandbys(ctx context.Context, conn *pgconn.PgConn, at cdc.
 		SELECT FROM unnest(string_to_array(current_setting('synchronized_standby_slots', true), ',')) AS standby(name)
 		LEFT JOIN pg_replication_slots held ON held.slot_name = btrim(standby.name, ' "')
 		WHERE held.restart_lsn IS NULL OR held.restart_lsn < '%s')`, at)
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
 	for {
 		results, err := conn.Exec(ctx, question).ReadAll()
 		if err != nil {
@@ -81,10 +79,8 @@ func (s *Source) awaitStandbys(ctx context.Context, conn *pgconn.PgConn, at cdc.
 		if string(results[0].Rows[0][0]) == "t" {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for standbys to have what was copied: %w", context.Cause(ctx))
-		case <-again.C:
+		if err := pauseFor(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("wait for standbys to have what was copied: %w", err)
 		}
 	}
 }

@@ -100,10 +100,21 @@ func (b *testbed) awaitCopyOfSlot(standby *pgserver.Server) {
 	}
 }
 
+func withFailover(c *postgres.Config) { c.Failover = true }
+
+// restored is the source of a replica that kept a bookmark.
+func (b *testbed) restored(kept []byte) *postgres.Source {
+	b.t.Helper()
+	s := b.newSource(withFailover)
+	if err := s.Restore(kept); err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
 func TestStream_goesOnWithAPromotedStandby(t *testing.T) {
 	b, standby := withStandby(t, true)
-	failover := func(c *postgres.Config) { c.Failover = true }
-	b.source = b.newSource(failover)
+	b.source = b.newSource(withFailover)
 	b.follow()
 	b.exec("INSERT INTO plain (id, note) SELECT g, 'before' FROM generate_series(1, 1000) g")
 	b.same()
@@ -120,10 +131,7 @@ func TestStream_goesOnWithAPromotedStandby(t *testing.T) {
 	b.exec("SELECT pg_promote()")
 	b.exec("DELETE FROM plain WHERE id > 900", "INSERT INTO plain (id, note) VALUES (5000, 'after')")
 	told := b.model.Commits()
-	b.source = b.newSource(failover)
-	if err := b.source.Restore(kept); err != nil {
-		t.Fatal(err)
-	}
+	b.source = b.restored(kept)
 	b.follow()
 	b.await("changes from the new primary", func() bool { return b.model.Commits() > told })
 	b.same()
@@ -134,8 +142,7 @@ func TestStream_goesOnWithAPromotedStandby(t *testing.T) {
 
 func TestStream_refusesAServerThatLostWhatWasTold(t *testing.T) {
 	b, standby := withStandby(t, false)
-	failover := func(c *postgres.Config) { c.Failover = true }
-	b.source = b.newSource(failover)
+	b.source = b.newSource(withFailover)
 	b.follow()
 	b.exec("INSERT INTO plain (id, note) VALUES (1, 'kept')")
 	b.same()
@@ -156,10 +163,7 @@ func TestStream_refusesAServerThatLostWhatWasTold(t *testing.T) {
 	}
 	b.url = standby.URL("postgres")
 	b.exec("SELECT pg_promote()", "INSERT INTO plain (id, note) VALUES (2, 'other')", "SELECT pg_switch_wal()") // positions are beyond those of before
-	again := b.newSource(failover)
-	if err := again.Restore(kept); err != nil {
-		t.Fatal(err)
-	}
+	again := b.restored(kept)
 	sourcetest.WantTerminal(t, again.Stream(ctx, told, b.model), cdc.CodeSourceMismatch)
 	_, err := again.Copy(ctx, nil, anySink{})
 	sourcetest.WantTerminal(t, err, cdc.CodeSourceMismatch)
@@ -180,7 +184,7 @@ func (anySink) Stopped(context.Context, cdc.TableID, *cdc.TableError) error { re
 
 func TestCopy_waitsForStandbys(t *testing.T) {
 	b, standby := withStandby(t, true)
-	source, ctx := b.newSource(func(c *postgres.Config) { c.Failover = true }), stand.Within(t, 2*time.Minute)
+	source, ctx := b.newSource(withFailover), stand.Within(t, 2*time.Minute)
 	found, err := source.Tables(ctx)
 	if err != nil {
 		t.Fatal(err)

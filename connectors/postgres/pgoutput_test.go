@@ -128,7 +128,7 @@ func offlineStream(tb testing.TB, h cdc.Handler, limit int) *stream {
 		}})
 	}
 	src.registry.giveAll()
-	return &stream{src: src, h: h, relations: map[cdc.TableID]*relation{}, batch: newBatch(limit)}
+	return &stream{src: src, conn: &replConn{}, h: h, relations: map[cdc.TableID]*relation{}, batch: newBatch(limit)}
 }
 
 func (st *stream) play(messages ...message) error {

@@ -19,6 +19,7 @@ import (
 type replConn struct {
 	net      net.Conn
 	frontend *pgproto3.Frontend
+	timeline uint64 // that the server is on
 
 	mu  sync.Mutex // guards writes
 	out [39]byte
@@ -27,8 +28,8 @@ type replConn struct {
 // readBuffer is how much of the stream one read takes at most.
 const readBuffer = 64 << 10
 
-// startReplication begins to stream the slot from the given position, and returns the timeline that the server is on.
-func (s *Source) startReplication(ctx context.Context, from uint64) (_ *replConn, timeline uint64, err error) {
+// startReplication begins to stream the slot from the given position.
+func (s *Source) startReplication(ctx context.Context, from uint64) (*replConn, error) {
 	var raw *socket
 	conn, err := s.connectReplication(ctx, func(cfg *pgconn.Config) {
 		cfg.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
@@ -45,28 +46,29 @@ func (s *Source) startReplication(ctx context.Context, from uint64) (_ *replConn
 		}
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	if timeline, err = s.followTimeline(ctx, conn, from); err != nil {
+	timeline, err := s.followTimeline(ctx, conn, from)
+	if err != nil {
 		s.closeQuietly(conn)
-		return nil, 0, fmt.Errorf("start replication: %w", err)
+		return nil, fmt.Errorf("start replication: %w", err)
 	}
 	command := fmt.Sprintf("START_REPLICATION SLOT %s LOGICAL %X/%X (proto_version '1', publication_names %s, binary 'true')",
 		ident(s.cfg.Slot), from>>32, uint32(from), literal(ident(s.cfg.Publication)))
 	if err := beginCopyBoth(ctx, conn, command); err != nil {
 		s.closeQuietly(conn)
-		return nil, 0, fmt.Errorf("start replication: %w", err)
+		return nil, fmt.Errorf("start replication: %w", err)
 	}
 	hijacked, err := conn.Hijack()
 	if err != nil {
 		s.closeQuietly(conn)
-		return nil, 0, fmt.Errorf("start replication: %w", err)
+		return nil, fmt.Errorf("start replication: %w", err)
 	}
 	if err := raw.gather(); err != nil {
 		_ = raw.Close()
-		return nil, 0, fmt.Errorf("start replication: %w", err)
+		return nil, fmt.Errorf("start replication: %w", err)
 	}
-	return &replConn{net: hijacked.Conn, frontend: hijacked.Frontend}, timeline, nil
+	return &replConn{net: hijacked.Conn, frontend: hijacked.Frontend, timeline: timeline}, nil
 }
 
 func literal(s string) string {

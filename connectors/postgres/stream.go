@@ -19,8 +19,6 @@ type stream struct {
 	conn *replConn
 	h    cdc.Handler
 	from uint64
-	// timeline is the one that the server is on.
-	timeline uint64
 
 	relations map[cdc.TableID]*relation
 	batch     *batch
@@ -111,13 +109,13 @@ func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
 	if err := s.refresh(ctx); err != nil {
 		return err
 	}
-	conn, timeline, err := s.startReplication(ctx, from)
+	conn, err := s.startReplication(ctx, from)
 	if err != nil {
 		return err
 	}
 	defer conn.close()
 	s.log.Info("streaming", "slot", s.cfg.Slot, "from", cdc.Position{Major: from})
-	st := &stream{src: s, conn: conn, h: h, from: from, timeline: timeline, relations: map[cdc.TableID]*relation{}, batch: newBatch(s.cfg.ChunkChanges)}
+	st := &stream{src: s, conn: conn, h: h, from: from, relations: map[cdc.TableID]*relation{}, batch: newBatch(s.cfg.ChunkChanges)}
 	st.streamed.Store(from)
 	group, gctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(gctx, conn.interrupt)

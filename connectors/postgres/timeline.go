@@ -33,12 +33,15 @@ type bookmark struct {
 	Reached  uint64 `json:"reached"`
 }
 
-// tell notes that what a server has up to a position is told. It reports false if another timeline is followed by now.
+// tell notes that what a server has up to a position is about to be told. It reports false if another timeline is followed by now.
 func (l *lineage) tell(timeline, position uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.timeline != timeline {
+		return false
+	}
 	l.reached = max(l.reached, position)
-	return l.timeline == timeline
+	return true
 }
 
 // Bookmark implements [cdc.Bookmarker].

@@ -16,7 +16,7 @@ func TestLeftAt_findsTheEndOfAnAncestor(t *testing.T) {
 
 func TestLineage_tellsOneThatItDoesNotFollow(t *testing.T) {
 	l := lineage{timeline: 2, reached: 100}
-	if !l.tell(2, 90) || l.reached != 100 || !l.tell(2, 110) || l.reached != 110 || l.tell(1, 120) {
+	if !l.tell(2, 90) || l.reached != 100 || !l.tell(2, 110) || l.reached != 110 || l.tell(1, 120) || l.reached != 110 {
 		t.Errorf("after what was told on timelines 2 and 1: %d", l.reached)
 	}
 }

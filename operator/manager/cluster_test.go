@@ -124,6 +124,17 @@ func (w *world) look(n int) {
 	}
 }
 
+// isSteady requires that the operator writes nothing while nothing changes.
+func (w *world) isSteady() {
+	w.t.Helper()
+	w.look(2)
+	w.writes.take()
+	w.look(3)
+	if writes := w.writes.take(); len(writes) > 0 {
+		w.t.Errorf("nothing changed, and the operator wrote:\n%v", writes)
+	}
+}
+
 // wake changes a pod, which makes the operator look at its cluster now and not only when it is time.
 func (w *world) wake() {
 	w.t.Helper()

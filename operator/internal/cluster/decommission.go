@@ -86,16 +86,6 @@ func (r *Reconciler) resizeCockroachDB(ctx context.Context, s *state) error {
 	return r.removePods(ctx, s, z)
 }
 
-// isReplicable says that the database is ready, and what is going on there.
-func (s *state) isReplicable(format string, args ...any) {
-	const replicable = "the database can be replicated"
-	if format == "" {
-		s.is(v1alpha1.ConditionOLTPReady, ReasonReplicable, replicable)
-		return
-	}
-	s.is(v1alpha1.ConditionOLTPReady, ReasonResizing, replicable+"; "+format, args...)
-}
-
 // applySize writes down how many pods there are to be, and which of them go.
 func (r *Reconciler) applySize(ctx context.Context, s *state, pods, leaving int32) error {
 	s.objects.OLTPPods, s.objects.OLTPLeaving = pods, leaving

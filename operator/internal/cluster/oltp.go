@@ -158,7 +158,7 @@ func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result
 		lacks = append([]*lack.Lack{s.databaseLack}, lacks...)
 	}
 	if len(lacks) == 0 {
-		s.is(v1alpha1.ConditionOLTPReady, ReasonReplicable, "the database can be replicated")
+		s.isReplicable("")
 		return task.Done, nil
 	}
 	var messages []string
@@ -170,4 +170,14 @@ func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result
 		return task.Done, nil
 	}
 	return task.Wait(whenNot), nil
+}
+
+// isReplicable says that the database is ready, and what is going on there, if anything is.
+func (s *state) isReplicable(format string, args ...any) {
+	const replicable = "the database can be replicated"
+	if format == "" {
+		s.is(v1alpha1.ConditionOLTPReady, ReasonReplicable, replicable)
+		return
+	}
+	s.is(v1alpha1.ConditionOLTPReady, ReasonResizing, replicable+"; "+format, args...)
 }
