@@ -9,7 +9,7 @@ type Source interface {
 	Tables(ctx context.Context) ([]Discovered, error)
 	// Copy reads the tables on one consistent snapshot into sink and returns the
 	// position at which the copies are exact: a change belongs on top of them if
-	// and only if its transaction's position is after it.
+	// and only if its transaction's position is after it. It is not before what was handed over until the call.
 	Copy(ctx context.Context, tables []TableID, sink CopySink) (Position, error)
 	// Stream hands over all transactions after from, and goes on until ctx
 	// ends or an error. Calls to h are sequential. A h that blocks holds the stream back, never a commit.

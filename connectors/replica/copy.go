@@ -18,6 +18,9 @@ type copier struct {
 	conn *engine.Conn
 	wake chan struct{}
 	busy chan struct{} // holds a token while nobody copies
+	// since is where the stream was when the copy under way began, which the copy's position is not before; zero: there is none.
+	// session.mu guards it.
+	since cdc.Position
 }
 
 // A piece of a copy becomes one part of the base.
@@ -109,6 +112,7 @@ func (c *copier) copy(ctx context.Context) (cdc.Position, bool, error) {
 	s.mu.Lock()
 	sink := &copySink{c: c, tables: map[cdc.TableID]*copyJob{}}
 	var ids []cdc.TableID
+	c.since = s.arrived.Position
 	for id, t := range s.tables {
 		if t.progress == copying {
 			ids = append(ids, id)
@@ -116,6 +120,11 @@ func (c *copier) copy(ctx context.Context) (cdc.Position, bool, error) {
 		}
 	}
 	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.since = cdc.Position{}
+	}()
 	if len(ids) == 0 {
 		return cdc.Position{}, false, nil
 	}

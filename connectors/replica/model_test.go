@@ -64,6 +64,7 @@ func TestReplica_snapshotsEqualTheModel(t *testing.T) {
 			"big transaction": m.do(m.bigTransaction),
 			"watermark":       m.do(func() { src.watermark() }),
 			"redefine":        m.do(m.redefine),
+			"slow copies":     m.do(m.slowCopies),
 			"break stream":    m.do(src.breakStream),
 			"acquire":         m.do(m.acquire),
 			"acquire newest":  m.do(m.acquireNewest),
@@ -180,6 +181,28 @@ func (m *machine) redefine() {
 	})
 }
 
+// slowCopies holds the copies that begin from now on, or lets those go on that it held.
+func (m *machine) slowCopies() {
+	if m.quickCopies() {
+		return
+	}
+	m.src.mu.Lock()
+	defer m.src.mu.Unlock()
+	m.src.copyGate = make(chan struct{})
+}
+
+// quickCopies ends what slowCopies began; false: nothing.
+func (m *machine) quickCopies() bool {
+	m.src.mu.Lock()
+	defer m.src.mu.Unlock()
+	held := m.src.copyGate != nil
+	if held {
+		close(m.src.copyGate)
+	}
+	m.src.copyGate = nil
+	return held
+}
+
 func (m *machine) acquire() {
 	s, err := m.g.acquire(m.ctx, replica.Request{Fresh: rapid.Bool().Draw(m.t, "fresh")})
 	if err != nil {
@@ -271,6 +294,7 @@ func (m *machine) restart() {
 
 // finish waits until all tables are ready and equal.
 func (m *machine) finish() {
+	m.quickCopies()
 	m.checkPinned()
 	for {
 		p := m.src.watermark()

@@ -148,17 +148,27 @@ func (c *compactor) writeRecord(ctx context.Context, next *rebased) error {
 
 // assemble makes the next record. It runs on the publisher's goroutine. The bases
 // that it names are held.
+//
+// Its position never falls back, for the source may have forgotten what lies between: it is not after
+// that of any base, be it one that waits for the stream, nor after that of a copy which is still being taken.
 func (c *compactor) assemble(next *rebased) (*record, []*object) {
 	p := c.s.publisher
 	if p.position.IsZero() {
 		return nil, nil
 	}
+	arriving, limit := c.s.arriving()
 	r := &record{
 		Format: recordFormat, Serial: c.recordSerial + 1, Source: c.s.cfg.SourceID, Epoch: p.epoch,
-		Objects: c.s.names.highest(), Position: p.position, Time: p.time,
+		Objects: c.s.names.highest(), Position: earlier(p.position, limit), Time: p.time,
 	}
 	var bases []*object
-	for _, t := range p.tables {
+	add := func(def *cdc.Table, at copied) {
+		r.Position = earlier(r.Position, at.position)
+		bases = append(bases, at.base)
+		r.Tables = append(r.Tables, recordedTable{Def: def, Base: at.base.name,
+			Position: at.position, Rows: at.rows, Physical: at.physical})
+	}
+	for id, t := range p.tables {
 		st := &t.stored
 		at := st.durable
 		switch {
@@ -170,16 +180,44 @@ func (c *compactor) assemble(next *rebased) (*record, []*object) {
 				at.position = p.position
 			}
 		}
-		if at.position.Before(r.Position) {
-			r.Position = at.position
+		if _, replaced := arriving[id]; !replaced {
+			add(t.def, at)
 		}
-		bases = append(bases, at.base)
-		r.Tables = append(r.Tables, recordedTable{Def: t.def, Base: at.base.name,
-			Position: at.position, Rows: at.rows, Physical: at.physical})
+	}
+	for _, t := range arriving {
+		add(t.def, t.copied)
 	}
 	if b, ok := c.s.src.(cdc.Bookmarker); ok {
 		r.Bookmark = b.Bookmark(r.Position)
 	}
 	c.s.ledger.hold(bases...)
 	return r, bases
+}
+
+// arrival is a table with a complete base that the publisher has not been handed yet.
+type arrival struct {
+	def *cdc.Table
+	copied
+}
+
+// arriving returns the tables whose bases are complete, but which the publisher does not have: the stream has not reached them, or no
+// epoch came since. limit is a position that no copy under way is before; zero if there is none.
+func (s *session) arriving() (tables map[cdc.TableID]arrival, limit cdc.Position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tables = map[cdc.TableID]arrival{}
+	for id, t := range s.tables {
+		if t.activated != nil {
+			tables[id] = arrival{t.def, *t.activated}
+		}
+	}
+	return tables, s.copier.since
+}
+
+// earlier returns the lesser of two positions, of which limit may be zero: none.
+func earlier(p, limit cdc.Position) cdc.Position {
+	if !limit.IsZero() && limit.Before(p) {
+		return limit
+	}
+	return p
 }

@@ -54,14 +54,18 @@ type script struct {
 	confirmed cdc.Position
 	chunk     int // changes per call of the handler
 	broken    chan struct{}
-	copyGate  chan struct{} // a copy waits for it between its position and its rows, if set
+	copyGate  chan struct{} // a copy, but of all tables, waits for it between its position and its rows, if set
+	gate      chan struct{} // a stream waits for it before its first event, if set
 	copies    int
+	confirms  int
+	asked     chan struct{} // closed when copies or confirms grows
 }
 
 func newScript(tables ...*cdc.Table) *script {
 	s := &script{
 		more: make(chan struct{}), tables: map[cdc.TableID]*cdc.Table{}, now: state{}, chunk: 1 << 30,
 		position: cdc.Position{Major: 100}, states: map[cdc.Position]state{}, broken: make(chan struct{}),
+		asked: make(chan struct{}),
 	}
 	for _, t := range tables {
 		s.tables[t.ID] = t
@@ -84,7 +88,11 @@ func (s *script) Tables(context.Context) ([]cdc.Discovered, error) {
 func (s *script) Copy(ctx context.Context, ids []cdc.TableID, sink cdc.CopySink) (cdc.Position, error) {
 	s.mu.Lock()
 	at, snapshot, gate := s.position, s.now.clone(), s.copyGate
+	if len(ids) == len(s.tables) {
+		gate = nil // there may be no snapshot before
+	}
 	s.copies++
+	s.answer()
 	var defs []*cdc.Table
 	for _, id := range ids {
 		if t := s.tables[id]; t != nil {
@@ -113,6 +121,19 @@ func (s *script) Copy(ctx context.Context, ids []cdc.TableID, sink cdc.CopySink)
 }
 
 func (s *script) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) error {
+	s.mu.Lock()
+	confirmed, gate := s.confirmed, s.gate
+	s.mu.Unlock()
+	if from.Before(confirmed) {
+		return &cdc.TerminalError{Code: cdc.CodeSlotLost, Detail: fmt.Sprintf("stream asked for from %v, confirmed until %v", from, confirmed)}
+	}
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	for i := 0; ; i++ {
 		s.mu.Lock()
 		if i < len(s.events) {
@@ -182,6 +203,45 @@ func (s *script) Confirm(p cdc.Position) {
 		panic(fmt.Sprintf("confirmed %v after %v", p, s.confirmed))
 	}
 	s.confirmed = p
+	s.confirms++
+	s.answer()
+}
+
+// answer wakes those who wait for what the replica asks of the source. It needs mu.
+func (s *script) answer() {
+	close(s.asked)
+	s.asked = make(chan struct{})
+}
+
+// awaitAsked waits until the replica has confirmed or begun to copy, as often as until says.
+func (s *script) awaitAsked(ctx context.Context, t failer, until func() bool) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !until() {
+		next := s.asked
+		s.mu.Unlock()
+		select {
+		case <-next:
+		case <-ctx.Done():
+			t.Fatalf("the replica did not ask the source: %v", ctx.Err())
+		}
+		s.mu.Lock()
+	}
+}
+
+// awaitConfirm waits for a confirmation that comes after do was called.
+func (s *script) awaitConfirm(ctx context.Context, t failer, do func()) {
+	t.Helper()
+	before := s.counted(&s.confirms)
+	do()
+	s.awaitAsked(ctx, t, func() bool { return s.confirms > before })
+}
+
+func (s *script) counted(n *int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *n
 }
 
 // breakStream ends the stream that runs; the next one goes on.

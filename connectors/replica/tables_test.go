@@ -92,10 +92,9 @@ func TestReplica_copiesTablesWhileTheStreamGoesOn(t *testing.T) {
 func TestReplica_refusesDataOfAnotherSource(t *testing.T) {
 	src := newScript(accounts())
 	g, ctx := startGateway(t, src, func(c *replica.Config) { c.CompactInterval = time.Millisecond })
-	expect(ctx, t, g, src, src.commit(func(x *tx) { x.insert(1, row{"1", "1.25", null}) })).Release()
-	for src.confirmedPosition().IsZero() {
-		time.Sleep(5 * time.Millisecond) // there is no event for a confirmation
-	}
+	src.awaitConfirm(ctx, t, func() {
+		expect(ctx, t, g, src, src.commit(func(x *tx) { x.insert(1, row{"1", "1.25", null}) })).Release()
+	})
 	if err := g.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,10 +135,4 @@ func TestReplica_isUnavailableWithoutItsEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(ctx, t, g, src, src.commit(func(x *tx) { x.insert(1, row{"1", "1.25", null}) })).Release()
-}
-
-func (s *script) confirmedPosition() cdc.Position {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.confirmed
 }

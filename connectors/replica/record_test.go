@@ -1,0 +1,98 @@
+package replica_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica"
+)
+
+// due is how many changes make a table be compacted in these tests, and a record be written.
+const due = 20
+
+// What is confirmed while a copy is being taken must not be after the copy: a restart begins from there.
+func TestReplica_restartsAfterACopyBesideTheStream(t *testing.T) {
+	src := newScript(accounts(), tags())
+	g, ctx := startGateway(t, src, func(c *replica.Config) { c.CompactRows, c.CompactInterval = due, time.Hour })
+	expect(ctx, t, g, src, src.commit(func(x *tx) { x.insert(3, row{"red"}) })).Release()
+	awaitRecord := func(name string) {
+		src.awaitConfirm(ctx, t, func() {
+			src.commit(func(x *tx) {
+				for i := range due {
+					x.insert(3, row{fmt.Sprint(name, i)})
+				}
+			})
+		})
+	}
+
+	gate := make(chan struct{})
+	src.mu.Lock()
+	src.copyGate = gate
+	src.mu.Unlock()
+	wide := accounts()
+	wide.Columns = append(wide.Columns, cdc.Column{Name: "more", Type: text, Modifier: -1, Attr: 4})
+	before := src.counted(&src.copies)
+	src.redefine(wide, func(r row) row { return append(r, null) })
+	src.awaitAsked(ctx, t, func() bool { return src.copies > before })
+	src.commit(func(x *tx) { x.insert(1, row{"1", "1.25", null, "deferred"}) })
+	for i := range 3 {
+		awaitRecord(fmt.Sprint("during", i))
+	}
+	close(gate)
+	expect(ctx, t, g, src, src.watermark()).Release()
+	for i := range 2 { // the first may have been under way before
+		awaitRecord(fmt.Sprint("after", i))
+	}
+	restart(ctx, t, g, src)
+}
+
+// Records that are written while restored tables wait for the stream name these too.
+func TestReplica_keepsRestoredTablesThatTheStreamHasNotReached(t *testing.T) {
+	src := newScript(accounts(), tags())
+	g, ctx := startGateway(t, src, func(c *replica.Config) { c.CompactRows, c.CompactInterval = due, time.Hour })
+	expect(ctx, t, g, src, src.watermark()).Release()
+	src.commit(func(x *tx) { x.insert(3, row{"red"}) }) // stays in memory
+	src.commit(func(x *tx) {
+		for i := range due {
+			x.insert(1, row{fmt.Sprint(i), "1.25", null})
+		}
+	})
+	awaitParts(ctx, t, g, src, func(parts, masked int) bool { return parts > 0 })
+	if err := g.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	gate := make(chan struct{})
+	src.mu.Lock()
+	src.gate = gate
+	src.mu.Unlock()
+	src.awaitConfirm(ctx, t, func() {
+		if err := g.start(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := g.stop(); err != nil {
+		t.Fatal(err)
+	}
+	close(gate)
+	restart(ctx, t, g, src)
+}
+
+// restart restarts the gateway, if it runs, and expects that it goes on without a copy.
+func restart(ctx context.Context, t *testing.T, g *gateway, src *script) {
+	t.Helper()
+	copies := src.counted(&src.copies)
+	if err := g.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.start(); err != nil {
+		t.Fatal(err)
+	}
+	expect(ctx, t, g, src, src.watermark()).Release()
+	if again := src.counted(&src.copies) - copies; again != 0 {
+		t.Errorf("the restart took %d copies", again)
+	}
+}
