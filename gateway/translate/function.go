@@ -46,6 +46,9 @@ func (q *query) call(f *pg.FuncCall) expr {
 	if e, ok := q.castCall(f, name); ok {
 		return e
 	}
+	if isNow(name) && len(f.Args) == 0 {
+		return q.now()
+	}
 	def, ok := functions[name]
 	if !ok {
 		if aggregates[name] {

@@ -88,10 +88,10 @@ func (q *query) addInterval(op string, l, r expr) expr {
 	if r.lit == nil || r.lit.interval == nil {
 		fail("interval that is not constant")
 	}
-	if l.oid == oidTimestampTZ {
+	i := *r.lit.interval
+	if l.oid == oidTimestampTZ && (i.days != 0 || i.months != 0) { // hours are the same everywhere
 		q.t.requireUTC()
 	}
-	i := *r.lit.interval
 	if op == "-" {
 		i = interval{-i.months, -i.days, -i.micros}
 	}

@@ -12,6 +12,14 @@ import (
 type Unsupported struct {
 	// Reason names the construct, for EXPLAIN (FRESHET) and metrics; it holds no data of the statement.
 	Reason string
+	// Absent is the table that the catalog has not, if that is the reason; nil otherwise.
+	Absent *AbsentTable
+}
+
+// AbsentTable is a table as a statement names it.
+type AbsentTable struct {
+	// Schema is empty where the search path decides.
+	Schema, Name string
 }
 
 func (e *Unsupported) Error() string { return "not translated: " + e.Reason }
@@ -55,6 +63,8 @@ type Env struct {
 	Fields            []Field
 	ParamOIDs         []uint32
 	Params            []Param
+	// Clock is the time that the statement sees; nil: one that asks for it is not translated.
+	Clock *Clock
 	// Dialect is the source database's.
 	Dialect Dialect
 	// Rows estimates a table's number of rows; nil: unknown. It only affects speed.

@@ -137,6 +137,8 @@ func (q *query) value(n *pg.Node) expr {
 		return q.typeCast(v.TypeCast)
 	case *pg.Node_FuncCall:
 		return q.call(v.FuncCall)
+	case *pg.Node_SqlvalueFunction:
+		return q.sqlValue(v.SqlvalueFunction)
 	case *pg.Node_SubLink:
 		return q.subLink(v.SubLink, false, false)
 	case *pg.Node_CollateClause:
