@@ -172,6 +172,9 @@ func extract(q *query, name string, args []expr) expr {
 	if !isMoment(x.oid) || x.isNull() {
 		fail("extract from this type")
 	}
+	if field == "epoch" {
+		return q.epoch(name, x)
+	}
 	if x.oid == oidTimestampTZ {
 		q.t.requireUTC()
 	}
@@ -189,6 +192,27 @@ func extract(q *query, name string, args []expr) expr {
 		return with(oidFloat8, "toFloat64("+sql+")", x)
 	}
 	d := decimal{integer: 4}
+	return numericWith("CAST("+sql+", '"+d.String()+"')", d, x)
+}
+
+// epoch is the number of seconds since 1970.
+func (q *query) epoch(name string, x expr) expr {
+	unit, limit, d := int64(1), int64(maxArithmeticDay), decimal{integer: 13}
+	if x.oid != oidDate {
+		unit, d = microsPerDay, decimal{integer: 13, scale: 6, display: 6}
+	}
+	sql := guarded(x.sql, outside(x.sql, minArithmeticDay*unit, limit*unit), "timestamp out of range")
+	switch {
+	case x.oid == oidDate:
+		sql = fmt.Sprintf("toInt64(%s) * %d", sql, int64(microsPerDay/1_000_000))
+	case name == "extract":
+		sql = fmt.Sprintf("CAST(%s, 'Decimal(19, 0)') * CAST('0.000001', 'Decimal(6, 6)')", sql)
+	default:
+		sql = "toFloat64(" + sql + ") / 1000000"
+	}
+	if name == "date_part" {
+		return with(oidFloat8, "toFloat64("+sql+")", x)
+	}
 	return numericWith("CAST("+sql+", '"+d.String()+"')", d, x)
 }
 

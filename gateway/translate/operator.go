@@ -33,9 +33,7 @@ func (q *query) operator(a *pg.A_Expr) expr {
 	case pg.A_Expr_Kind_AEXPR_NULLIF:
 		return q.nullIf(q.value(a.Lexpr), q.value(a.Rexpr))
 	case pg.A_Expr_Kind_AEXPR_DISTINCT:
-		e := q.notDistinct(q.value(a.Lexpr), q.value(a.Rexpr))
-		e.sql = "NOT (" + e.sql + ")"
-		return e
+		return not(q.notDistinct(q.value(a.Lexpr), q.value(a.Rexpr)))
 	case pg.A_Expr_Kind_AEXPR_NOT_DISTINCT:
 		return q.notDistinct(q.value(a.Lexpr), q.value(a.Rexpr))
 	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
@@ -141,7 +139,7 @@ func checkedInteger(sql string, oid uint32, operands ...expr) expr {
 	if e.null {
 		t = "Nullable(" + t + ")"
 	}
-	e.sql = "accurateCast(" + sql + ", '" + t + "')"
+	e.sql, e.fails = "accurateCast("+sql+", '"+t+"')", true
 	return e
 }
 
@@ -185,6 +183,7 @@ func divideIntegers(op string, oid uint32, l, r expr) expr {
 	t := expr{oid: oid}.engineType()
 	cast := func(e expr) string { return "CAST(" + e.sql + ", '" + t + "')" }
 	e := with(oid, "CAST("+f+"("+cast(l)+", "+cast(r)+"), '"+t+"')", l, r)
+	e.fails = e.fails || r.lit == nil
 	if r.lit != nil && r.lit.integer.Sign() > 0 {
 		low, high := l.bounds()
 		if op == "/" {

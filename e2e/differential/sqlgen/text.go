@@ -44,7 +44,7 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 	default:
 		g.use("to_char")
 		d := g.leaf(c, []family{famDate, famTS}[g.r.IntN(2)])
-		return expr{sql: fmt.Sprintf("to_char(%s, '%s')", d.sql, g.one("YYYY-MM", "YYYY-MM-DD", "Mon YYYY", "DD.MM.YY")), t: text}
+		return expr{sql: fmt.Sprintf("to_char(%s, '%s')", d.sql, g.one("YYYY-MM", "YYYY-MM-DD", "Mon YYYY", "DD.MM.YY", `yyyymmdd"T"HH24:MI:SS.US`, `IYYY-"W"IW-ID`, "Q/yyyy; mon DDD", "HH24:MI:SS,MS", "Month")), t: text}
 	}
 }
 
