@@ -26,6 +26,7 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 		"SELECT count(*) FROM measure CROSS JOIN (SELECT 1 FROM sensor WHERE NULL IS DISTINCT FROM NULL) s",
 		"SELECT count(*) FROM measure WHERE NULL::int IS NOT DISTINCT FROM NULL::int AND sensor IS DISTINCT FROM NULL",
 		"SELECT count(*), count(*) FILTER (WHERE sensor IS DISTINCT FROM 3) FROM measure",
+		"SELECT min(CASE sensor WHEN 6 THEN NULL ELSE value END), count(CASE sensor WHEN 6 THEN NULL ELSE id END) FROM measure",
 		`SELECT id, to_char(at, 'YYYY-MM-DD HH24:MI:SS.MS US'), to_char(at, 'IYYY-"W"IW-ID DDD Q yy'), to_char(at, 'dd mon Mon MON') FROM measure ORDER BY id`,
 		"SELECT to_char(at, 'YYYY-MM') AS month, sum(value) FROM measure GROUP BY month ORDER BY month",
 		"SELECT id, extract(epoch FROM at), date_part('epoch', at), extract(epoch FROM at::date) FROM measure ORDER BY id",
