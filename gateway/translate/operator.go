@@ -218,6 +218,9 @@ func (q *query) nullIf(a, b expr) expr {
 	out := a.plain()
 	out.refs |= b.refs
 	out.null, out.lit = true, nil
+	if isString(out.oid) {
+		out.collation = collationOf(a, b)
+	}
 	out.sql = "if(ifNull(" + boolText(eq) + ", false), NULL, " + a.typed() + ")"
 	if out.dec.display == displayDynamic {
 		out.dec.displaySQL = "if(ifNull(" + boolText(eq) + ", false), NULL, " + a.dec.displaySQL + ")"
