@@ -112,7 +112,7 @@ func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwir
 			return planned{err: err}
 		}
 	}
-	p.plan, p.err = translate.Translate(tree, env)
+	p.plan, p.err = translateAsking(ctx, s, tree, env)
 	var refused *translate.Unsupported
 	if p.err == nil && env.Clock == nil || errors.As(p.err, &refused) {
 		r.plans.Add(key, p)

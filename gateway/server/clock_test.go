@@ -43,6 +43,31 @@ func TestGateway_timeIsThatOfTheTransaction(t *testing.T) {
 	}
 }
 
+func TestGateway_timestampsMeanWhatTheyDoInTheSessionsZone(t *testing.T) {
+	g := start(t, `CREATE TABLE visit (id int PRIMARY KEY, at timestamptz NOT NULL);
+INSERT INTO visit SELECT i, timestamptz '2024-03-30 12:00:00+00' + i * interval '11 minutes' FROM generate_series(0, 499) i`)
+	columnar, oltp := g.client(), g.client()
+	exec(t, columnar, "SET freshet.route = columnar")
+	exec(t, oltp, "SET freshet.route = oltp")
+	for _, zone := range []string{"UTC", "Europe/Berlin", "America/St_Johns"} {
+		exec(t, columnar, "SET TimeZone = '"+zone+"'")
+		exec(t, oltp, "SET TimeZone = '"+zone+"'")
+		for _, where := range []string{
+			"at < '2024-03-31 02:30:00'", // an hour that Berlin has not
+			"at BETWEEN '2024-03-31' AND timestamptz '2024-04-01 12:34:56.789'",
+			"at >= '2024-03-31 00:00:00+02' AND at < '2024-04-01T00:00:00Z'",
+			"at >= '2024-03-31 10:30-0330' AND at <> '2024-03-31 21:00+05:45'",
+			"at >= date '2024-03-31'::timestamptz",
+			"at > '2024-03-31'::timestamptz - interval '36 hours'",
+		} {
+			sql := "SELECT count(*), sum(id) FROM visit WHERE " + where
+			if want, got := query(t, oltp, sql), query(t, columnar, sql); !slices.Equal(got, want) {
+				t.Errorf("%s, %s: %v, PostgreSQL says %v", zone, where, got, want)
+			}
+		}
+	}
+}
+
 func TestGateway_timeGoesOnBetweenTransactions(t *testing.T) {
 	g := start(t, visits)
 	c := g.client()

@@ -23,8 +23,11 @@ const (
 )
 
 func (q *query) dateToTimestamp(e expr, oid uint32) expr {
-	if oid == oidTimestampTZ {
-		q.t.requireUTC()
+	if oid == oidTimestampTZ && !q.t.utc() {
+		if e.lit == nil || !e.lit.integer.IsInt64() {
+			q.t.requireUTC()
+		}
+		return q.t.instant(time.Unix(e.lit.integer.Int64()*86400, 0).UTC().Format(time.DateOnly))
 	}
 	if e.lit != nil {
 		return integerLiteral(oid, new(big.Int).Mul(e.lit.integer, big.NewInt(microsPerDay)))

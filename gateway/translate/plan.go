@@ -14,6 +14,8 @@ type Unsupported struct {
 	Reason string
 	// Absent is the table that the catalog has not, if that is the reason; nil otherwise.
 	Absent *AbsentTable
+	// Instant is a text that a translation would need in [Env.Instants], if that is the reason; empty otherwise.
+	Instant string
 }
 
 // AbsentTable is a table as a statement names it.
@@ -65,6 +67,8 @@ type Env struct {
 	Params            []Param
 	// Clock is the time that the statement sees; nil: one that asks for it is not translated.
 	Clock *Clock
+	// Instants are timestamps without an offset and what they mean in TimeZone, outside UTC: microseconds since 1970 UTC.
+	Instants map[string]int64
 	// Dialect is the source database's.
 	Dialect Dialect
 	// Rows estimates a table's number of rows; nil: unknown. It only affects speed.
