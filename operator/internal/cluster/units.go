@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,7 +102,7 @@ func waitsFor(pod *corev1.Pod) string {
 			return c.Reason + ": " + c.Message
 		}
 	}
-	for _, c := range pod.Status.ContainerStatuses {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && w.Reason != "" {
 			return fmt.Sprintf("container %s waits: %s %s", c.Name, w.Reason, w.Message)
 		}
