@@ -91,35 +91,6 @@ func TestCluster_buildsItsDatabase(t *testing.T) {
 	golden(t, "postgresql.yaml", append(objects, c.OLTPCertificate(pem, pem), c.OLTPService(), c.OLTPPolicy(), c.PostgreSQL())...)
 }
 
-func TestCluster_archivesItsDatabase(t *testing.T) {
-	c := archived(7)
-	c.OLTPPool = &v1alpha1.HTAPNodePool{Spec: v1alpha1.HTAPNodePoolSpec{NodeSelector: map[string]string{"pool": "oltp"}}}
-	config, err := c.ArchivePrograms()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"archive-wal.sh", "backup.sh", "recover.sh"} { // they are files of their own
-		config.Data[name] = "…"
-	}
-	at := time.Date(2026, 11, 20, 8, 0, 0, 250_000_000, time.FixedZone("", 3600))
-	r := recovered(&at)
-	r.Spec.OLTP.PostgreSQL.Archive = c.Spec.OLTP.PostgreSQL.Archive
-	golden(t, "archive.yaml", c.ArchiveClaim(), config, c.OLTPPolicy(), c.PostgreSQL(), c.Backups(), r.PostgreSQL())
-}
-
-func TestCluster_letsTheRoleOfOldVolumesTakeBaseBackups(t *testing.T) {
-	c := archived(7)
-	c.SoleRole = true
-	config, err := c.ArchivePrograms()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = "hostssl replication freshet all scram-sha-256\ninclude /var/lib/postgresql/data/pgdata/pg_hba.conf\n"
-	if diff := cmp.Diff(want, config.Data["pg_hba.conf"]); diff != "" {
-		t.Errorf("who may take base backups (-want +got):\n%s", diff)
-	}
-}
-
 func TestCluster_leavesOldVolumesTheirRole(t *testing.T) {
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{Database: "app"}})
 	c.SoleRole = true

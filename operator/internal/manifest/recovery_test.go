@@ -34,6 +34,7 @@ const (
 	programsPath = "/etc/freshet/archive"
 	socketsPath  = "/var/run/postgresql"
 	tlsPath      = "/etc/freshet/tls"
+	oltpPath     = "/etc/freshet/oltp"
 )
 
 // archived is a cluster whose database has an archive of so many base backups.
@@ -47,7 +48,7 @@ func archived(keep int32) manifest.Cluster {
 // recovered is another cluster, whose database is made of the first one's archive as of a time, nil: as late as it goes.
 func recovered(target *time.Time) manifest.Cluster {
 	c := archived(1)
-	c.Name, c.Spec.OLTP.PostgreSQL.Archive = "again", nil
+	c.Name = "again"
 	c.Spec.OLTP.PostgreSQL.Recovery = &v1alpha1.RecoverySpec{ClaimName: "shop-oltp-archive"}
 	if target != nil {
 		c.Spec.OLTP.PostgreSQL.Recovery.TargetTime = &metav1.Time{Time: *target}
@@ -72,7 +73,7 @@ func startPrimary(t *testing.T, keep int32) *primary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := authority.Server(time.Now(), manifest.OLTPHosts(c.HTAPCluster)...)
+	certificate, err := authority.Server(time.Now(), append(manifest.OLTPHosts(c.HTAPCluster), manifest.OLTPHosts(recovered(nil).HTAPCluster)...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func startPrimary(t *testing.T, keep int32) *primary {
 	p.archive = p.mount(archivePath, nil)
 	p.mount(socketsPath, nil)
 	p.mount(tlsPath, map[string]string{"tls.crt": string(certificate.Cert), "tls.key": string(certificate.Key)})
-	p.mount("/etc/freshet/oltp", map[string]string{"ca.crt": string(authority.Cert)})
+	p.mount(oltpPath, map[string]string{"ca.crt": string(authority.Cert)})
 	p.mount(programsPath, programs(t, c))
 	p.server = p.node.server(c.PostgreSQL().Spec.Template.Spec.Containers[0])
 	p.write(filepath.Join(data, "pgdata", "pg_hba.conf"), "local all all trust\nhost all all all scram-sha-256\n")
@@ -91,22 +92,27 @@ func startPrimary(t *testing.T, keep int32) *primary {
 		t.Fatal(err)
 	}
 	stand.ExecAt(t, p.server.URL("postgres"), "CREATE ROLE freshet SUPERUSER LOGIN PASSWORD 'old freshet'", "CREATE DATABASE app")
-	provision(t, p.server, "old freshet")
+	provision(t, p.server, "old")
 	p.session = stand.Connect(t, p.server.URL("app"))
 	stand.Exec(t, p.session, "CREATE TABLE item(id int PRIMARY KEY, what text)")
-	p.backup = c.Backups().Spec.JobTemplate.Spec.Template.Spec.Containers[0]
+	p.backup = backupOf(c)
 	return p
 }
 
-// provision does with the superuser's password what the operator does with a new database.
-func provision(t *testing.T, server *pgserver.Server, password string) {
+// backupOf is the container that takes base backups of a cluster's database.
+func backupOf(c manifest.Cluster) corev1.Container {
+	return c.Backups().Spec.JobTemplate.Spec.Template.Spec.Containers[0]
+}
+
+// provision does what the operator does with a new database, whose passwords begin with a word.
+func provision(t *testing.T, server *pgserver.Server, word string) {
 	t.Helper()
 	u, err := url.Parse(server.URL("app"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.User = url.UserPassword("freshet", password)
-	role := func(name string) database.Role { return database.Role{Name: name, Password: "old " + name} }
+	u.User = url.UserPassword("freshet", word+" freshet")
+	role := func(name string) database.Role { return database.Role{Name: name, Password: word + " " + name} }
 	if err := (database.PostgreSQL{}).Provision(t.Context(), database.Connection{URI: u.String()}, role("freshet_app"), role("freshet_units")); err != nil {
 		t.Fatal(err)
 	}
@@ -157,11 +163,13 @@ func (p *primary) successor(c manifest.Cluster) (*node, corev1.PodSpec) {
 	p.t.Helper()
 	n := newNode(p.t)
 	n.mount(dataPath, nil)
+	n.mount(archivePath, nil)
 	n.mount(socketsPath, nil)
 	n.mount(programsPath, programs(p.t, c))
-	n.folders[recoveryPath], n.folders[tlsPath] = p.archive, p.folders[tlsPath]
-	superuser := c.OLTPRoles()[0]
-	n.secrets[superuser.Secret] = c.RoleSecret(superuser, manifest.Credentials{Password: "it's new"}, nil)
+	n.folders[recoveryPath], n.folders[tlsPath], n.folders[oltpPath] = p.archive, p.folders[tlsPath], p.folders[oltpPath]
+	for _, role := range c.OLTPRoles() {
+		n.secrets[role.Secret] = c.RoleSecret(role, manifest.Credentials{Password: "new " + role.Name}, nil)
+	}
 	return n, c.PostgreSQL().Spec.Template.Spec
 }
 
@@ -213,10 +221,10 @@ func TestArchive_recoversADatabaseAsItWasAtATime(t *testing.T) {
 	if diff := cmp.Diff(want, content(t, server)); diff != "" {
 		t.Errorf("recovered (-want +got):\n%s", diff)
 	}
-	if strings.Contains(said, "it's new") || strings.Contains(said, "SCRAM") {
+	if strings.Contains(said, "new freshet") || strings.Contains(said, "SCRAM") {
 		t.Errorf("the log has a password:\n%s", said)
 	}
-	provision(t, server, "it's new")
+	provision(t, server, "new")
 	session := stand.Connect(t, server.URL("app"))
 	var timeline int
 	var publications []string
@@ -273,6 +281,35 @@ func TestArchive_keepsSoManyBaseBackupsAndTheLogSinceTheOldest(t *testing.T) {
 	n.mustRun(pod.InitContainers[0])
 	if diff := cmp.Diff(want, content(t, n.server(pod.Containers[0]))); diff != "" {
 		t.Errorf("recovered to the end (-want +got):\n%s", diff)
+	}
+}
+
+func TestArchive_ofARecoveredDatabaseIsOneToRecoverFrom(t *testing.T) {
+	p := startPrimary(t, 1)
+	p.mustRun(p.backup, p.local()...)
+	p.insert(1, 100)
+	p.archiveAll()
+	if err := p.server.Stop(stand.Within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	c := recovered(nil)
+	n, pod := p.successor(c)
+	n.mustRun(pod.InitContainers[0])
+	next := &primary{node: n, server: n.server(pod.Containers[0]), archive: n.folders[archivePath], backup: backupOf(c)}
+	provision(t, next.server, "new")
+	next.session = stand.Connect(t, next.server.URL("app"))
+	next.mustRun(next.backup, next.local()...)
+	next.insert(101, 200)
+	target, want := next.now(), content(t, next.server)
+	next.insert(201, 300)
+	next.archiveAll()
+	if err := next.server.Stop(stand.Within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	last, pod := next.successor(recovered(&target))
+	last.mustRun(pod.InitContainers[0])
+	if diff := cmp.Diff(want, content(t, last.server(pod.Containers[0]))); diff != "" || len(want) != 200 {
+		t.Errorf("recovered once more, want %d rows (-want +got):\n%s", len(want), diff)
 	}
 }
 
