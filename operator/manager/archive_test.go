@@ -10,8 +10,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -141,6 +143,58 @@ func TestCluster_keepsItsArchiveAsItsPolicySays(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCluster_letsItsArchiveGrow(t *testing.T) {
+	w := newWorld(t)
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Provisioner: "test", AllowVolumeExpansion: ptr.To(true)}
+	if err := w.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	c := archived()
+	c.Spec.OLTP.PostgreSQL.Archive.Storage.StorageClassName = &class.Name
+	w.create(c)
+	w.startDatabase()
+	var claim corev1.PersistentVolumeClaim
+	if err := w.get("shop-oltp-archive", &claim); err != nil {
+		t.Fatal(err)
+	}
+	claim.Spec.VolumeName = "volume" // as its controller binds it
+	if err := w.Update(t.Context(), &claim); err != nil {
+		t.Fatal(err)
+	}
+	claim.Status.Phase = corev1.ClaimBound
+	if err := w.Status().Update(t.Context(), &claim); err != nil {
+		t.Fatal(err)
+	}
+	resize := func(size string) {
+		t.Helper()
+		w.eventually(func() error {
+			if err := w.get("shop", c); err != nil {
+				return err
+			}
+			c.Spec.OLTP.PostgreSQL.Archive.Storage.Size = resource.MustParse(size)
+			return w.Update(t.Context(), c)
+		})
+	}
+	resize("150Gi")
+	w.eventually(func() error {
+		if err := w.get("shop-oltp-archive", &claim); err != nil {
+			return err
+		}
+		if got := claim.Spec.Resources.Requests.Storage().String(); got != "150Gi" {
+			return fmt.Errorf("the claim asks for %s", got)
+		}
+		return nil
+	})
+	claim.Status.Capacity = claim.Spec.Resources.Requests // it has grown
+	if err := w.Status().Update(t.Context(), &claim); err != nil {
+		t.Fatal(err)
+	}
+	resize("120Gi")
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionFalse, "TaskFailed")
+	resize("150Gi")
+	w.awaitCondition(v1alpha1.ConditionOLTPReady, metav1.ConditionTrue, "Replicable")
 }
 
 func TestCluster_makesItsDatabaseOfAnArchive(t *testing.T) {

@@ -6,10 +6,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // of these.
 type ArchiveSpec struct {
 	// Storage is a volume of its own, claim <name>-oltp-archive, which deletionPolicy keeps or deletes as it does the data's. It holds one base backup
-	// more than keep, each as large as the data, and the log since the oldest, 16 MiB for each five minutes in which anything is written at the least.
+	// more than keep, each as large as the data, and the log since the oldest, 16 MiB for each five minutes in which anything is written at the least. Size
+	// may be raised where the class of the volume lets it grow; else it is refused, which condition Ready tells, until it is set back.
 	//
 	// +kubebuilder:default={size: "100Gi"}
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName of an archive cannot be changed: take the archive out, move or delete its claim, and add it again"
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 

@@ -121,8 +121,8 @@ type PostgreSQLSpec struct {
 	// +optional
 	Archive *ArchiveSpec `json:"archive,omitempty"`
 
-	// Recovery of provider builtin makes a new database of another's archive, before the server first starts. Name, roles and PostgreSQL's major
-	// version are the old one's, passwords are new ones. Absent: a new database is empty.
+	// Recovery of provider builtin makes a new database of another's archive, before the server first starts. Its name, its roles and PostgreSQL's
+	// major version must be the old one's; the operator's roles get new passwords. Absent: a new database is empty.
 	//
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="recovery is for a new database: create another HTAPCluster with it"
 	// +optional
