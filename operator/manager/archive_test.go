@@ -208,7 +208,10 @@ func TestCluster_makesItsDatabaseOfAnArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := w.run("shop-oltp-0", set.Spec.Template, "10.0.1.1")
-	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "recover", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off"}}}}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+		Name: "recover", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "LOG: starting\nno base backup\n"}},
+	}}
 	if err := w.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +219,7 @@ func TestCluster_makesItsDatabaseOfAnArchive(t *testing.T) {
 		if err := w.get("shop", c); err != nil {
 			return err
 		}
-		const want = "pod shop-oltp-0 is not ready: container recover waits: CrashLoopBackOff back-off"
+		const want = "pod shop-oltp-0 is not ready: container recover waits: CrashLoopBackOff back-off; it failed: no base backup"
 		if said := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionOLTPReady).Message; said != want {
 			return fmt.Errorf("OLTPReady says %q, want %q", said, want)
 		}

@@ -196,6 +196,7 @@ func content(t *testing.T, server *pgserver.Server) []string {
 func TestArchive_recoversADatabaseAsItWasAtATime(t *testing.T) {
 	p := startPrimary(t, 3)
 	stand.Exec(t, p.session, "CREATE PUBLICATION freshet_0a1b2c3d_0 FOR TABLE item; CREATE PUBLICATION freshet_of_mine")
+	stand.Exec(t, p.session, "ALTER SYSTEM SET log_statement = 'all'")
 	p.insert(1, 1000)
 	p.mustRun(p.backup, p.local()...)
 	p.insert(1001, 2000)
@@ -310,6 +311,25 @@ func TestArchive_ofARecoveredDatabaseIsOneToRecoverFrom(t *testing.T) {
 	last.mustRun(pod.InitContainers[0])
 	if diff := cmp.Diff(want, content(t, last.server(pod.Containers[0]))); diff != "" || len(want) != 200 {
 		t.Errorf("recovered once more, want %d rows (-want +got):\n%s", len(want), diff)
+	}
+}
+
+func TestBackup_makesRoomOnAFullVolumeWhereFewerAreKept(t *testing.T) {
+	p := startPrimary(t, 2)
+	for range 2 {
+		p.mustRun(p.backup, p.local()...)
+	}
+	newest := files(t, filepath.Join(p.archive, "base"))[1]
+	full := stand.Dir(t)
+	if err := os.WriteFile(filepath.Join(full, "pg_basebackup"), []byte("#!/bin/sh\necho 'No space left on device' >&2\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	said, err := p.run(p.backup, append(p.local(), "KEEP=1", "PATH="+full+":"+stand.PostgresPath(t))...)
+	if err == nil || !strings.HasSuffix(said, "No space left on device\n") {
+		t.Errorf("error %v, it said:\n%s", err, said)
+	}
+	if diff := cmp.Diff([]string{newest}, files(t, filepath.Join(p.archive, "base"))); diff != "" {
+		t.Errorf("base backups (-want +got):\n%s", diff)
 	}
 }
 
