@@ -185,7 +185,7 @@ func TestInspect_tellsOfALogThatIsNotArchived(t *testing.T) {
 	// until waits for what is said of a server that is to archive.
 	until := func(want ...string) {
 		t.Helper()
-		ctx, again := stand.Within(t, 90*time.Second), time.NewTicker(50*time.Millisecond) // PostgreSQL waits for a minute after three failures
+		ctx, again := stand.Within(t, 3*time.Minute), time.NewTicker(50*time.Millisecond) // PostgreSQL waits for a minute after three failures
 		defer again.Stop()
 		for diff := "not asked"; diff != ""; <-again.C {
 			c := connection

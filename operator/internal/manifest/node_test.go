@@ -97,6 +97,7 @@ func (n *node) run(c corev1.Container, variables ...string) (string, error) {
 	var output bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", &output, &output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: n.owner, Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with the server that it may have started
 	err := cmd.Run()
 	return output.String(), err
 }

@@ -138,7 +138,7 @@ func (p *primary) archiveAll() {
 		p.t.Fatal(err)
 	}
 	stand.Exec(p.t, p.session, "SELECT pg_switch_wal()")
-	ctx, again := stand.Within(p.t, time.Minute), time.NewTicker(20*time.Millisecond)
+	ctx, again := stand.Within(p.t, 3*time.Minute), time.NewTicker(20*time.Millisecond)
 	defer again.Stop()
 	for done := false; !done; <-again.C {
 		if err := p.session.QueryRow(ctx, "SELECT coalesce(last_archived_wal >= $1, false) FROM pg_stat_archiver", last).Scan(&done); err != nil {
