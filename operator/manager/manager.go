@@ -88,8 +88,8 @@ func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Ma
 	options := ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(logger(cfg).Handler()),
-		// Without a type are the objects of other operators', which are watched too.
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}, Unstructured: true}},
+		// Without a type are the objects of other operators', which are watched too. Secrets and claims are read by name.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.PersistentVolumeClaim{}}, Unstructured: true}},
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{

@@ -26,6 +26,8 @@ type state struct {
 	roles      []oltpRole
 	// databaseLack is why CloudNativePG's Cluster is not ready, or not as it is to be; nil: it is.
 	databaseLack *lack.Lack
+	// backupLack is why the last base backup failed; nil: it did not.
+	backupLack *lack.Lack
 	// root is the operator's own access to a CockroachDB, and password that of its role.
 	root     cockroach.Root
 	password string
@@ -102,6 +104,7 @@ const (
 	ReasonDecommissionRefused       = "DecommissionRefused"
 	ReasonDecommissionStalled       = "DecommissionStalled"
 	ReasonVolumeLeft                = "VolumeLeft"
+	ReasonBackupFailed              = "BackupFailed"
 	ReasonUnitsNotRunning           = "UnitsNotRunning"
 	ReasonUnitsHindered             = "UnitsHindered"
 	ReasonStreaming                 = "Streaming"
