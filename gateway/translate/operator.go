@@ -181,7 +181,13 @@ func divideIntegers(op string, oid uint32, l, r expr) expr {
 		f = "modulo"
 	}
 	t := expr{oid: oid}.engineType()
-	cast := func(e expr) string { return "CAST(" + e.sql + ", '" + t + "')" }
+	cast := func(e expr) string {
+		if e.lit == nil && e.oid != oid {
+			// 26.7 fails (LOGICAL_ERROR) to see through the division of a widened primary key when more is computed of it.
+			return "CAST(" + e.sql + " + 0, '" + t + "')"
+		}
+		return "CAST(" + e.sql + ", '" + t + "')"
+	}
 	e := with(oid, "CAST("+f+"("+cast(l)+", "+cast(r)+"), '"+t+"')", l, r)
 	e.fails = e.fails || r.lit == nil
 	if r.lit != nil && r.lit.integer.Sign() > 0 {
