@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -150,6 +151,9 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 		fail("WITH query that picks rows, used several times")
 	}
 	result := q.t.selectStmt(stmt, nil, c.outer)
+	if c.stmt.Ctematerialized == pg.CTEMaterialize_CTEMaterializeAlways && slices.ContainsFunc(result.columns, func(o outColumn) bool { return o.e.fails }) {
+		fail("MATERIALIZED query of values that may fail, read or not")
+	}
 	for i, name := range stringsOf(c.stmt.Aliascolnames) {
 		if i >= len(result.columns) {
 			fail("more column aliases than columns")
