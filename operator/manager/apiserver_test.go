@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -200,6 +201,12 @@ func (w *world) run(name string, template corev1.PodTemplateSpec, ip string) *co
 	w.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Name = name
+	var set appsv1.StatefulSet
+	if dash := strings.LastIndex(name, "-"); w.get(name[:dash], &set) == nil {
+		if _, is := manifest.PodNumber(set.Name, name); is {
+			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		}
+	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	w.create(pod)
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, ip, []corev1.PodIP{{IP: ip}}
@@ -223,6 +230,8 @@ type databases struct {
 	// provisioned are the connection strings of the superuser and the roles of each time that roles were made; unprovided is the error of the next ones.
 	provisioned []provisioned
 	unprovided  error
+	// limits are what slots were limited to, in order.
+	limits []string
 }
 
 type provisioned struct {
@@ -262,6 +271,13 @@ func (d *databases) Provision(_ context.Context, superuser database.Connection, 
 		return d.unprovided
 	}
 	d.provisioned = append(d.provisioned, provisioned{superuser.URI, owner, units})
+	return nil
+}
+
+func (d *databases) LimitSlots(_ context.Context, _ database.Connection, most string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.limits = append(d.limits, most)
 	return nil
 }
 

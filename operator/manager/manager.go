@@ -1,6 +1,6 @@
 // Package manager composes the operator: its controllers, what they watch, leader election, probes and metrics.
 //
-// Invariant: Secrets are read when they are needed and never kept in memory; of pods only the operator's own are watched.
+// Invariant: Secrets are read when they are needed and never kept in memory; of pods and claims only the operator's own are watched.
 package manager
 
 import (
@@ -85,6 +85,10 @@ func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Ma
 		return nil, err
 	}
 	ours := apilabels.SelectorFromSet(apilabels.Set{manifest.ManagedByLabel: manifest.ManagedBy})
+	claims, err := apilabels.Parse(manifest.ClusterLabel) // which is all that StatefulSets give them
+	if err != nil {
+		return nil, fmt.Errorf("select claims: %w", err)
+	}
 	options := ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(logger(cfg).Handler()),
@@ -93,9 +97,10 @@ func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Ma
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}:  {Label: ours},
-				&batchv1.Job{}: {Label: ours},
-				&corev1.Node{}: {Transform: nodepool.Slim},
+				&corev1.Pod{}:                   {Label: ours},
+				&batchv1.Job{}:                  {Label: ours},
+				&corev1.PersistentVolumeClaim{}: {Label: claims},
+				&corev1.Node{}:                  {Transform: nodepool.Slim},
 			},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: orNone(cfg.MetricsAddr)},

@@ -39,10 +39,9 @@ type CockroachDBSpec struct {
 	// +optional
 	Database string `json:"database,omitempty"`
 
-	// Storage is the volume of each node.
+	// Storage is the volume of each node. Its size may grow while the nodes run.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 

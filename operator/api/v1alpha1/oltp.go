@@ -105,10 +105,9 @@ type PostgreSQLSpec struct {
 	// +optional
 	Parameters map[string]ParameterValue `json:"parameters,omitempty"`
 
-	// Storage is the volume of each server's data.
+	// Storage is the volume of each server's data. Its size may grow while the servers run; CloudNativePG sees to its own.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 

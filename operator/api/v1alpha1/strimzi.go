@@ -11,10 +11,9 @@ type StrimziSpec struct {
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// Storage is the volume of each node. Topics keep 24 hours of changes.
+	// Storage is the volume of each node. Topics keep 24 hours of changes. Its size may grow: Strimzi sees to it.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 
