@@ -64,6 +64,7 @@ func withAPIServer(m *testing.M) int {
 type world struct {
 	client.Client
 	t           *testing.T
+	api         *rest.Config
 	namespace   string
 	databases   *databases
 	pipelines   *pipelines
@@ -75,19 +76,19 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := newIdleWorld(t)
+	w := newIdleWorld(t, apiServer)
 	w.operate()
 	return w
 }
 
 // newIdleWorld returns a world in which no operator is at work yet.
-func newIdleWorld(t *testing.T) *world {
+func newIdleWorld(t *testing.T, api *rest.Config) *world {
 	t.Helper()
 	scheme, err := newScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(apiServer, client.Options{Scheme: scheme})
+	c, err := client.New(api, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func newIdleWorld(t *testing.T) *world {
 	if err := c.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	return &world{Client: c, t: t, namespace: namespace.Name, databases: &databases{}, pipelines: &pipelines{}, cockroaches: &cockroaches{}, units: &units{}, writes: &recorder{}}
+	return &world{Client: c, t: t, api: api, namespace: namespace.Name, databases: &databases{}, pipelines: &pipelines{}, cockroaches: &cockroaches{}, units: &units{}, writes: &recorder{}}
 }
 
 // operate runs an operator, until the test ends or the returned function is called.
@@ -127,7 +128,7 @@ type running struct {
 // start runs an operator, until the test ends or it is stopped.
 func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(*ctrl.Options)) running {
 	w.t.Helper()
-	api := rest.CopyConfig(apiServer)
+	api := rest.CopyConfig(w.api)
 	api.Impersonate.UserName = operatorAccount
 	api.Wrap(wrap)
 	mgr, err := newManager(api, Config{}, func(o *ctrl.Options) {

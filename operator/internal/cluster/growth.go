@@ -24,7 +24,7 @@ import (
 // for the new size, it is replaced by another, which takes the pods over.
 func (r *Reconciler) runSet(ctx context.Context, s *state, want *appsv1.StatefulSet) (volumes, error) {
 	v, err := readVolumes(ctx, r.Client, want)
-	if err == nil && (v.live == nil || v.next() != keepSet) {
+	if err == nil && v.next() != keepSet {
 		v, err = readVolumes(ctx, r.Reader, want) // what is done next must not rest on what a cache had
 	}
 	if err != nil {

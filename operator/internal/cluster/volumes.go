@@ -45,13 +45,18 @@ func (v volumes) next() growth {
 		return awaitEnd
 	case len(v.small()) > 0:
 		return expandClaims
-	case v.live == nil, v.size().Cmp(*templateSize(v.live)) <= 0, v.scales():
+	case !v.outgrown(), v.scales():
 		return keepSet
-	case !v.released():
+	case v.released():
+		return replaceSet
+	case v.retains() || v.owned():
 		return releaseClaims
 	}
-	return replaceSet
+	return keepSet
 }
+
+// outgrown says that the StatefulSet makes volumes that are too small.
+func (v volumes) outgrown() bool { return v.live != nil && templateSize(v.live).Cmp(*v.size()) < 0 }
 
 // size is what each volume is to have.
 func (v volumes) size() *resource.Quantity { return templateSize(v.want) }
@@ -86,13 +91,29 @@ func (v volumes) scales() bool {
 	return have != want || v.live.Status.Replicas > have || manifest.Leaves(v.live) || manifest.Leaves(v.want)
 }
 
+// retains says that the StatefulSet is to own no claim.
+func (v volumes) retains() bool {
+	return ptr.Deref(v.live.Spec.PersistentVolumeClaimRetentionPolicy, retainClaims()) == retainClaims()
+}
+
 // released says that the StatefulSet owns no claim, and that its controller knows that it is to own none.
 func (v volumes) released() bool {
-	if ptr.Deref(v.live.Spec.PersistentVolumeClaimRetentionPolicy, retainClaims()) != retainClaims() || v.live.Status.ObservedGeneration < v.live.Generation {
+	if !v.retains() || v.live.Status.ObservedGeneration < v.live.Generation {
 		return false
 	}
 	for _, claim := range v.claims {
 		if slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == v.live.UID }) {
+			return false
+		}
+	}
+	return true
+}
+
+// owned says that the claims of a StatefulSet that is to own some have owners. Only when its controller has made it so can it be seen that it has let go
+// of them: to a StatefulSet that was made anew it may tell the generation that it saw of the one before (Kubernetes 1.36).
+func (v volumes) owned() bool {
+	for number, claim := range v.claims {
+		if number < ptr.Deref(v.want.Spec.Replicas, 1) && metav1.GetControllerOf(claim) == nil {
 			return false
 		}
 	}
@@ -143,9 +164,8 @@ func (v volumes) progress() string {
 	if waiting := v.pending(fileSystemWaits); len(waiting) > 0 {
 		parts = append(parts, fmt.Sprintf("waiting for file systems (%s), for which some drivers need a restart: if this stays, delete the claims' pods one by one", strings.Join(waiting, ", ")))
 	}
-	switch v.next() {
-	case releaseClaims, replaceSet, awaitEnd:
-		parts = append(parts, fmt.Sprintf("StatefulSet %s is made anew, and its pods stay", v.want.Name))
+	if v.outgrown() && len(v.small()) == 0 {
+		parts = append(parts, fmt.Sprintf("StatefulSet %s is to be replaced, without its pods", v.want.Name))
 	}
 	if len(parts) == 0 {
 		return ""
