@@ -42,10 +42,11 @@ func (r *Reconciler) sizeCockroachDB(ctx context.Context, s *state) error {
 	if err := s.objects.ReadSize(&set); err != nil {
 		return err
 	}
-	if set.Status.ReadyReplicas == 0 && s.objects.OLTPLeaving == 0 {
+	ready, err := r.databaseReady(ctx, s)
+	if !ready && s.objects.OLTPLeaving == 0 {
 		s.objects.OLTPPods = max(want, s.objects.OLTPPods) // it may need more nodes to answer: volumes of so many were kept
 	}
-	return nil
+	return err
 }
 
 // orphanedPods is how many pods a StatefulSet that is not there is to have: those that one has left, for their nodes are members, else as many as are

@@ -141,7 +141,7 @@ func (r *Reconciler) databaseReady(ctx context.Context, s *state) (bool, error) 
 		return false, fmt.Errorf("list pods of the database: %w", err)
 	}
 	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
-		return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return pod.DeletionTimestamp.IsZero() && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		})
 	}), nil

@@ -16,8 +16,8 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 )
 
-// volumes are those of a StatefulSet's pods; the zero value: there are none of the operator's own. What is to be done for them to grow is read from what is there anew each time, so that it does not matter
-// who began it.
+// volumes are those of a StatefulSet's pods; the zero value: there are none of the operator's own. What is to be done for them to grow is read from what
+// is there anew each time, so that it does not matter who began it.
 type volumes struct {
 	// want is the StatefulSet as it is to be, and live as it is; nil: it is not there.
 	want, live *appsv1.StatefulSet
