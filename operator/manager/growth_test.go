@@ -269,3 +269,38 @@ func TestCluster_takesOverAllNodesThatRun(t *testing.T) {
 		return nil
 	})
 }
+
+func TestCluster_keepsTheStatefulSetThatKnowsWhichNodesGo(t *testing.T) {
+	w := newWorld(t)
+	w.startCockroachDB(5)
+	class := w.class(true)
+	for number := range 5 {
+		var claim corev1.PersistentVolumeClaim
+		if err := w.get(fmt.Sprintf("data-shop-oltp-%d", number), &claim); err != nil {
+			t.Fatal(err)
+		}
+		claim.Spec.StorageClassName = class
+		if err := errors.Join(w.Update(t.Context(), &claim), w.has(&claim, "1Gi")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.wantNodes(3)
+	w.oltp(metav1.ConditionTrue, "Resizing", "are decommissioned")
+	var set appsv1.StatefulSet
+	if err := w.get("shop-oltp", &set); err != nil {
+		t.Fatal(err)
+	}
+	w.change(`{"spec":{"oltp":{"cockroachdb":{"storage":{"size":"30Gi"}}}}}`)
+	w.oltp(metav1.ConditionTrue, "Resizing", "are decommissioned", "volumes grow to 30Gi: waiting for the storage driver (data-shop-oltp-0, data-shop-oltp-1, data-shop-oltp-2, data-shop-oltp-3, data-shop-oltp-4)")
+	if err := w.control("shop-oltp"); err != nil {
+		t.Fatal(err)
+	}
+	w.look(3)
+	var now appsv1.StatefulSet
+	if err := w.get("shop-oltp", &now); err != nil || now.UID != set.UID || now.Annotations["freshet.io/leaving-from"] != "3" {
+		t.Fatalf("which nodes go is forgotten: %+v, %v", now.ObjectMeta, err)
+	}
+	w.wantNodes(5)
+	w.grown(&now, "30Gi")
+	w.size(5, "", appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+}
