@@ -72,7 +72,7 @@ E2E_KAFKA := $(if $(findstring Kafka,$(ARGS)),--kafka)
 endif
 
 .PHONY: e2e
-e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this makes [CLUSTER=bare|current ARGS=]; needs a JDK 17 and Maven; root
+e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this makes [CLUSTER=bare|current ARGS=]; needs a JDK 17, Maven and pip; root
 	@mkdir -p bin
 	CGO_ENABLED=0 go test -tags e2e -c -o bin/e2e.test ./e2e/pods
 	go build -trimpath -o bin/freshet ./cli/freshet && ln -sf freshet bin/kubectl-freshet
@@ -85,7 +85,7 @@ else
 endif
 
 .PHONY: test-images
-test-images: need-go need-npm ## The images of the tests on Kubernetes, each on its own, without Kubernetes; needs a JDK 17 and Maven; root
+test-images: need-go need-npm ## The images of the tests on Kubernetes, each on its own, without Kubernetes; needs a JDK 17, Maven and pip; root
 	go test -tags kubernetes -count 1 -timeout 20m ./e2e/images/... $(ARGS) # what is in the images is no part of what Go caches by
 
 IMAGE ?= freshet:dev

@@ -62,7 +62,7 @@ func TestLocal_servesOneEndpointUntilDown(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	up := []string{"local", "up", "--dir", dir, "--port", "0", "--monitor-port", "0", "--engine-executable", engine(t)}
+	up := []string{"local", "up", "--dir", dir, "--port", "0", "--monitor-port", "0", "--exclude", "*.hidden", "--engine-executable", engine(t)}
 	for _, want := range []string{"Freshet is up", "Freshet already runs"} {
 		if out, errOut, err := freshet(t, up...); err != nil || !strings.Contains(out, want) || !strings.Contains(out, `psql "postgresql://freshet:`) {
 			t.Fatalf("up: %v\n%s%s", err, out, errOut)
@@ -75,14 +75,19 @@ func TestLocal_servesOneEndpointUntilDown(t *testing.T) {
 	}
 	defer conn.Close(t.Context())
 	for _, sql := range []string{
-		"CREATE TABLE t (a int PRIMARY KEY, b numeric(10,2))", "INSERT INTO t SELECT i, i / 4.0 FROM generate_series(1, 1000) i",
+		"CREATE SCHEMA app", "CREATE TABLE app.hidden (a int PRIMARY KEY)",
+		"CREATE TABLE app.t (a int PRIMARY KEY, b numeric(10,2))", "INSERT INTO app.t SELECT i, i / 4.0 FROM generate_series(1, 1000) i",
 	} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
 	awaitColumnar(t, conn)
-	if text, _, err := freshet(t, "local", "status", "--dir", dir); err != nil || !strings.Contains(text, "public.t") || !strings.Contains(text, "postgresql") {
+	const reason = "not translated: hidden is not selected for replication by the patterns to include and exclude"
+	if got := explain(t, conn, "SELECT count(*) FROM app.hidden"); !strings.Contains(got, "Route: oltp\nReason: "+reason) {
+		t.Errorf("explain of an excluded table: %s", got)
+	}
+	if text, _, err := freshet(t, "local", "status", "--dir", dir); err != nil || !strings.Contains(text, "app.t") || !strings.Contains(text, "postgresql") {
 		t.Errorf("status: %v\n%s", err, text)
 	}
 	if out, _, err := freshet(t, "local", "reset", "--dir", dir); err == nil {
@@ -109,7 +114,7 @@ func awaitColumnar(t *testing.T, conn *pgx.Conn) {
 	defer again.Stop()
 	for route := ""; !strings.HasPrefix(route, "columnar"); {
 		var sum string
-		if err := conn.QueryRow(t.Context(), "SELECT sum(b)::text FROM t").Scan(&sum); err != nil {
+		if err := conn.QueryRow(t.Context(), "SELECT sum(b)::text FROM app.t").Scan(&sum); err != nil {
 			t.Fatal(err)
 		}
 		if sum != "125125.00" {
@@ -124,6 +129,19 @@ func awaitColumnar(t *testing.T, conn *pgx.Conn) {
 		case <-again.C:
 		}
 	}
+}
+
+func explain(t *testing.T, conn *pgx.Conn, sql string) string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), "EXPLAIN (FRESHET) "+sql, pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func status(t *testing.T, dir string) platform.Report {

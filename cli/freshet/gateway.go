@@ -59,6 +59,8 @@ func gatewayFromFile(file string) (server.Config, error) {
 		EngineUser:     cfg.EngineUser,
 		EnginePassword: cfg.EnginePassword,
 		EngineThreads:  cfg.EngineThreads,
+		Include:        cfg.Include,
+		Exclude:        cfg.Exclude,
 		TenantsFile:    cfg.TenantsFile,
 		Kafka:          cfg.Kafka,
 		CockroachDB:    cfg.CockroachDB,

@@ -61,6 +61,8 @@ func platformFlags(cmd *cobra.Command, cfg *platform.Config) {
 	f.IntVar(&cfg.KafkaPort, "kafka-port", 0, "port of Kafka, with --cdc=kafka (default: any free one)")
 	f.IntVar(&cfg.ConnectPort, "connect-port", 0, "port of Kafka Connect's REST interface, with --cdc=kafka (default: any free one)")
 	f.StringVar((*string)(&cfg.CDC), "cdc", "", "way of the changes: direct (PostgreSQL's own replication) or kafka (Debezium and Kafka, which need Java 17) (default: that of the data; direct for new data)")
+	f.StringSliceVar(&cfg.Include, "include", nil, "patterns of the tables to replicate, such as public.* (default: all tables)")
+	f.StringSliceVar(&cfg.Exclude, "exclude", nil, "patterns of the tables not to replicate")
 	f.BoolVar(&cfg.Pin, "pin", false, "run PostgreSQL on CPU 0, the engine and the gateway on CPU 1")
 	f.Int64Var(&cfg.EngineMemory, "engine-memory", 0, "cap of the engine's memory, in bytes (default: half of the machine's)")
 	f.StringVar(&cfg.EngineExecutable, "engine-executable", "", "path of freshet-engine (default: beside freshet, or on PATH)")

@@ -34,8 +34,10 @@ func (t *Table) SameRows(o *Table) bool {
 // Column is a column of a [Table].
 type Column struct {
 	Name string
-	// Type is the PostgreSQL type OID; CockroachDB's types map onto the same OIDs.
+	// Type is the PostgreSQL type OID, below any domain; CockroachDB's types map onto the same OIDs.
 	Type uint32
+	// Domain is the OID of the type that the column is declared with, if that is a domain; 0 otherwise.
+	Domain uint32 `json:",omitempty"`
 	// Modifier is PostgreSQL's atttypmod; -1 when there is none.
 	Modifier int32
 	// NotNull says that the source promises no NULL in this column.

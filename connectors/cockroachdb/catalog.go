@@ -4,10 +4,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
@@ -110,36 +108,4 @@ func (t *catalogTable) judge(def *cdc.Table) *cdc.TableError {
 		return stop(cdc.CodeNoKey, "add a primary key, or exclude it", "it has no primary key")
 	}
 	return nil
-}
-
-// selector decides by name which tables are replicated.
-type selector struct{ include, exclude []*regexp.Regexp }
-
-func newSelector(include, exclude []string) (selector, error) {
-	if len(include) == 0 {
-		include = []string{"public.*"}
-	}
-	in, err := compilePatterns(include)
-	if err != nil {
-		return selector{}, err
-	}
-	ex, err := compilePatterns(exclude)
-	return selector{in, ex}, err
-}
-
-func compilePatterns(patterns []string) ([]*regexp.Regexp, error) {
-	var out []*regexp.Regexp
-	for _, p := range patterns {
-		if schema, table, ok := strings.Cut(p, "."); !ok || schema == "" || table == "" {
-			return nil, fmt.Errorf(`compile table pattern %q: want schema.table, for example "public.*"`, p)
-		}
-		q := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(p))
-		out = append(out, regexp.MustCompile(`(?s)\A`+q+`\z`))
-	}
-	return out, nil
-}
-
-func (s selector) selects(name string) bool {
-	matches := func(re *regexp.Regexp) bool { return re.MatchString(name) }
-	return slices.ContainsFunc(s.include, matches) && !slices.ContainsFunc(s.exclude, matches)
 }

@@ -37,7 +37,7 @@ type SQLConfig struct {
 // SQL is a [Database] that asks by the PostgreSQL protocol.
 type SQL struct {
 	cfg      SQLConfig
-	selector selector
+	selector cdc.Selector
 	pool     *pgxpool.Pool
 	database string
 }
@@ -49,7 +49,7 @@ func OpenSQL(cfg SQLConfig) (*SQL, error) {
 	if cfg.URL == "" {
 		return nil, errors.New("configure CockroachDB: URL is empty; give a connection string")
 	}
-	sel, err := newSelector(cfg.Include, cfg.Exclude)
+	sel, err := cdc.NewSelector(cfg.Include, cfg.Exclude)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (d *SQL) Tables(ctx context.Context) ([]cdc.Discovered, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !d.selector.selects(t.schema + "." + t.name) {
+		if !d.selector.Selects(t.schema, t.name) {
 			continue
 		}
 		x := t.discover()

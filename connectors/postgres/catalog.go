@@ -89,7 +89,7 @@ func (d *definition) discovered() cdc.Discovered {
 }
 
 // discover reads the definitions of the selected tables; only those of ids if any are given.
-func discover(ctx context.Context, pool *pgxpool.Pool, sel selector, ids ...cdc.TableID) ([]*definition, error) {
+func discover(ctx context.Context, pool *pgxpool.Pool, sel cdc.Selector, ids ...cdc.TableID) ([]*definition, error) {
 	only := make([]uint32, 0, len(ids))
 	for _, id := range ids {
 		only = append(only, uint32(id))
@@ -103,7 +103,7 @@ func discover(ctx context.Context, pool *pgxpool.Pool, sel selector, ids ...cdc.
 		if err != nil {
 			return nil, err
 		}
-		if !sel.selects(t.Schema, t.Name) {
+		if !sel.Selects(t.Schema, t.Name) {
 			return nil, nil
 		}
 		return t.definition(), nil
@@ -143,12 +143,12 @@ func (t *catalogTable) definition() *definition {
 	table := &cdc.Table{ID: cdc.TableID(t.ID), Schema: t.Schema, Name: t.Name, Version: t.Version}
 	s := shape{schema: t.Schema, name: t.Name, identity: t.Identity[0]}
 	for _, c := range t.Columns {
-		typ, modifier := c.Type, c.Modifier
+		typ, modifier, domain := c.Type, c.Modifier, uint32(0)
 		if c.BaseType != 0 {
-			typ, modifier = c.BaseType, c.BaseModifier
+			typ, modifier, domain = c.BaseType, c.BaseModifier, c.Type
 		}
 		table.Columns = append(table.Columns, cdc.Column{
-			Name: c.Name, Type: typ, Modifier: modifier, NotNull: c.NotNull, Attr: c.Attr,
+			Name: c.Name, Type: typ, Domain: domain, Modifier: modifier, NotNull: c.NotNull, Attr: c.Attr,
 			BytewiseCollation: c.Bytewise, Enum: c.kind() == "e",
 		})
 		s.columns = append(s.columns, shapeColumn{name: c.Name, typ: c.Type, modifier: c.Modifier})

@@ -60,9 +60,6 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.CatalogInterval, time.Second)
 	setDefault(&c.SlotWait, 20*time.Second)
 	setDefault(&c.ChunkChanges, 1000)
-	if len(c.Include) == 0 {
-		c.Include = []string{"public.*"}
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -298,24 +298,6 @@ func TestRowScanner_refusesDataThatEndsEarly(t *testing.T) {
 	}
 }
 
-func TestSelector_matchesPatterns(t *testing.T) {
-	s, err := newSelector([]string{"public.*", "app?.order_*"}, []string{"public.tmp*"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[[2]string]bool{
-		{"public", "a"}: true, {"public", "tmp_1"}: false, {"app1", "order_line"}: true, {"app12", "order_line"}: false,
-		{"app1", "orders"}: false, {"publicx", "a"}: false,
-	} {
-		if got := s.selects(name[0], name[1]); got != want {
-			t.Errorf("%v: selected %v, want %v", name, got, want)
-		}
-	}
-	if _, err := newSelector([]string{"public"}, nil); err == nil {
-		t.Error("a pattern without a schema was accepted")
-	}
-}
-
 func TestServerFacts_recordEndIsNeverInsideAPageHeader(t *testing.T) {
 	f := serverFacts{walBlock: 8192, walSegment: 16 << 20}
 	for lsn, want := range map[uint64]uint64{

@@ -18,7 +18,7 @@ import (
 // concurrent use, but only one Stream runs at a time.
 type Source struct {
 	cfg      Config
-	selector selector
+	selector cdc.Selector
 	log      *slog.Logger
 	metrics  *metrics
 	pool     *pgxpool.Pool
@@ -47,7 +47,7 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	sel, err := newSelector(cfg.Include, cfg.Exclude)
+	sel, err := cdc.NewSelector(cfg.Include, cfg.Exclude)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,10 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 		got[d.Table.Name] = d.Table
 	}
 	good := *got["good"]
-	mood := good.Columns[2].Type
+	price, mood := good.Columns[1].Domain, good.Columns[2].Type
+	if price == 0 {
+		t.Error("the domain is not told")
+	}
 	if good.Version == "" {
 		t.Error("the definition has no version")
 	}
@@ -94,7 +97,7 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 		Schema: "public", Name: "good", Key: []int{0},
 		Columns: []cdc.Column{
 			{Name: "id", Type: 20, Modifier: -1, NotNull: true, Attr: 1, BytewiseCollation: true},
-			{Name: "p", Type: 1700, Modifier: (10<<16 | 2) + 4, Attr: 2, BytewiseCollation: true},
+			{Name: "p", Type: 1700, Domain: price, Modifier: (10<<16 | 2) + 4, Attr: 2, BytewiseCollation: true},
 			{Name: "m", Type: mood, Modifier: -1, Attr: 3, BytewiseCollation: true, Enum: true},
 			{Name: "t", Type: 25, Modifier: -1, Attr: 4, BytewiseCollation: true},
 			{Name: "u", Type: 25, Modifier: -1, NotNull: true, Attr: 5, BytewiseCollation: true},

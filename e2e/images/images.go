@@ -20,7 +20,7 @@ const (
 	Freshet = "freshet"
 	// ClickHouse has a program clickhouse-server that takes a server's configuration and runs the engine's library.
 	ClickHouse = "clickhouse-server"
-	// PostgreSQL has the server, an entrypoint as in the official image, and pg_isready; neither psql nor pgbench.
+	// PostgreSQL has the server, an entrypoint as in the official image, the programs of backups and psql, and what scripts of backups need of a system.
 	PostgreSQL = "postgres"
 	// Pause holds the namespaces of a pod.
 	Pause = "pause"
@@ -92,6 +92,7 @@ type builder struct {
 type inputs struct {
 	programs string // folder of the programs of this module
 	postgres string // folder of PostgreSQL
+	clients  string // folder of psql and the like
 	engine   string // path of the engine's library
 	// Of Kafka, empty unless demanded: the folder of its jars, and that of a Java runtime.
 	kafka, java string
@@ -109,6 +110,9 @@ func (b builder) inputs(ctx context.Context, cache *toolchain.Cache, kafka bool)
 	}
 	b.progress("fetching PostgreSQL")
 	if in.postgres, err = cache.Postgres(ctx); err != nil {
+		return in, err
+	}
+	if in.clients, err = cache.PostgresPrograms(ctx); err != nil {
 		return in, err
 	}
 	b.progress("fetching the columnar engine")

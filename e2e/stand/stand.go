@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ const fetchLimit = 15 * time.Minute
 var (
 	postgresHome = sync.OnceValues(func() (string, error) {
 		return withCache(func(ctx context.Context, c *toolchain.Cache) (string, error) { return c.Postgres(ctx) })
+	})
+	postgresPrograms = sync.OnceValues(func() (string, error) {
+		return withCache(func(ctx context.Context, c *toolchain.Cache) (string, error) { return c.PostgresPrograms(ctx) })
 	})
 	engineLibrary = sync.OnceValues(func() (string, error) {
 		return withCache(func(ctx context.Context, c *toolchain.Cache) (string, error) { return c.Engine(ctx) })
@@ -64,6 +68,20 @@ func Postgres(t testing.TB, options ...func(*pgserver.Config)) *pgserver.Server 
 	}
 	run(t, "PostgreSQL", s)
 	return s
+}
+
+// PostgresPath returns a search path with PostgreSQL's server and all other programs of its images.
+func PostgresPath(t testing.TB) string {
+	t.Helper()
+	home, err := postgresHome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := postgresPrograms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join([]string{filepath.Join(home, "bin"), programs, os.Getenv("PATH")}, string(filepath.ListSeparator))
 }
 
 // Engine starts a columnar engine for the test. Options change its configuration.

@@ -27,7 +27,7 @@ func (r *Router) Explain(ctx context.Context, s *pgwire.SessionInfo, st pgwire.S
 		if !errors.As(err, &refused) && !errors.As(err, &relayed) {
 			return nil, err
 		}
-		return elsewhere(err), nil
+		return elsewhere(r.explained(s, err)), nil
 	}
 	tenant := r.cfg.Tenants.Of(s.SessionUser)
 	lines = append(lines, fmt.Sprintf("Tenant: %s (%d shares)", tenant.Name, tenant.Shares))

@@ -40,6 +40,9 @@ func (c recorder) Table(searchPath []string, schema, name string) (*cdc.Table, b
 func (r *Router) Plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) (pgwire.Query, error) {
 	plan, err := r.plan(ctx, s, st)
 	if err != nil {
+		if s.Settings.Route == pgwire.RouteColumnar { // the client is told
+			err = r.explained(s, err)
+		}
 		return nil, r.relay(err)
 	}
 	return &query{router: r, session: s, tenant: r.cfg.Tenants.Of(s.SessionUser), plan: plan, fields: st.Fields}, nil
@@ -49,7 +52,7 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 	if err := r.sessionFit(s); err != nil {
 		return nil, err
 	}
-	p := r.translated(s, st)
+	p := r.translated(ctx, s, st)
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -61,6 +64,15 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 		return nil, err
 	}
 	return plan, nil
+}
+
+// explained adds to a refusal for want of a table why the replica has not got it.
+func (r *Router) explained(s *pgwire.SessionInfo, err error) error {
+	var refused *translate.Unsupported
+	if !errors.As(err, &refused) || refused.Absent == nil {
+		return err
+	}
+	return &translate.Unsupported{Reason: r.replica.Absence(s.SearchPath, refused.Absent.Schema, refused.Absent.Name)}
 }
 
 // sessionFit refuses sessions whose settings change what values or names mean.
@@ -82,8 +94,8 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 	return nil
 }
 
-// translated returns the outcome from the cache or makes it.
-func (r *Router) translated(s *pgwire.SessionInfo, st pgwire.Statement) planned {
+// translated returns the outcome from the cache or makes it. A translation that has the time in it is good for once.
+func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) planned {
 	key := planKey(r.replica.Generation(), s, st)
 	if p, ok := r.plans.Get(key); ok {
 		return p
@@ -94,9 +106,15 @@ func (r *Router) translated(s *pgwire.SessionInfo, st pgwire.Statement) planned 
 	}
 	names := recorder{r.replica, map[cdc.TableID]bool{}}
 	p := planned{unqualified: names.unqualified}
-	p.plan, p.err = translate.Translate(tree, r.environment(names, s, st))
+	env := r.environment(names, s, st)
+	if tree.AsksTime() && r.cfg.Dialect == translate.PostgreSQL {
+		if env.Clock, err = askTime(ctx, s); err != nil {
+			return planned{err: err}
+		}
+	}
+	p.plan, p.err = translateAsking(ctx, s, tree, env)
 	var refused *translate.Unsupported
-	if p.err == nil || errors.As(p.err, &refused) {
+	if p.err == nil && env.Clock == nil || errors.As(p.err, &refused) {
 		r.plans.Add(key, p)
 	}
 	return p

@@ -26,6 +26,8 @@ type Replica interface {
 	BytewiseCollation() bool
 	// Rows estimates a table's number of rows.
 	Rows(cdc.TableID) int64
+	// Absence says why a table is not in the catalog, and what to do about it.
+	Absence(searchPath []string, schema, name string) string
 	// Versions implements [Versions].
 	Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error)
 	// Acquire returns the newest snapshot, retained.

@@ -111,7 +111,11 @@ func judge(rows [][][]byte, p planned) error {
 func definition(t *cdc.Table) string {
 	lines := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		lines[i] = fmt.Sprintf("%d %d %d %s", c.Attr, c.Type, c.Modifier, c.Name)
+		declared, modifier := c.Type, c.Modifier
+		if c.Domain != 0 {
+			declared, modifier = c.Domain, -1 // a domain takes no modifier; what it is over never changes
+		}
+		lines[i] = fmt.Sprintf("%d %d %d %s", c.Attr, declared, modifier, c.Name)
 	}
 	return strings.Join(lines, "\n")
 }

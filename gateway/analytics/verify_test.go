@@ -15,11 +15,12 @@ func orders() *cdc.Table {
 	return &cdc.Table{ID: 42, Schema: "public", Name: "orders", Key: []int{0}, Columns: []cdc.Column{
 		{Name: "id", Type: 23, Modifier: -1, Attr: 1},
 		{Name: "note", Type: 25, Modifier: -1, Attr: 3},
+		{Name: "code", Type: 1043, Domain: 16400, Modifier: 14, Attr: 4},
 	}}
 }
 
 func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
-	good := []string{"42", "t", "f", "f", "1 23 -1 id\n3 25 -1 note", "t"}
+	good := []string{"42", "t", "f", "f", "1 23 -1 id\n3 25 -1 note\n4 16400 -1 code", "t"}
 	with := func(i int, v string) []string {
 		row := append([]string(nil), good...)
 		row[i] = v
@@ -34,8 +35,9 @@ func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
 		{"no privilege", "privileges", with(1, "f")},
 		{"row security", "row-level security", with(2, "t")},
 		{"children", "inheritance", with(3, "t")},
-		{"renamed column", "definition", with(4, "1 23 -1 id\n3 25 -1 remark")},
-		{"added column", "definition", with(4, good[4]+"\n4 23 -1 n")},
+		{"renamed column", "definition", with(4, "1 23 -1 id\n3 25 -1 remark\n4 16400 -1 code")},
+		{"added column", "definition", with(4, good[4]+"\n5 23 -1 n")},
+		{"another domain", "definition", with(4, "1 23 -1 id\n3 25 -1 note\n4 16401 -1 code")},
 		{"hidden by the search path", "hidden", with(5, "f")},
 	} {
 		t.Run(c.name, func(t *testing.T) {

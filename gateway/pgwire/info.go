@@ -121,6 +121,9 @@ func (s *session) noteRelayed(c *class) {
 	}
 	if c.data {
 		s.block.oltp = true
+		if c.Reason != "" && c.Kind == Relay && isQuery(c.word) {
+			s.last = LastRun{Route: "oltp", Reason: c.Reason}
+		}
 	}
 }
 

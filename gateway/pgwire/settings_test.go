@@ -153,6 +153,11 @@ func TestSettings_areShown(t *testing.T) {
 	run(t, c, strings.Replace(read, "1 FROM", "'unplanned' AS unplanned FROM", 1))
 	check("SHOW freshet.last_route", "oltp")
 	check("SHOW freshet.last_reason", "the script says so")
+	run(t, c, read)
+	check("SHOW freshet.last_route", "columnar")
+	run(t, c, "SELECT count(*) FROM pg_class WHERE random() < 2") // no candidate by its text alone
+	check("SHOW freshet.last_route", "oltp")
+	check("SHOW freshet.snapshot", "")
 	run(t, c, "SET freshet.route = oltp")
 	check("SHOW freshet.route", "oltp")
 	before := b.analytics.answered.Load()

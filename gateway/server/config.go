@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/connectors/replica"
@@ -88,6 +89,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if _, _, err := net.SplitHostPort(c.Peers); c.Peers != "" && err != nil {
 		return c, fmt.Errorf("configure gateway: Peers: %w; give host:port", err)
+	}
+	if _, err := cdc.NewSelector(c.Include, c.Exclude); err != nil {
+		return c, fmt.Errorf("configure gateway: %w", err)
 	}
 	if c.Slot == "" {
 		c.Slot = "freshet"

@@ -153,7 +153,9 @@ func (q *query) castNumeric(e expr, mods []int64) expr {
 	}
 	limit := "CAST('" + pow10(precision-scale).String() + "', 'Decimal(76, 0)')"
 	sql := guarded(rounded.sql, "abs("+rounded.sql+") >= "+limit, "numeric field overflow")
-	return numericWith("CAST("+sql+", '"+d.String()+"')", d, e)
+	out := numericWith("CAST("+sql+", '"+d.String()+"')", d, e)
+	out.fails = true
+	return out
 }
 
 // roundTo rounds a numeric, half away from zero, to no more than scale digits after the point.

@@ -247,11 +247,13 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 			return integerLiteral(oidDate, d)
 		}
 	case oidTimestamp, oidTimestampTZ:
-		if oid == oidTimestampTZ {
-			t.requireUTC()
-		}
-		if ts, ok := parseTimestamp(s, oid == oidTimestampTZ); ok {
+		ts, zoned, ok := parseTimestamp(s)
+		switch {
+		case !ok || zoned && oid == oidTimestamp:
+		case oid == oidTimestamp || zoned || t.utc():
 			return integerLiteral(oid, ts)
+		default:
+			return t.instant(strings.TrimSpace(s))
 		}
 	case oidInterval:
 		if i, ok := parseInterval(s, ""); ok {

@@ -37,6 +37,8 @@ type expr struct {
 	source, index int
 	// costly values are better computed before a join than after it.
 	costly bool
+	// fails says that PostgreSQL refuses it for some rows: a division by zero, an overflow.
+	fails bool
 	// lenient conditions are expected to hold for most rows: negations.
 	lenient bool
 	// share is the part of the rows that a condition is expected to keep; 0: not known.
@@ -82,6 +84,7 @@ func with(oid uint32, sql string, operands ...expr) expr {
 		e.refs |= o.refs
 		e.null = e.null || o.null
 		e.costly = e.costly || o.costly
+		e.fails = e.fails || o.fails
 	}
 	if isString(oid) {
 		e.collation = collationOf(operands...)

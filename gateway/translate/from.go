@@ -100,7 +100,7 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 	}
 	table, ok := q.t.env.Catalog.Table(q.t.env.SearchPath, v.Schemaname, v.Relname)
 	if !ok {
-		fail("table that is not replicated")
+		panic(&Unsupported{Reason: "table that is not replicated", Absent: &AbsentTable{v.Schemaname, v.Relname}})
 	}
 	id := q.t.newLeaf()
 	number := len(q.t.sources)

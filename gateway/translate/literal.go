@@ -140,23 +140,30 @@ func parseDate(s string) (*big.Int, bool) {
 	return big.NewInt(t.Unix() / 86400), true
 }
 
-var timestampForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|\+00(?::?00)?)?$`)
+var timestampForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|([+-])(\d\d)(?::?(\d\d))?)?$`)
 
-// parseTimestamp reads the ISO forms without a zone, or in UTC where zoned.
-func parseTimestamp(s string, zoned bool) (*big.Int, bool) {
+// parseTimestamp reads the ISO forms. With an offset it is the moment in UTC, and zoned.
+func parseTimestamp(s string) (micros *big.Int, zoned, ok bool) {
 	m := timestampForm.FindStringSubmatch(strings.TrimSpace(s))
-	if m == nil || (m[6] != "" && !zoned) {
-		return nil, false
+	if m == nil {
+		return nil, false, false
 	}
 	days, ok := parseDate(m[1])
 	if !ok {
-		return nil, false
+		return nil, false, false
 	}
-	micros, ok := parseClock(m[2], m[3], m[4], m[5])
+	clock, ok := parseClock(m[2], m[3], m[4], m[5])
 	if !ok {
-		return nil, false
+		return nil, false, false
 	}
-	return days.Add(days.Mul(days, big.NewInt(microsPerDay)), big.NewInt(micros)), true
+	offset, ok := parseClock(m[8], m[9], "", "")
+	if !ok || offset >= 16*3_600_000_000 { // PostgreSQL's limit
+		return nil, false, false
+	}
+	if m[7] == "-" {
+		offset = -offset
+	}
+	return days.Add(days.Mul(days, big.NewInt(microsPerDay)), big.NewInt(clock-offset)), m[6] != "", true
 }
 
 func parseClock(hour, minute, second, fraction string) (int64, bool) {

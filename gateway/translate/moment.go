@@ -23,8 +23,11 @@ const (
 )
 
 func (q *query) dateToTimestamp(e expr, oid uint32) expr {
-	if oid == oidTimestampTZ {
-		q.t.requireUTC()
+	if oid == oidTimestampTZ && !q.t.utc() {
+		if e.lit == nil || !e.lit.integer.IsInt64() {
+			q.t.requireUTC()
+		}
+		return q.t.instant(time.Unix(e.lit.integer.Int64()*86400, 0).UTC().Format(time.DateOnly))
 	}
 	if e.lit != nil {
 		return integerLiteral(oid, new(big.Int).Mul(e.lit.integer, big.NewInt(microsPerDay)))
@@ -88,10 +91,10 @@ func (q *query) addInterval(op string, l, r expr) expr {
 	if r.lit == nil || r.lit.interval == nil {
 		fail("interval that is not constant")
 	}
-	if l.oid == oidTimestampTZ {
+	i := *r.lit.interval
+	if l.oid == oidTimestampTZ && (i.days != 0 || i.months != 0) { // hours are the same everywhere
 		q.t.requireUTC()
 	}
-	i := *r.lit.interval
 	if op == "-" {
 		i = interval{-i.months, -i.days, -i.micros}
 	}
@@ -172,6 +175,9 @@ func extract(q *query, name string, args []expr) expr {
 	if !isMoment(x.oid) || x.isNull() {
 		fail("extract from this type")
 	}
+	if field == "epoch" {
+		return q.epoch(name, x)
+	}
 	if x.oid == oidTimestampTZ {
 		q.t.requireUTC()
 	}
@@ -189,6 +195,27 @@ func extract(q *query, name string, args []expr) expr {
 		return with(oidFloat8, "toFloat64("+sql+")", x)
 	}
 	d := decimal{integer: 4}
+	return numericWith("CAST("+sql+", '"+d.String()+"')", d, x)
+}
+
+// epoch is the number of seconds since 1970.
+func (q *query) epoch(name string, x expr) expr {
+	unit, limit, d := int64(1), int64(maxArithmeticDay), decimal{integer: 13}
+	if x.oid != oidDate {
+		unit, d = microsPerDay, decimal{integer: 13, scale: 6, display: 6}
+	}
+	sql := guarded(x.sql, outside(x.sql, minArithmeticDay*unit, limit*unit), "timestamp out of range")
+	switch {
+	case x.oid == oidDate:
+		sql = fmt.Sprintf("toInt64(%s) * %d", sql, int64(microsPerDay/1_000_000))
+	case name == "extract":
+		sql = fmt.Sprintf("CAST(%s, 'Decimal(19, 0)') * CAST('0.000001', 'Decimal(6, 6)')", sql)
+	default:
+		sql = "toFloat64(" + sql + ") / 1000000"
+	}
+	if name == "date_part" {
+		return with(oidFloat8, "toFloat64("+sql+")", x)
+	}
 	return numericWith("CAST("+sql+", '"+d.String()+"')", d, x)
 }
 

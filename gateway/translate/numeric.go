@@ -112,7 +112,9 @@ func (q *query) remainder(l, r expr, d decimal) expr {
 		return "reinterpret(CAST(" + sql + ", '" + wide.String() + "'), 'Int256')"
 	}
 	sql := fmt.Sprintf("reinterpret(modulo(%s, %s), '%s')", unscaled(l.orElse(0)), unscaled(r.orElse(1)), wide)
-	return numericWith(renulled("CAST("+sql+", '"+d.String()+"')", l, r), d, l, r)
+	e := numericWith(renulled("CAST("+sql+", '"+d.String()+"')", l, r), d, l, r)
+	e.fails = e.fails || r.lit == nil
+	return e
 }
 
 // quotientScale is the number of digits after the point that quotients are kept with. PostgreSQL's quotients
@@ -156,6 +158,7 @@ func (q *query) divide(l, r expr) expr {
 	d := decimal{integer: min(l.dec.integer+r.dec.scale+1, maxPrecision-scale), scale: scale, display: displayDynamic}
 	d.displaySQL = renulled("tupleElement("+both+", 2)", l, r)
 	e := numericWith(renulled("CAST(tupleElement("+both+", 1), '"+d.String()+"')", l, r), d, l, r)
+	e.fails = e.fails || r.lit == nil
 	e.ratio = &ratio{sql: e.sql, dividend: l, divisor: r}
 	return e
 }

@@ -12,6 +12,16 @@ import (
 type Unsupported struct {
 	// Reason names the construct, for EXPLAIN (FRESHET) and metrics; it holds no data of the statement.
 	Reason string
+	// Absent is the table that the catalog has not, if that is the reason; nil otherwise.
+	Absent *AbsentTable
+	// Instant is a text that a translation would need in [Env.Instants], if that is the reason; empty otherwise.
+	Instant string
+}
+
+// AbsentTable is a table as a statement names it.
+type AbsentTable struct {
+	// Schema is empty where the search path decides.
+	Schema, Name string
 }
 
 func (e *Unsupported) Error() string { return "not translated: " + e.Reason }
@@ -55,6 +65,10 @@ type Env struct {
 	Fields            []Field
 	ParamOIDs         []uint32
 	Params            []Param
+	// Clock is the time that the statement sees; nil: one that asks for it is not translated.
+	Clock *Clock
+	// Instants are timestamps without an offset and what they mean in TimeZone, outside UTC: microseconds since 1970 UTC.
+	Instants map[string]int64
 	// Dialect is the source database's.
 	Dialect Dialect
 	// Rows estimates a table's number of rows; nil: unknown. It only affects speed.

@@ -137,6 +137,8 @@ func (q *query) value(n *pg.Node) expr {
 		return q.typeCast(v.TypeCast)
 	case *pg.Node_FuncCall:
 		return q.call(v.FuncCall)
+	case *pg.Node_SqlvalueFunction:
+		return q.sqlValue(v.SqlvalueFunction)
 	case *pg.Node_SubLink:
 		return q.subLink(v.SubLink, false, false)
 	case *pg.Node_CollateClause:
@@ -185,8 +187,7 @@ func (q *query) boolExpr(b *pg.BoolExpr) expr {
 		if sub := b.Args[0].GetSubLink(); sub != nil {
 			return q.subLink(sub, true, false)
 		}
-		a := q.boolean(b.Args[0])
-		return with(oidBool, "NOT ("+boolText(a)+")", a)
+		return not(q.boolean(b.Args[0]))
 	}
 	parts := make([]expr, len(b.Args))
 	for i, a := range b.Args {
@@ -194,6 +195,9 @@ func (q *query) boolExpr(b *pg.BoolExpr) expr {
 	}
 	return combine(b.Boolop, parts)
 }
+
+// not is the negation; nothing that is known of the condition holds for it.
+func not(e expr) expr { return with(oidBool, "NOT ("+boolText(e)+")", e) }
 
 func (q *query) nullTest(n *pg.NullTest) expr {
 	if n.Arg.GetRowExpr() != nil {

@@ -192,7 +192,9 @@ func substring(q *query, _ string, args []expr) expr {
 	}
 	end := "toInt64(" + start.sql + ") + " + count.sql
 	sql := "substringUTF8(" + x.sql + ", greatest(toInt64(" + start.sql + "), 1), greatest(" + end + " - greatest(toInt64(" + start.sql + "), 1), 0))"
-	return with(oidText, guarded(sql, count.sql+" < 0", "negative substring length"), operands...)
+	e := with(oidText, guarded(sql, count.sql+" < 0", "negative substring length"), operands...)
+	e.fails = true
+	return e
 }
 
 // leftRight: a negative count leaves out as many characters at the other end.

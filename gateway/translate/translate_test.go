@@ -112,6 +112,7 @@ func TestTranslate_refusesWhatIsNotProven(t *testing.T) {
 	}{
 		{"float sum", "SELECT sum(weight) FROM item", []uint32{701}},
 		{"text order", "SELECT name FROM item ORDER BY localized", []uint32{25}},
+		{"text order by the collation of NULLIF's second operand", "SELECT id FROM item WHERE NULLIF(name, localized) > 'a'", []uint32{23}},
 		{"opaque numeric arithmetic", "SELECT free + 1 FROM item", []uint32{1700}},
 		{"correlation by an opaque numeric", "SELECT id FROM item i WHERE EXISTS (SELECT FROM item o WHERE o.price = i.free)", []uint32{23}},
 		{"opaque numeric in a correlation", "SELECT id FROM item i WHERE EXISTS (SELECT FROM item o WHERE o.free = i.price)", []uint32{23}},

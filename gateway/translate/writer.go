@@ -22,6 +22,9 @@ func (w *writer) write() *rows {
 	if len(s.SortClause) > 0 && (w.q.top || s.LimitCount != nil || s.LimitOffset != nil || len(distinctOn) > 0) {
 		order = " ORDER BY " + w.sortKeys(distinct)
 	}
+	if order != "" && (s.LimitCount != nil || s.LimitOffset != nil || len(distinctOn) > 0) {
+		w.eager()
+	}
 	out := &rows{}
 	items := make([]string, len(w.targets))
 	for i, t := range w.targets {
@@ -58,6 +61,17 @@ func (w *writer) write() *rows {
 	out.sql = verb + list + tail
 	out.narrow = func(reads func(string) bool) string { return verb + narrowed(items, out.averages, reads) + tail }
 	return out
+}
+
+// eager has the engine compute the output of rows that are cut off after sorting, as PostgreSQL does, where it may fail for them.
+func (w *writer) eager() {
+	for i := range w.targets {
+		e := &w.targets[i].e
+		w.q.t.eager = w.q.t.eager || e.fails
+		if r := e.quotient(); r != nil && !r.average && r.divisor.lit == nil {
+			e.ratio = nil // finish would divide what is left
+		}
+	}
 }
 
 // selectList lists output columns; the engine wants at least one.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -35,6 +36,9 @@ type Config struct {
 	ConnectPort    int `json:"connect_port"`
 	// CDC is the way that changes take to the gateway. It is fixed when the state folder is made.
 	CDC CDC `json:"cdc"`
+	// Include and Exclude select the tables to replicate, as patterns on schema.table; empty Include: all of them.
+	Include []string `json:"include,omitempty"`
+	Exclude []string `json:"exclude,omitempty"`
 	// Pin runs PostgreSQL on the first core, the engine and the gateway on the second.
 	Pin bool `json:"pin"`
 	// EngineMemory caps the engine's memory, in bytes; 0 is half of the machine's.
@@ -76,6 +80,12 @@ func (c Config) complete() (Config, error) {
 	}
 	c.Dir = dir
 	if err := c.CDC.check(); err != nil {
+		return c, err
+	}
+	if len(c.Include) == 0 {
+		c.Include = []string{"*.*"}
+	}
+	if _, err := cdc.NewSelector(c.Include, c.Exclude); err != nil {
 		return c, err
 	}
 	if c.Logger == nil {

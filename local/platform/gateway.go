@@ -24,6 +24,9 @@ type GatewayConfig struct {
 	EngineUser     string `json:"engine_user"`
 	EnginePassword string `json:"engine_password"`
 	EngineThreads  int    `json:"engine_threads"`
+	// Include and Exclude select the tables to replicate, as patterns on schema.table; empty Include: "public.*".
+	Include []string `json:"include,omitempty"`
+	Exclude []string `json:"exclude,omitempty"`
 	// TenantsFile names the file of tenants; it need not exist.
 	TenantsFile string `json:"tenants_file"`
 	// Kafka is where changes come from; nil: straight from PostgreSQL.

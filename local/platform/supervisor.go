@@ -182,7 +182,7 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 	s.gateway.cfg = GatewayConfig{
 		Listen: loopback(s.cfg.Port), MonitorListen: loopback(s.cfg.MonitorPort),
 		PostgresURL: s.postgres.LocalURL(Database), EngineAddr: s.engine.TCPAddr(), EngineUser: s.engine.User, EnginePassword: s.engine.Password,
-		Kafka: s.transport(),
+		Include: s.cfg.Include, Exclude: s.cfg.Exclude, Kafka: s.transport(),
 	}
 	if err := s.startServer(ctx, gatewayName); err != nil {
 		return err

@@ -140,7 +140,7 @@ func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(
 		w.t.Fatal(err)
 	}
 	r := &cluster.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Databases: w.databases, Pipelines: w.pipelines, Cockroaches: w.cockroaches, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Watched: mgr.GetCache(), Databases: w.databases, Pipelines: w.pipelines, Cockroaches: w.cockroaches, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
 		Images: manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
 	}
 	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: w.units}

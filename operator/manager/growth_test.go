@@ -83,7 +83,7 @@ func (w *world) limited(want ...string) {
 
 func TestCluster_growsTheVolumeOfItsDatabaseWhileItRuns(t *testing.T) {
 	w := newWorld(t)
-	set := w.startDatabase(databaseWith(w.class(true), v1alpha1.Retain))
+	set := w.runDatabase(databaseWith(w.class(true), v1alpha1.Retain))
 	w.limited("6826MB")
 	w.change(`{"spec":{"oltp":{"postgresql":{"storage":{"size":"30Gi"}}}}}`)
 	w.grown(set, "30Gi")
@@ -130,7 +130,7 @@ func TestCluster_growsVolumesAlthoughItsOperatorEndsAtAnyStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newIdleWorld(t, apiServer)
 			stop := w.operate()
-			set := w.startDatabase(databaseWith(w.class(true), v1alpha1.Delete))
+			set := w.runDatabase(databaseWith(w.class(true), v1alpha1.Delete))
 			stop()
 			w.change(`{"spec":{"oltp":{"postgresql":{"storage":{"size":"30Gi"}}}}}`)
 			dead, end := w.killed(fmt.Sprintf(after, w.namespace))
@@ -159,7 +159,7 @@ func TestCluster_growsVolumesAlthoughItsOperatorEndsAtAnyStep(t *testing.T) {
 func TestCluster_leavesVolumesThatCannotGrow(t *testing.T) {
 	w := newWorld(t)
 	name := w.class(false)
-	set := w.startDatabase(databaseWith(name, v1alpha1.Retain))
+	set := w.runDatabase(databaseWith(name, v1alpha1.Retain))
 	w.change(`{"spec":{"oltp":{"postgresql":{"storage":{"size":"30Gi"},"image":"postgres:2"}}}}`)
 	w.says(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "VolumeNotExpandable", fmt.Sprintf("data-shop-oltp-0 cannot grow to 30Gi: StorageClass %q has no allowVolumeExpansion; "+
 		"set it to true, if its driver can expand volumes; else create another HTAPCluster with volumes of this size and move the data", *name))
@@ -187,7 +187,7 @@ func TestCluster_saysWhatTheAPIServerHasAgainstGrowth(t *testing.T) {
 	w := newWorld(t)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}
 	quota.Spec.Hard = corev1.ResourceList{corev1.ResourceRequestsStorage: resource.MustParse("25Gi")}
-	w.startDatabase(databaseWith(w.class(true), v1alpha1.Retain))
+	w.runDatabase(databaseWith(w.class(true), v1alpha1.Retain))
 	w.create(quota)
 	quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, corev1.ResourceList{corev1.ResourceRequestsStorage: resource.MustParse("20Gi")}
 	if err := w.Status().Update(t.Context(), quota); err != nil {
@@ -219,7 +219,7 @@ func TestCluster_leavesNothingWhenItGoesWhileVolumesGrow(t *testing.T) {
 			class := w.class(true)
 			c := databaseWith(class, policy)
 			c.Spec.Columnar.Storage.StorageClassName = class
-			w.startDatabase(c)
+			w.runDatabase(c)
 			if err := w.control("shop-unit"); err != nil {
 				t.Fatal(err)
 			}

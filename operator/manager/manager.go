@@ -58,7 +58,7 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 		return err
 	}
 	clusters := &cluster.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Cockroaches: cockroach.Servers{}, Units: unit.NewClient(manifest.MonitorPort),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Watched: mgr.GetCache(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Cockroaches: cockroach.Servers{}, Units: unit.NewClient(manifest.MonitorPort),
 		Images: manifest.Images{Gateway: cfg.GatewayImage, Engine: cfg.EngineImage, PostgreSQL: cfg.PostgreSQLImage},
 		Events: mgr.GetEventRecorder(manifest.ManagedBy), Clock: time.Now,
 	}
@@ -92,8 +92,9 @@ func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Ma
 	options := ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(logger(cfg).Handler()),
-		// Without a type are the objects of other operators', which are watched too.
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}, Unstructured: true}},
+		// Without a type are the objects of other operators', which are watched too. Secrets and claims are read by name: what is watched of
+		// claims is not those of somebody else.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.PersistentVolumeClaim{}}, Unstructured: true}},
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{

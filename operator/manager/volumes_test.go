@@ -177,8 +177,8 @@ func databaseWith(class *string, policy v1alpha1.DeletionPolicy) *v1alpha1.HTAPC
 	return c
 }
 
-// startDatabase runs the builtin database, and a unit.
-func (w *world) startDatabase(c *v1alpha1.HTAPCluster) *appsv1.StatefulSet {
+// runDatabase runs the builtin database, and a unit.
+func (w *world) runDatabase(c *v1alpha1.HTAPCluster) *appsv1.StatefulSet {
 	w.t.Helper()
 	w.create(c)
 	var set appsv1.StatefulSet

@@ -212,6 +212,12 @@ func (g *gen) convertedInt(c ctx, depth int) expr {
 		part := g.one("year", "month", "day", "dow", "doy", "quarter", "week", "isoyear", "isodow", "year", "month")
 		return expr{sql: fmt.Sprintf("extract(%s from %s)::int", part, e.sql), t: intType(Int4, 10000)}
 	case 2:
+		if g.chance(0.3) {
+			if e := g.expr(c, []family{famDate, famTS, famTSTZ}[g.r.IntN(3)], depth-1); !e.t.wild {
+				g.use("extract of the epoch")
+				return expr{sql: fmt.Sprintf("(extract(epoch from %s)::bigint %% 10000)::int", e.sql), t: intType(Int4, 10000)}
+			}
+		}
 		a, b := g.expr(c, famDate, depth-1), g.expr(c, famDate, depth-1)
 		if a.t.wild || b.t.wild {
 			return arg()

@@ -42,9 +42,12 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		from := g.expr(c, []family{famInt, famInt, famNum, famDate, famBool, famTS}[g.r.IntN(6)], depth-1)
 		return expr{sql: fmt.Sprintf(g.one("%s::text", "CAST(%s AS text)", "CAST(%s AS varchar)"), from.sql), t: text}
 	default:
-		g.use("to_char")
 		d := g.leaf(c, []family{famDate, famTS}[g.r.IntN(2)])
-		return expr{sql: fmt.Sprintf("to_char(%s, '%s')", d.sql, g.one("YYYY-MM", "YYYY-MM-DD", "Mon YYYY", "DD.MM.YY")), t: text}
+		if d.t.wild {
+			return arg()
+		}
+		g.use("to_char")
+		return expr{sql: fmt.Sprintf("to_char(%s, '%s')", d.sql, g.one("YYYY-MM", "YYYY-MM-DD", "Mon YYYY", "DD.MM.YY", `yyyymmdd"T"HH24:MI:SS.US`, `IYYY-"W"IW-ID`, "Q/yyyy; mon DDD", "HH24:MI:SS,MS", "Month")), t: text}
 	}
 }
 

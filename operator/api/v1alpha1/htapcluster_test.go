@@ -28,6 +28,22 @@ func cockroachOf(nodes int) string {
 	return cluster(fmt.Sprintf("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, replicas: %d}}", nodes), strimziWith("replicas: 1"))
 }
 
+// archived is a builtin database whose archive has the given fields.
+func archived(fields string) string {
+	return cluster("oltp: {engine: postgresql, postgresql: {archive: {" + fields + "}}}")
+}
+
+// recovered is a builtin database that is made of a claim, with what follows its name.
+func recovered(claim string) string {
+	return cluster("oltp: {engine: postgresql, postgresql: {recovery: {claimName: " + claim + "}}}")
+}
+
+// noSchedule is what is said of a schedule that is none.
+func noSchedule(s string) string {
+	return fmt.Sprintf("spec.oltp.postgresql.archive.schedule: Invalid value: %q: schedule: give five fields as cron has them, such as 0 2 * * *: "+
+		"minute, hour, day of the month, month, day of the week", s)
+}
+
 // kafkaTransport is the least that an external Kafka needs.
 var kafkaTransport = kafkaWith("bootstrapServers: ['kafka:9092']", "url: 'http://connect:8083'")
 
@@ -120,6 +136,27 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 		{"standbys that tell nothing, by the builtin primary", cluster("oltp: {engine: postgresql, postgresql: {parameters: {hot_standby_feedback: 'off'}}}"), nil},
 		{"parameter of the operator's", cluster("oltp: {engine: postgresql, postgresql: {parameters: {wal_level: minimal}}}"),
 			[]string{`spec.oltp.postgresql.parameters: Invalid value: wal_level, max_wal_senders, max_replication_slots, listen_addresses, port, hba_file, data_directory and unix_socket_directories are set by the operator`}},
+		{"archive", archived("schedule: '*/15 0-6,12 1,31 * 1-5', keep: 100, storage: {size: 1Ti}"), nil},
+		{"archive by CloudNativePG", cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, archive: {}}}"),
+			[]string{`spec.oltp.postgresql: Invalid value: provider cloudnativepg: leave archive and recovery out, and use CloudNativePG's own backups`}},
+		{"recovery by CloudNativePG", cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, recovery: {claimName: c}}}"),
+			[]string{`spec.oltp.postgresql: Invalid value: provider cloudnativepg: leave archive and recovery out, and use CloudNativePG's own backups`}},
+		{"no base backup", archived("keep: 0"),
+			[]string{`spec.oltp.postgresql.archive.keep: Invalid value: 0: spec.oltp.postgresql.archive.keep in body should be greater than or equal to 1`}},
+		{"too many base backups", archived("keep: 101"),
+			[]string{`spec.oltp.postgresql.archive.keep: Invalid value: 101: spec.oltp.postgresql.archive.keep in body should be less than or equal to 100`}},
+		{"schedule of four fields", archived("schedule: '0 2 * *'"), []string{noSchedule("0 2 * *")}},
+		{"schedule at an hour that is none", archived("schedule: '0 24 * * *'"), []string{noSchedule("0 24 * * *")}},
+		{"schedule that says nothing", archived("schedule: nightly"), []string{noSchedule("nightly")}},
+		{"archive and a command of one's own", cluster("oltp: {engine: postgresql, postgresql: {archive: {}, parameters: {archive_command: 'true'}}}"),
+			[]string{`spec.oltp.postgresql: Invalid value: archive: archive_mode, archive_command and archive_library are set by the operator; take them out of parameters`}},
+		{"a command of one's own", cluster("oltp: {engine: postgresql, postgresql: {parameters: {archive_mode: 'on', archive_command: 'true'}}}"), nil},
+		{"recovery", recovered("old-oltp-archive, targetTime: '2026-11-20T08:00:00.25+01:00'"), nil},
+		{"recovery of nothing", cluster("oltp: {engine: postgresql, postgresql: {recovery: {}}}"), []string{`spec.oltp.postgresql.recovery.claimName: Required value`}},
+		{"recovery of what it archives to", recovered("shop-oltp-archive"),
+			[]string{`<nil>: Invalid value: recovery.claimName: it is this cluster's own archive; give the HTAPCluster another name`}},
+		{"recovery to no time", recovered("c, targetTime: yesterday"),
+			[]string{`spec.oltp.postgresql.recovery.targetTime: Invalid value: "yesterday": spec.oltp.postgresql.recovery.targetTime in body must be of type date-time: "yesterday"`}},
 		{"parameter that is none", cluster("oltp: {engine: postgresql, postgresql: {parameters: {'work_mem;': '1'}}}"),
 			[]string{`spec.oltp.postgresql.parameters: Invalid value: names of parameters: use lower case letters, digits, _ and .`}},
 		{"too many units", cluster(external, "columnar: {units: 33}"),
@@ -182,7 +219,7 @@ func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 			[]string{`spec.cdc.kafka.provider: Invalid value: "strimzi": the provider cannot be changed: every unit would have to be copied anew; create another HTAPCluster`}},
 		{"bigger volumes of Kafka", cluster(external, strimziWith("connect: {image: i}")), cluster(external, strimziWith("storage: {size: 30Gi}, connect: {image: i}")), nil},
 		{"smaller volumes of Kafka", cluster(external, strimziWith("connect: {image: i}")), cluster(external, strimziWith("storage: {size: 10Gi}, connect: {image: i}")),
-			[]string{`spec.cdc.kafka.strimzi.storage.size: Invalid value: "10Gi": ` + shrinks}},
+			[]string{`spec.cdc.kafka.strimzi.storage: Invalid value: ` + shrinks}},
 		{"fewer nodes", cockroachOf(5), cockroachOf(3), nil},
 		{"more nodes", cockroachOf(1), cockroachOf(3), nil},
 		{"one node of three", cockroachOf(3), cockroachOf(1),
@@ -190,27 +227,38 @@ func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 		{"bigger volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 30Gi}}"), nil},
 		{"equal volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 20480Mi}}"), nil},
 		{"slightly smaller volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 20479Mi}}"),
-			[]string{`spec.columnar.storage.size: Invalid value: "20479Mi": ` + shrinks}},
+			[]string{`spec.columnar.storage: Invalid value: ` + shrinks}},
 		{"volumes without a unit", cluster(external), cluster(external, "columnar: {storage: {size: 21474836479}}"),
-			[]string{`spec.columnar.storage.size: Invalid value: 21474836479: ` + shrinks}},
+			[]string{`spec.columnar.storage: Invalid value: ` + shrinks}},
 		{"a class for volumes of units", cluster(external), cluster(external, "columnar: {storage: {storageClassName: fast}}"),
 			[]string{`spec.columnar.storage: Invalid value: ` + staysInClass}},
 		{"bigger volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {size: 1Ti}}}"), nil},
 		{"smaller volume of the database", cluster("oltp: {engine: postgresql, postgresql: {storage: {size: 1Ti}}}"), cluster(builtin),
-			[]string{`spec.oltp.postgresql.storage.size: Invalid value: "20Gi": ` + shrinks}},
+			[]string{`spec.oltp.postgresql.storage: Invalid value: ` + shrinks}},
 		{"bigger volume of another class", cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: slow}}}"),
 			cluster("oltp: {engine: postgresql, postgresql: {storage: {size: 30Gi, storageClassName: fast}}}"),
 			[]string{`spec.oltp.postgresql.storage: Invalid value: ` + staysInClass}},
 		{"no class any more", cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: slow}}}"), cluster(builtin),
 			[]string{`spec.oltp.postgresql.storage: Invalid value: ` + staysInClass}},
 		{"smaller volumes by CloudNativePG", cluster(cloudnative), cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, storage: {size: 1Gi}}}"),
-			[]string{`spec.oltp.postgresql.storage.size: Invalid value: "1Gi": ` + shrinks}},
+			[]string{`spec.oltp.postgresql.storage: Invalid value: ` + shrinks}},
 		{"bigger volumes of nodes", cockroachOf(3), cluster("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, storage: {size: 30Gi}}}", strimziWith("replicas: 1")), nil},
 		{"smaller volumes of nodes", cockroachOf(3), cluster("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, storage: {size: 10Gi}}}", strimziWith("replicas: 1")),
-			[]string{`spec.oltp.cockroachdb.storage.size: Invalid value: "10Gi": ` + shrinks}},
+			[]string{`spec.oltp.cockroachdb.storage: Invalid value: ` + shrinks}},
 		{"provider of PostgreSQL", cluster(builtin), cluster(cloudnative),
 			[]string{`spec.oltp.postgresql.provider: Invalid value: "cloudnativepg": the provider cannot be changed: create another HTAPCluster and move the data`}},
 		{"instances", cluster(cloudnative), cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, instances: 5}}"), nil},
+		{"archive", cluster(builtin), archived("keep: 3"), nil},
+		{"no archive any more", archived("keep: 3"), cluster(builtin), nil},
+		{"larger archive", archived("keep: 3"), archived("storage: {size: 0.5Ti}"), nil},
+		{"class of the archive", archived("storage: {storageClassName: slow}"), archived("storage: {storageClassName: fast}"),
+			[]string{`spec.oltp.postgresql.archive.storage: Invalid value: storageClassName of an archive cannot be changed: take the archive out, move or delete its claim, and add it again`}},
+		{"recovery of an old database", cluster(builtin), recovered("c"),
+			[]string{`spec.oltp.postgresql: Invalid value: recovery is for a new database: create another HTAPCluster with it`}},
+		{"no recovery any more", recovered("c"), cluster(builtin),
+			[]string{`spec.oltp.postgresql: Invalid value: recovery is for a new database: create another HTAPCluster with it`}},
+		{"another recovery", recovered("c"), recovered("d"),
+			[]string{`spec.oltp.postgresql.recovery: Invalid value: recovery is for a new database: create another HTAPCluster with it`}},
 		{"name of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {database: other}}"),
 			[]string{`spec.oltp.postgresql.database: Invalid value: "other": the database cannot be renamed: it is created with the volume`}},
 	} {
@@ -226,12 +274,13 @@ func TestHTAPCluster_defaultsEveryFieldThatHasOne(t *testing.T) {
 	def := loadCRD(t, "freshet.io_htapclusters.yaml")
 	var got, want v1alpha1.HTAPCluster
 	explicit := cluster(
-		`oltp: {engine: postgresql, postgresql: {provider: builtin, database: app, storage: {size: 20Gi}, resources: {cpu: "2", memory: 4Gi}}}`,
+		`oltp: {engine: postgresql, postgresql: {provider: builtin, database: app, storage: {size: 20Gi}, resources: {cpu: "2", memory: 4Gi},
+    archive: {storage: {size: 100Gi}, schedule: "0 2 * * *", keep: 7}}}`,
 		`cdc: {transport: direct}`,
 		`columnar: {units: 1, tables: {include: [public.*]}, storage: {size: 20Gi}, resources: {cpu: "2", memory: 4Gi}}`,
 		`gateway: {freshness: {objective: 5s, default: {mode: bounded, maxStaleness: 1s}}, tls: {}, resources: {cpu: "1", memory: 1Gi}}`,
 		`deletionPolicy: Retain`)
-	for manifest, into := range map[string]*v1alpha1.HTAPCluster{cluster(builtin): &got, explicit: &want} {
+	for manifest, into := range map[string]*v1alpha1.HTAPCluster{archived(""): &got, explicit: &want} {
 		o := def.object(t, manifest)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, into); err != nil {
 			t.Fatal(err)

@@ -56,6 +56,9 @@ type ExternalSpec struct {
 // +kubebuilder:validation:XValidation:rule="self.provider == 'cloudnativepg' || !has(self.instances)",message="provider builtin runs a single primary: leave instances out, or create an HTAPCluster with provider cloudnativepg"
 // +kubebuilder:validation:XValidation:rule="self.provider == 'cloudnativepg' || !has(self.memberOf)",message="provider builtin: its role is a superuser and may do everything; leave memberOf out"
 // +kubebuilder:validation:XValidation:rule="self.provider == 'builtin' || !has(self.parameters) || !self.parameters.exists(k, k in ['sync_replication_slots', 'hot_standby_feedback'])",message="provider cloudnativepg: sync_replication_slots and hot_standby_feedback are set by the operator, so that the units' slots outlive a failover"
+// +kubebuilder:validation:XValidation:rule="self.provider == 'builtin' || !has(self.archive) && !has(self.recovery)",message="provider cloudnativepg: leave archive and recovery out, and use CloudNativePG's own backups"
+// +kubebuilder:validation:XValidation:rule="has(self.recovery) == has(oldSelf.recovery)",message="recovery is for a new database: create another HTAPCluster with it"
+// +kubebuilder:validation:XValidation:rule="!has(self.archive) || !has(self.parameters) || !self.parameters.exists(k, k in ['archive_mode', 'archive_command', 'archive_library'])",message="archive: archive_mode, archive_command and archive_library are set by the operator; take them out of parameters"
 type PostgreSQLSpec struct {
 	// Provider builtin is a single primary on one volume, run by the operator itself. cloudnativepg is a Cluster of CloudNativePG's operator,
 	// 1.27 or later, which must be installed and watch the HTAPCluster's namespace.
@@ -108,8 +111,23 @@ type PostgreSQLSpec struct {
 	// Storage is the volume of each server's data. Its size may grow while the servers run; CloudNativePG sees to its own.
 	//
 	// +kubebuilder:default={}
+	// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || !quantity(string(self.size)).isLessThan(quantity(string(oldSelf.size)))",message="a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
+	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
+
+	// Archive of provider builtin keeps what is needed to recover the database as it was at a time. It needs an image with PostgreSQL 16 or later.
+	// Absent: there is none. To add one to a database that exists, or to take it away, restarts that once; its claim is kept.
+	//
+	// +optional
+	Archive *ArchiveSpec `json:"archive,omitempty"`
+
+	// Recovery of provider builtin makes a new database of another's archive, before the server first starts. Its name, its roles and PostgreSQL's
+	// major version must be the old one's; the operator's roles get new passwords. Absent: a new database is empty.
+	//
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="recovery is for a new database: create another HTAPCluster with it"
+	// +optional
+	Recovery *RecoverySpec `json:"recovery,omitempty"`
 
 	// Resources of each server. Its shared_buffers are a quarter of the memory, or seven eighths of the node pool's huge pages, unless parameters
 	// say otherwise.

@@ -52,6 +52,11 @@ type HTAPClusterStatus struct {
 	//
 	// +optional
 	ConnectionSecret string `json:"connectionSecret,omitempty"`
+
+	// LastBackup is when the newest base backup of the archive had been taken. Absent: there is none.
+	//
+	// +optional
+	LastBackup *metav1.Time `json:"lastBackup,omitempty"`
 }
 
 // UnitStatus is the state of one unit.

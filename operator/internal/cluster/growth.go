@@ -23,7 +23,7 @@ import (
 // runSet applies a StatefulSet, and lets the volumes of its pods grow while these run. Its template of claims cannot be changed: when all claims ask
 // for the new size, it is replaced by another, which takes the pods over.
 func (r *Reconciler) runSet(ctx context.Context, s *state, want *appsv1.StatefulSet) (volumes, error) {
-	v, err := readVolumes(ctx, r.Client, want)
+	v, err := readVolumes(ctx, r.Watched, want)
 	if err == nil && v.next() != keepSet {
 		v, err = readVolumes(ctx, r.Reader, want) // what is done next must not rest on what a cache had
 	}
@@ -168,7 +168,7 @@ func (r *Reconciler) endOrphans(ctx context.Context, s *state, set string, selec
 		}
 	}
 	if volumesToo {
-		claims, err := claimsOf(ctx, r.Client, s.cluster.Namespace, set, selector)
+		claims, err := claimsOf(ctx, r.Reader, s.cluster.Namespace, set, selector)
 		if err != nil {
 			return err
 		}

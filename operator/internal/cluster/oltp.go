@@ -73,6 +73,9 @@ func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
 			return err
 		}
 	}
+	if err := r.runArchive(ctx, s); err != nil {
+		return err
+	}
 	for _, obj := range []client.Object{s.objects.OLTPCertificate(server.Cert, server.Key), s.objects.OLTPService(), s.objects.OLTPPolicy()} {
 		if err := r.own(ctx, s, obj); err != nil {
 			return err
@@ -188,6 +191,9 @@ func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result
 	}
 	if s.databaseLack != nil {
 		lacks = append([]*lack.Lack{s.databaseLack}, lacks...)
+	}
+	if s.backupLack != nil {
+		lacks = append(lacks, s.backupLack)
 	}
 	if len(lacks) == 0 {
 		s.isReplicable("")

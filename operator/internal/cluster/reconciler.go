@@ -63,8 +63,9 @@ const (
 // Reconciler makes HTAPClusters real.
 type Reconciler struct {
 	Client client.Client
-	// Reader reads from the API server itself, what a cache may not have yet.
+	// Reader reads from the API server itself, what a cache may not have yet, and Watched what is watched, claims of clusters too.
 	Reader      client.Reader
+	Watched     client.Reader
 	Databases   Databases
 	Pipelines   Pipelines
 	Cockroaches Cockroaches

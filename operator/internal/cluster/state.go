@@ -26,6 +26,8 @@ type state struct {
 	roles      []oltpRole
 	// databaseLack is why CloudNativePG's Cluster is not ready, or the database's volumes or settings are not as they are to be; nil: they are.
 	databaseLack *lack.Lack
+	// backupLack is why the last base backup failed; nil: it did not.
+	backupLack *lack.Lack
 	// oltpVolumes are those of the operator's own database, unitVolumes those of the units.
 	oltpVolumes, unitVolumes volumes
 	// root is the operator's own access to a CockroachDB, and password that of its role.
@@ -107,6 +109,7 @@ const (
 	ReasonVolumeNotExpandable       = "VolumeNotExpandable"
 	ReasonVolumeRefused             = "VolumeRefused"
 	ReasonVolumeResizeFailed        = "VolumeResizeFailed"
+	ReasonBackupFailed              = "BackupFailed"
 	ReasonUnitsNotRunning           = "UnitsNotRunning"
 	ReasonUnitsHindered             = "UnitsHindered"
 	ReasonStreaming                 = "Streaming"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,15 +105,25 @@ func waitsFor(pod *corev1.Pod) string {
 			return c.Reason + ": " + c.Message
 		}
 	}
-	for _, c := range pod.Status.ContainerStatuses {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && w.Reason != "" {
-			return fmt.Sprintf("container %s waits: %s %s", c.Name, w.Reason, w.Message)
+			return fmt.Sprintf("container %s waits: %s %s%s", c.Name, w.Reason, w.Message, lastWords(c))
 		}
 	}
 	if pod.Status.Phase == corev1.PodRunning {
 		return "its pod runs and is not ready yet"
 	}
 	return "its pod starts"
+}
+
+// lastWords is the last line that a container wrote when it failed before, where its pod has that.
+func lastWords(c corev1.ContainerStatus) string {
+	t := c.LastTerminationState.Terminated
+	if t == nil || strings.TrimSpace(t.Message) == "" {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(t.Message), "\n")
+	return "; it failed: " + lines[len(lines)-1]
 }
 
 // cleanAfterUnits deletes what units that are no more have left in Kafka and in the database. A unit whose pod is still there

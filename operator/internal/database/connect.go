@@ -23,6 +23,8 @@ type Connection struct {
 	// Certificate, PEM, is what a server of the operator's own has in its file: it is told to load it while it shows another. Empty: the
 	// server is somebody else's.
 	Certificate []byte
+	// Archives says that the server is to archive its log.
+	Archives bool
 }
 
 // Reasons for which a connection cannot be used; they are reasons of the condition OLTPReady.

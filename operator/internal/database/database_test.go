@@ -177,6 +177,40 @@ func TestInspect_letsTheServerLoadANewCertificate(t *testing.T) {
 	}
 }
 
+func TestInspect_tellsOfALogThatIsNotArchived(t *testing.T) {
+	server, conn := startPostgres(t, map[string]string{"wal_level": "logical", "archive_mode": "on", "archive_command": "false"})
+	exec(t, conn, "CREATE ROLE units LOGIN REPLICATION PASSWORD 'units'; GRANT CREATE ON DATABASE postgres TO units")
+	exec(t, conn, "SELECT pg_switch_wal()")
+	connection := database.Connection{URI: as(t, server.URL("postgres"), "units", "units", "postgres")}
+	// until waits for what is said of a server that is to archive.
+	until := func(want ...string) {
+		t.Helper()
+		ctx, again := stand.Within(t, 3*time.Minute), time.NewTicker(50*time.Millisecond) // PostgreSQL waits for a minute after three failures
+		defer again.Stop()
+		for diff := "not asked"; diff != ""; <-again.C {
+			c := connection
+			c.Archives = true
+			lacks, err := database.PostgreSQL{}.Inspect(ctx, c, "freshet_", 1)
+			if err != nil {
+				t.Fatalf("%v; before it was (-want +got):\n%s", err, diff)
+			}
+			var got []string
+			for _, l := range lacks {
+				got = append(got, fmt.Sprintf("%s: %v", l.Reason, l))
+			}
+			diff = cmp.Diff(want, got)
+		}
+	}
+	until("ArchivingFailed: segment 000000010000000000000001 of the log cannot be archived; see in the server's log what archive_command says: " +
+		"the archive is full, or another database's; the log stays on the data's volume until it is archived")
+	if lacks, err := (database.PostgreSQL{}).Inspect(t.Context(), connection, "freshet_", 1); err != nil || len(lacks) > 0 {
+		t.Errorf("of a server whose archive is not the operator's business it says %v, error %v", lacks, err)
+	}
+	exec(t, conn, "ALTER SYSTEM SET archive_command = 'true'")
+	exec(t, conn, "SELECT pg_reload_conf()")
+	until()
+}
+
 // shows fails unless the server shows its certificate.
 func shows(ctx context.Context, c database.Connection) error {
 	cfg, err := pgx.ParseConfig(c.URI)

@@ -23,6 +23,7 @@ const (
 	ReasonMissingCreatePrivilege      = "MissingCreatePrivilege"
 	ReasonTooFewReplicationSlots      = "TooFewReplicationSlots"
 	ReasonTooFewWALSenders            = "TooFewWALSenders"
+	ReasonArchivingFailed             = "ArchivingFailed"
 )
 
 // PostgreSQL inspects and cleans databases over the network. The zero value is ready for use.
@@ -38,6 +39,8 @@ type facts struct {
 	replication, create    bool
 	ownSlots, otherSlots   int
 	maxSlots, maxWALSender int
+	// notArchived is the segment of the log that could not be archived when that was last tried; empty: it could.
+	notArchived string
 }
 
 // Inspect returns all that the database lacks for the given number of units, whose slots begin with prefix. An error says that
@@ -62,6 +65,9 @@ func (PostgreSQL) Inspect(ctx context.Context, c Connection, prefix string, unit
 			return nil, fmt.Errorf("let the database load its certificate: %w", err)
 		}
 	}
+	if !c.Archives {
+		f.notArchived = "" // it is not the operator's business
+	}
 	return f.lacks(units), nil
 }
 
@@ -80,9 +86,10 @@ func read(ctx context.Context, conn *pgx.Conn, prefix string) (facts, error) {
 			has_database_privilege(current_database(), 'CREATE'),
 			(SELECT count(*) FROM pg_replication_slots WHERE starts_with(slot_name::text, $1)),
 			(SELECT count(*) FROM pg_replication_slots WHERE NOT starts_with(slot_name::text, $1)),
-			current_setting('max_replication_slots')::int, current_setting('max_wal_senders')::int`, prefix).
+			current_setting('max_replication_slots')::int, current_setting('max_wal_senders')::int,
+			coalesce((SELECT last_failed_wal FROM pg_stat_archiver WHERE last_failed_time > coalesce(last_archived_time, '-infinity')), '')`, prefix).
 		Scan(&f.version, &f.versionText, &f.standby, &f.walLevel, &f.encoding, &f.role, &f.database, &f.replication, &f.create,
-			&f.ownSlots, &f.otherSlots, &f.maxSlots, &f.maxWALSender)
+			&f.ownSlots, &f.otherSlots, &f.maxSlots, &f.maxWALSender, &f.notArchived)
 	return f, err
 }
 
@@ -108,5 +115,7 @@ func (f facts) lacks(units int) []*lack.Lack {
 		"%d units need %d replication slots, and %d of %d are others'", units, need, f.otherSlots, f.maxSlots)
 	unless(f.maxWALSender >= need, ReasonTooFewWALSenders, "raise max_wal_senders and restart the server",
 		"%d units need %d WAL senders, and max_wal_senders is %d", units, need, f.maxWALSender)
+	unless(f.notArchived == "", ReasonArchivingFailed, "see in the server's log what archive_command says: the archive is full, or another database's; the log stays on the data's volume until it is archived",
+		"segment %s of the log cannot be archived", f.notArchived)
 	return out
 }

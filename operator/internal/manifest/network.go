@@ -20,14 +20,18 @@ func (c Cluster) UnitsPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// OLTPPolicy lets only the units, the operator and Kafka Connect reach the builtin database.
+// OLTPPolicy lets only the units, the operator, Kafka Connect and what takes base backups reach the builtin database.
 func (c Cluster) OLTPPolicy() *networkingv1.NetworkPolicy {
+	peers := c.databasePeers()
+	if c.Spec.OLTP.PostgreSQL.Archive != nil {
+		peers = append(peers, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(c.HTAPCluster, componentAdmin)}})
+	}
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: meta(c.HTAPCluster, componentOLTP, OLTPName(c.HTAPCluster)),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: selector(c.HTAPCluster, componentOLTP)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: c.databasePeers(), Ports: policyPorts(SQLPort)}},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: peers, Ports: policyPorts(SQLPort)}},
 		},
 	}
 }

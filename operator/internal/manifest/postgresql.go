@@ -29,8 +29,12 @@ const (
 
 const (
 	postgresMount  = "/var/lib/postgresql/data"
+	postgresData   = postgresMount + "/pgdata" // a volume's root has a lost+found
 	postgresTLSDir = "/etc/freshet/tls"
 )
+
+// initdbArgs is the variable by which the image initialises a volume.
+const initdbArgs = "POSTGRES_INITDB_ARGS"
 
 // PostgreSQL is the StatefulSet of the builtin database.
 func (c Cluster) PostgreSQL() *appsv1.StatefulSet {
@@ -45,6 +49,7 @@ func (c Cluster) PostgreSQL() *appsv1.StatefulSet {
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}, // parallel queries need more than the usual 64 MB
 		}}, secretVolume("tls", OLTPTLSName(c.HTAPCluster))},
 	}
+	c.archive(&pod)
 	place(&pod, c.OLTPPool)
 	retention := appsv1.RetainPersistentVolumeClaimRetentionPolicyType
 	if c.Spec.DeletionPolicy == v1alpha1.Delete {
@@ -81,14 +86,14 @@ func (c Cluster) postgres(spec *v1alpha1.PostgreSQLSpec) corev1.Container {
 			fromSecret("POSTGRES_PASSWORD", c.OLTPRoles()[0].Secret, PasswordKey),
 			{Name: "POSTGRES_DB", Value: spec.Database},
 			// Texts are compared on the replica only where their collation orders by bytes.
-			{Name: "POSTGRES_INITDB_ARGS", Value: "--encoding=UTF8 --locale=C.UTF-8 --data-checksums"},
-			{Name: "PGDATA", Value: postgresMount + "/pgdata"}, // a volume's root has a lost+found
+			{Name: initdbArgs, Value: "--encoding=UTF8 --locale=C.UTF-8 --data-checksums"},
+			{Name: "PGDATA", Value: postgresData},
 		},
 		Ports:           []corev1.ContainerPort{{Name: "sql", ContainerPort: SQLPort, Protocol: corev1.ProtocolTCP}},
 		Resources:       equipped(spec.Resources, c.OLTPPool),
 		SecurityContext: restrictContainer(),
 		VolumeMounts: []corev1.VolumeMount{
-			mount("data", postgresMount), mount("run", "/var/run/postgresql"), mount("tmp", "/tmp"), mount("shm", "/dev/shm"),
+			mount("data", postgresMount), mount("run", socketsDir), mount("tmp", "/tmp"), mount("shm", "/dev/shm"),
 			{Name: "tls", MountPath: postgresTLSDir, ReadOnly: true},
 		},
 		// There is no liveness probe: to kill a server that recovers or is overloaded makes it worse.
@@ -106,6 +111,9 @@ func defaultSettings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNodePool)
 		"shared_buffers": fmt.Sprintf("%dMB", spec.Resources.Memory.Value()/4/mebi),
 		// A server that tries and may not have any is killed by some runtimes when it uses them.
 		"huge_pages": "off",
+	}
+	if spec.Archive != nil {
+		all["archive_timeout"] = "300s" // what is lost with the data volume at the most
 	}
 	if pool != nil && pool.Spec.HugePages != nil {
 		pages := pool.Spec.HugePages
@@ -125,6 +133,9 @@ func settings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNodePool) []stri
 		"listen_addresses": "*", "wal_level": "logical", "max_replication_slots": slots, "max_wal_senders": slots,
 		"ssl": "on", "ssl_cert_file": postgresTLSDir + "/" + corev1.TLSCertKey, "ssl_key_file": postgresTLSDir + "/" + corev1.TLSPrivateKeyKey,
 	})
+	if spec.Archive != nil {
+		maps.Copy(all, archiveSettings())
+	}
 	var args []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		args = append(args, "-c", name+"="+all[name])

@@ -1,0 +1,27 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica"
+)
+
+func TestAbsence_saysWhyATableIsNotOnTheReplica(t *testing.T) {
+	tables := []replica.TableStatus{
+		{Schema: "app", Name: "arrays", Phase: replica.PhaseStopped, Stopped: &cdc.TableError{
+			Code: cdc.CodeUnsupportedType, Detail: `column "a" has type integer[]`, Remedy: "exclude the table"}},
+		{Schema: "app", Name: "young", Phase: replica.PhaseCopying},
+		{Schema: "public", Name: "ready", Phase: replica.PhaseReady},
+	}
+	for name, want := range map[string]string{
+		"arrays": `the replication of table app.arrays is stopped (UnsupportedType: column "a" has type integer[]; exclude the table)`,
+		"young":  "table app.young is being copied to the replica",
+		"ready":  "table public.ready has only just been copied to the replica",
+		"absent": "absent is not selected for replication by the patterns to include and exclude",
+	} {
+		if got := absence(tables, []string{"public", "app"}, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
