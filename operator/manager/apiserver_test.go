@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -63,6 +64,7 @@ func withAPIServer(m *testing.M) int {
 type world struct {
 	client.Client
 	t           *testing.T
+	api         *rest.Config
 	namespace   string
 	databases   *databases
 	pipelines   *pipelines
@@ -74,19 +76,19 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := newIdleWorld(t)
+	w := newIdleWorld(t, apiServer)
 	w.operate()
 	return w
 }
 
 // newIdleWorld returns a world in which no operator is at work yet.
-func newIdleWorld(t *testing.T) *world {
+func newIdleWorld(t *testing.T, api *rest.Config) *world {
 	t.Helper()
 	scheme, err := newScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(apiServer, client.Options{Scheme: scheme})
+	c, err := client.New(api, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func newIdleWorld(t *testing.T) *world {
 	if err := c.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	return &world{Client: c, t: t, namespace: namespace.Name, databases: &databases{}, pipelines: &pipelines{}, cockroaches: &cockroaches{}, units: &units{}, writes: &recorder{}}
+	return &world{Client: c, t: t, api: api, namespace: namespace.Name, databases: &databases{}, pipelines: &pipelines{}, cockroaches: &cockroaches{}, units: &units{}, writes: &recorder{}}
 }
 
 // operate runs an operator, until the test ends or the returned function is called.
@@ -126,7 +128,7 @@ type running struct {
 // start runs an operator, until the test ends or it is stopped.
 func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(*ctrl.Options)) running {
 	w.t.Helper()
-	api := rest.CopyConfig(apiServer)
+	api := rest.CopyConfig(w.api)
 	api.Impersonate.UserName = operatorAccount
 	api.Wrap(wrap)
 	mgr, err := newManager(api, Config{}, func(o *ctrl.Options) {
@@ -138,7 +140,7 @@ func (w *world) start(wrap func(http.RoundTripper) http.RoundTripper, tune func(
 		w.t.Fatal(err)
 	}
 	r := &cluster.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Databases: w.databases, Pipelines: w.pipelines, Cockroaches: w.cockroaches, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Watched: mgr.GetCache(), Databases: w.databases, Pipelines: w.pipelines, Cockroaches: w.cockroaches, Units: w.units, Clock: time.Now, Events: mgr.GetEventRecorder("test"),
 		Images: manifest.Images{Gateway: "freshet:1", Engine: "clickhouse:1", PostgreSQL: "postgres:1"},
 	}
 	tenants := &tenant.Reconciler{Client: mgr.GetClient(), Units: w.units}
@@ -200,6 +202,12 @@ func (w *world) run(name string, template corev1.PodTemplateSpec, ip string) *co
 	w.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Name = name
+	var set appsv1.StatefulSet
+	if dash := strings.LastIndex(name, "-"); w.get(name[:dash], &set) == nil {
+		if _, is := manifest.PodNumber(set.Name, name); is {
+			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		}
+	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	w.create(pod)
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, ip, []corev1.PodIP{{IP: ip}}
@@ -223,6 +231,8 @@ type databases struct {
 	// provisioned are the connection strings of the superuser and the roles of each time that roles were made; unprovided is the error of the next ones.
 	provisioned []provisioned
 	unprovided  error
+	// limits are what slots were limited to, in order.
+	limits []string
 }
 
 type provisioned struct {
@@ -262,6 +272,13 @@ func (d *databases) Provision(_ context.Context, superuser database.Connection, 
 		return d.unprovided
 	}
 	d.provisioned = append(d.provisioned, provisioned{superuser.URI, owner, units})
+	return nil
+}
+
+func (d *databases) LimitSlots(_ context.Context, _ database.Connection, most string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.limits = append(d.limits, most)
 	return nil
 }
 

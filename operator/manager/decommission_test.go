@@ -146,7 +146,7 @@ func (w *world) progress(text string) {
 
 func TestCluster_decommissionsNodesBeforeTheirPodsGo(t *testing.T) {
 	const keep, drop = appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType
-	w := newIdleWorld(t)
+	w := newIdleWorld(t, apiServer)
 	stop := w.operate()
 	w.startCockroachDB(5)
 	w.cockroaches.change(func(c *cockroaches) { c.nodes[1].Live = false })

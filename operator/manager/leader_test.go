@@ -90,7 +90,7 @@ func (w *world) scale(units int32) {
 }
 
 func TestLeader_isFollowedAtOnceWhenItEndsInOrder(t *testing.T) {
-	w := newIdleWorld(t)
+	w := newIdleWorld(t, apiServer)
 	const lease = time.Hour // who takes over earlier does so because it was let
 	first := w.stand(lease, func(*ctrl.Options) {})
 	w.await("the first operator leads", first.elected)
@@ -135,7 +135,7 @@ func TestLeader_isFollowedWhenItsLeaseHasEnded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newIdleWorld(t)
+			w := newIdleWorld(t, apiServer)
 			c, secret := external(1)
 			w.create(secret)
 			w.create(c)

@@ -1,6 +1,6 @@
 // Package manager composes the operator: its controllers, what they watch, leader election, probes and metrics.
 //
-// Invariant: Secrets are read when they are needed and never kept in memory; of pods only the operator's own are watched.
+// Invariant: Secrets are read when they are needed and never kept in memory; of pods and claims only the operator's own are watched.
 package manager
 
 import (
@@ -58,7 +58,7 @@ func Run(ctx context.Context, api *rest.Config, cfg Config) error {
 		return err
 	}
 	clusters := &cluster.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Cockroaches: cockroach.Servers{}, Units: unit.NewClient(manifest.MonitorPort),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Watched: mgr.GetCache(), Databases: database.PostgreSQL{}, Pipelines: pipeline.Kafka{}, Cockroaches: cockroach.Servers{}, Units: unit.NewClient(manifest.MonitorPort),
 		Images: manifest.Images{Gateway: cfg.GatewayImage, Engine: cfg.EngineImage, PostgreSQL: cfg.PostgreSQLImage},
 		Events: mgr.GetEventRecorder(manifest.ManagedBy), Clock: time.Now,
 	}
@@ -85,17 +85,23 @@ func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Ma
 		return nil, err
 	}
 	ours := apilabels.SelectorFromSet(apilabels.Set{manifest.ManagedByLabel: manifest.ManagedBy})
+	claims, err := apilabels.Parse(manifest.ClusterLabel) // which is all that StatefulSets give them
+	if err != nil {
+		return nil, fmt.Errorf("select claims: %w", err)
+	}
 	options := ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(logger(cfg).Handler()),
-		// Without a type are the objects of other operators', which are watched too. Secrets and claims are read by name.
+		// Without a type are the objects of other operators', which are watched too. Secrets and claims are read by name: what is watched of
+		// claims is not those of somebody else.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.PersistentVolumeClaim{}}, Unstructured: true}},
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}:  {Label: ours},
-				&batchv1.Job{}: {Label: ours},
-				&corev1.Node{}: {Transform: nodepool.Slim},
+				&corev1.Pod{}:                   {Label: ours},
+				&batchv1.Job{}:                  {Label: ours},
+				&corev1.PersistentVolumeClaim{}: {Label: claims},
+				&corev1.Node{}:                  {Transform: nodepool.Slim},
 			},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: orNone(cfg.MetricsAddr)},

@@ -37,7 +37,7 @@ func gather(c prometheus.Collector) (map[string]float64, error) {
 }
 
 func TestMetrics_tellConditionsUntilTheClusterIsDeleted(t *testing.T) {
-	w := newIdleWorld(t)
+	w := newIdleWorld(t, apiServer)
 	o := w.start(w.writes.wrap, func(*ctrl.Options) {})
 	conditions := cluster.NewConditions(o.manager.GetCache(), o.elected)
 	c, secret := external(1)
@@ -75,7 +75,7 @@ func TestMetrics_tellConditionsUntilTheClusterIsDeleted(t *testing.T) {
 }
 
 func TestMetrics_areToldByTheLeaderOnly(t *testing.T) {
-	w := newIdleWorld(t)
+	w := newIdleWorld(t, apiServer)
 	o := w.start(w.writes.wrap, func(*ctrl.Options) {})
 	c, _ := external(1)
 	w.create(c)

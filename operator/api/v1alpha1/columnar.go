@@ -28,10 +28,11 @@ type ColumnarSpec struct {
 	// +optional
 	Tables TablesSpec `json:"tables,omitzero"`
 
-	// Storage is the volume of each unit.
+	// Storage is the volume of each unit. Its size may grow while the units run.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || !quantity(string(self.size)).isLessThan(quantity(string(oldSelf.size)))",message="a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
+	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 
@@ -74,7 +75,7 @@ type TablePattern string
 
 // StorageSpec is a volume.
 type StorageSpec struct {
-	// Size in bytes, with a suffix such as Gi.
+	// Size in bytes, with a suffix such as Gi. It may be raised where the volume's storage class has allowVolumeExpansion.
 	//
 	// +kubebuilder:default="20Gi"
 	// +optional

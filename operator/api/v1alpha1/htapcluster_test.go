@@ -197,6 +197,12 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 	}
 }
 
+// What is said of volumes.
+const (
+	shrinks      = "a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
+	staysInClass = "storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
+)
+
 func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 	def := loadCRD(t, "freshet.io_htapclusters.yaml")
 	for _, c := range []struct {
@@ -211,16 +217,34 @@ func TestHTAPCluster_refusesChangesThatCannotBeMade(t *testing.T) {
 			[]string{`spec.cdc.transport: Invalid value: "kafka": the transport cannot be changed: every unit would have to be copied anew; create another HTAPCluster`}},
 		{"provider", cluster(external, kafkaTransport), cluster(external, strimziWith("connect: {image: i}")),
 			[]string{`spec.cdc.kafka.provider: Invalid value: "strimzi": the provider cannot be changed: every unit would have to be copied anew; create another HTAPCluster`}},
-		{"volumes of Kafka", cluster(external, strimziWith("connect: {image: i}")), cluster(external, strimziWith("storage: {size: 30Gi}, connect: {image: i}")),
-			[]string{`spec.cdc.kafka.strimzi.storage: Invalid value: storage cannot be changed after creation`}},
+		{"bigger volumes of Kafka", cluster(external, strimziWith("connect: {image: i}")), cluster(external, strimziWith("storage: {size: 30Gi}, connect: {image: i}")), nil},
+		{"smaller volumes of Kafka", cluster(external, strimziWith("connect: {image: i}")), cluster(external, strimziWith("storage: {size: 10Gi}, connect: {image: i}")),
+			[]string{`spec.cdc.kafka.strimzi.storage: Invalid value: ` + shrinks}},
 		{"fewer nodes", cockroachOf(5), cockroachOf(3), nil},
 		{"more nodes", cockroachOf(1), cockroachOf(3), nil},
 		{"one node of three", cockroachOf(3), cockroachOf(1),
 			[]string{`spec.oltp.cockroachdb: Invalid value: replicas cannot be reduced below 3: rows are on three nodes`}},
-		{"volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 30Gi}}"),
-			[]string{`spec.columnar.storage: Invalid value: storage cannot be changed after creation`}},
-		{"volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: fast}}}"),
-			[]string{`spec.oltp.postgresql.storage: Invalid value: storage cannot be changed after creation`}},
+		{"bigger volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 30Gi}}"), nil},
+		{"equal volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 20480Mi}}"), nil},
+		{"slightly smaller volumes of units", cluster(external), cluster(external, "columnar: {storage: {size: 20479Mi}}"),
+			[]string{`spec.columnar.storage: Invalid value: ` + shrinks}},
+		{"volumes without a unit", cluster(external), cluster(external, "columnar: {storage: {size: 21474836479}}"),
+			[]string{`spec.columnar.storage: Invalid value: ` + shrinks}},
+		{"a class for volumes of units", cluster(external), cluster(external, "columnar: {storage: {storageClassName: fast}}"),
+			[]string{`spec.columnar.storage: Invalid value: ` + staysInClass}},
+		{"bigger volume of the database", cluster(builtin), cluster("oltp: {engine: postgresql, postgresql: {storage: {size: 1Ti}}}"), nil},
+		{"smaller volume of the database", cluster("oltp: {engine: postgresql, postgresql: {storage: {size: 1Ti}}}"), cluster(builtin),
+			[]string{`spec.oltp.postgresql.storage: Invalid value: ` + shrinks}},
+		{"bigger volume of another class", cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: slow}}}"),
+			cluster("oltp: {engine: postgresql, postgresql: {storage: {size: 30Gi, storageClassName: fast}}}"),
+			[]string{`spec.oltp.postgresql.storage: Invalid value: ` + staysInClass}},
+		{"no class any more", cluster("oltp: {engine: postgresql, postgresql: {storage: {storageClassName: slow}}}"), cluster(builtin),
+			[]string{`spec.oltp.postgresql.storage: Invalid value: ` + staysInClass}},
+		{"smaller volumes by CloudNativePG", cluster(cloudnative), cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, storage: {size: 1Gi}}}"),
+			[]string{`spec.oltp.postgresql.storage: Invalid value: ` + shrinks}},
+		{"bigger volumes of nodes", cockroachOf(3), cluster("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, storage: {size: 30Gi}}}", strimziWith("replicas: 1")), nil},
+		{"smaller volumes of nodes", cockroachOf(3), cluster("oltp: {engine: cockroachdb, cockroachdb: {image: cockroach, storage: {size: 10Gi}}}", strimziWith("replicas: 1")),
+			[]string{`spec.oltp.cockroachdb.storage: Invalid value: ` + shrinks}},
 		{"provider of PostgreSQL", cluster(builtin), cluster(cloudnative),
 			[]string{`spec.oltp.postgresql.provider: Invalid value: "cloudnativepg": the provider cannot be changed: create another HTAPCluster and move the data`}},
 		{"instances", cluster(cloudnative), cluster("oltp: {engine: postgresql, postgresql: {provider: cloudnativepg, instances: 5}}"), nil},

@@ -108,10 +108,11 @@ type PostgreSQLSpec struct {
 	// +optional
 	Parameters map[string]ParameterValue `json:"parameters,omitempty"`
 
-	// Storage is the volume of each server's data.
+	// Storage is the volume of each server's data. Its size may grow while the servers run; CloudNativePG sees to its own.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || !quantity(string(self.size)).isLessThan(quantity(string(oldSelf.size)))",message="a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
+	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 

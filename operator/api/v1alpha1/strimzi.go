@@ -11,10 +11,11 @@ type StrimziSpec struct {
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// Storage is the volume of each node. Topics keep 24 hours of changes.
+	// Storage is the volume of each node. Topics keep 24 hours of changes. Its size may grow: Strimzi sees to it.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storage cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || !quantity(string(self.size)).isLessThan(quantity(string(oldSelf.size)))",message="a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
+	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
 	// +optional
 	Storage StorageSpec `json:"storage,omitzero"`
 

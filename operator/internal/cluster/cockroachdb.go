@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,13 +36,13 @@ func (r *Reconciler) runCockroachDB(ctx context.Context, s *state) error {
 		return err
 	}
 	for _, obj := range []client.Object{
-		s.objects.CockroachService(), s.objects.NodesService(), s.objects.CockroachPolicy(), s.objects.CockroachDisruption(), s.objects.CockroachDB(),
+		s.objects.CockroachService(), s.objects.NodesService(), s.objects.CockroachPolicy(), s.objects.CockroachDisruption(),
 	} {
 		if err := r.own(ctx, s, obj); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.runDatabaseSet(ctx, s, s.objects.CockroachDB())
 }
 
 // certifyCockroachDB issues and renews the certificates of nodes and of root. A new one of the nodes' replaces them one by one.
@@ -94,18 +93,11 @@ func reachCockroachDB(s *state, authority []byte, root pki.Certificate) cockroac
 
 // awaitCockroachDB waits until a node is ready, which none is before they have been made one cluster.
 func (r *Reconciler) awaitCockroachDB(ctx context.Context, s *state) (task.Result, error) {
-	key := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}
-	}
-	var set appsv1.StatefulSet
-	if err := r.Client.Get(ctx, key(manifest.OLTPName(s.cluster)), &set); client.IgnoreNotFound(err) != nil {
-		return task.Done, fmt.Errorf("read StatefulSet %q: %w", manifest.OLTPName(s.cluster), err)
-	}
-	if set.Status.ReadyReplicas > 0 {
-		return task.Done, nil
+	if ready, err := r.databaseReady(ctx, s); ready || err != nil {
+		return task.Done, err
 	}
 	// A Job cannot be changed, and once there it has done its work, or will.
-	err := r.Client.Get(ctx, key(s.objects.CockroachInitName()), &batchv1.Job{})
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.objects.CockroachInitName()}, &batchv1.Job{})
 	if apierrors.IsNotFound(err) {
 		err = r.own(ctx, s, s.objects.CockroachInit())
 	}

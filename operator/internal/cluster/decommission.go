@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,18 +34,38 @@ func (r *Reconciler) sizeCockroachDB(ctx context.Context, s *state) error {
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: manifest.OLTPName(s.cluster)}, &set)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.objects.OLTPPods = want
-		return nil
+		s.objects.OLTPPods, err = r.orphanedPods(ctx, s, want)
+		return err
 	case err != nil:
 		return fmt.Errorf("read StatefulSet %q: %w", manifest.OLTPName(s.cluster), err)
 	}
 	if err := s.objects.ReadSize(&set); err != nil {
 		return err
 	}
-	if set.Status.ReadyReplicas == 0 && s.objects.OLTPLeaving == 0 {
+	ready, err := r.databaseReady(ctx, s)
+	if !ready && s.objects.OLTPLeaving == 0 {
 		s.objects.OLTPPods = max(want, s.objects.OLTPPods) // it may need more nodes to answer: volumes of so many were kept
 	}
-	return nil
+	return err
+}
+
+// orphanedPods is how many pods a StatefulSet that is not there is to have: those that one has left, for their nodes are members, else as many as are
+// wanted.
+func (r *Reconciler) orphanedPods(ctx context.Context, s *state, want int32) (int32, error) {
+	var list corev1.PodList
+	if err := r.Reader.List(ctx, &list, client.InNamespace(s.cluster.Namespace), client.MatchingLabels(manifest.OLTPSelector(s.cluster))); err != nil {
+		return 0, fmt.Errorf("list pods of the database: %w", err)
+	}
+	var have int32
+	for i := range list.Items {
+		if number, ok := manifest.PodNumber(manifest.OLTPName(s.cluster), list.Items[i].Name); ok {
+			have = max(have, number+1)
+		}
+	}
+	if have == 0 {
+		return want, nil
+	}
+	return have, nil
 }
 
 // resizeCockroachDB brings the database a step closer to the number of nodes that it is to have, and says in OLTPReady how far that is. The database
@@ -89,7 +110,7 @@ func (r *Reconciler) resizeCockroachDB(ctx context.Context, s *state) error {
 // applySize writes down how many pods there are to be, and which of them go.
 func (r *Reconciler) applySize(ctx context.Context, s *state, pods, leaving int32) error {
 	s.objects.OLTPPods, s.objects.OLTPLeaving = pods, leaving
-	return r.own(ctx, s, s.objects.CockroachDB())
+	return r.runDatabaseSet(ctx, s, s.objects.CockroachDB())
 }
 
 func (r *Reconciler) addPods(ctx context.Context, s *state, z resize) error {
@@ -237,18 +258,11 @@ func (r *Reconciler) removePods(ctx context.Context, s *state, z resize) error {
 
 // databaseClaims returns the numbers of the claims of the database's volumes, from one on.
 func (r *Reconciler) databaseClaims(ctx context.Context, s *state, first int32) ([]int32, error) {
-	var list corev1.PersistentVolumeClaimList
-	if err := r.Reader.List(ctx, &list, client.InNamespace(s.cluster.Namespace), client.MatchingLabels(manifest.OLTPSelector(s.cluster))); err != nil {
-		return nil, fmt.Errorf("list claims of the database: %w", err)
+	claims, err := claimsOf(ctx, r.Reader, s.cluster.Namespace, manifest.OLTPName(s.cluster), manifest.OLTPSelector(s.cluster))
+	if err != nil {
+		return nil, err
 	}
-	var numbers []int32
-	for _, claim := range list.Items {
-		if number, ok := manifest.PodNumber(manifest.OLTPClaim(s.cluster), claim.Name); ok && number >= first {
-			numbers = append(numbers, number)
-		}
-	}
-	slices.Sort(numbers)
-	return numbers, nil
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(claims)), func(number int32) bool { return number < first }), nil
 }
 
 // runJob runs a Job unless it is there, and returns it where it runs already. One that has ended is deleted: it is needed again, perhaps for

@@ -88,11 +88,10 @@ func sumUp(s *state, seen []observation) {
 // pipeline says whether every unit follows the database's changes.
 func pipeline(s *state, seen []observation) {
 	reason, messages := "", []string(nil)
-	lacks := s.pipelineLacks
-	if s.certificateLack != nil {
-		lacks = append(slices.Clip(lacks), s.certificateLack)
-	}
-	for _, l := range lacks {
+	for _, l := range append(slices.Clip(s.pipelineLacks), s.certificateLack, s.unitVolumes.lack()) {
+		if l == nil {
+			continue
+		}
 		reason = cmp.Or(reason, l.Reason)
 		messages = append(messages, l.Error())
 	}
@@ -113,7 +112,12 @@ func pipeline(s *state, seen []observation) {
 		s.isNot(v1alpha1.ConditionPipelineReady, reason, "%s", strings.Join(messages, ". "))
 		return
 	}
-	s.is(v1alpha1.ConditionPipelineReady, ReasonStreaming, "every unit follows the database's changes")
+	const streaming = "every unit follows the database's changes"
+	if grow := s.unitVolumes.progress(); grow != "" {
+		s.is(v1alpha1.ConditionPipelineReady, ReasonResizing, streaming+"; %s", grow)
+		return
+	}
+	s.is(v1alpha1.ConditionPipelineReady, ReasonStreaming, streaming)
 }
 
 // freshness says whether every unit meets the objective.

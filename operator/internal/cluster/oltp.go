@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -75,12 +76,19 @@ func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
 	if err := r.runArchive(ctx, s); err != nil {
 		return err
 	}
-	for _, obj := range []client.Object{s.objects.OLTPCertificate(server.Cert, server.Key), s.objects.OLTPService(), s.objects.OLTPPolicy(), s.objects.PostgreSQL()} {
+	for _, obj := range []client.Object{s.objects.OLTPCertificate(server.Cert, server.Key), s.objects.OLTPService(), s.objects.OLTPPolicy()} {
 		if err := r.own(ctx, s, obj); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.runDatabaseSet(ctx, s, s.objects.PostgreSQL())
+}
+
+// runDatabaseSet applies the database's StatefulSet.
+func (r *Reconciler) runDatabaseSet(ctx context.Context, s *state, set *appsv1.StatefulSet) (err error) {
+	s.oltpVolumes, err = r.runSet(ctx, s, set)
+	s.databaseLack = s.oltpVolumes.lack()
+	return err
 }
 
 // ownWithVolume applies what belongs to the database's volume, as the password that it knows: it is kept with that.
@@ -98,14 +106,16 @@ func (r *Reconciler) own(ctx context.Context, s *state, obj client.Object) error
 
 // awaitPostgreSQL waits until the builtin database's pod accepts connections, and then gives it the roles and passwords that it is to have.
 func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result, error) {
-	var set appsv1.StatefulSet
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: manifest.OLTPName(s.cluster)}, &set)
-	if client.IgnoreNotFound(err) != nil {
-		return task.Done, fmt.Errorf("read StatefulSet %q: %w", manifest.OLTPName(s.cluster), err)
+	ready, err := r.databaseReady(ctx, s)
+	if err != nil {
+		return task.Done, err
 	}
-	if set.Status.ReadyReplicas == 1 {
+	if ready {
 		if err := r.provisionRoles(ctx, s); err != nil {
 			return s.withoutDatabase(err)
+		}
+		if err := r.limitSlots(ctx, s); err != nil {
+			return task.Done, err
 		}
 		return task.Done, r.rotatePasswords(ctx, s)
 	}
@@ -116,6 +126,28 @@ func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result
 	}
 	s.isNot(v1alpha1.ConditionOLTPReady, ReasonDatabaseStarting, "pod %s is not ready: %s", name.Name, waitsFor(&pod))
 	return task.Wait(whenNot), nil
+}
+
+// databaseReady says that a pod of the database is ready. While its StatefulSet is replaced, so that volumes can grow, only the pods know.
+func (r *Reconciler) databaseReady(ctx context.Context, s *state) (bool, error) {
+	var set appsv1.StatefulSet
+	name := manifest.OLTPName(s.cluster)
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, &set)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read StatefulSet %q: %w", name, err)
+	}
+	if set.Status.ReadyReplicas > 0 {
+		return true, nil
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(s.cluster.Namespace), client.MatchingLabels(manifest.OLTPSelector(s.cluster))); err != nil {
+		return false, fmt.Errorf("list pods of the database: %w", err)
+	}
+	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp.IsZero() && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+	}), nil
 }
 
 // readConnection reads the database's connection Secret; false: it is not as needed, and the status says so.
@@ -178,12 +210,22 @@ func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result
 	return task.Wait(whenNot), nil
 }
 
-// isReplicable says that the database is ready, and what is going on there, if anything is.
+// isReplicable says that the database is ready, unless something is lacking there, and what is going on, if anything is.
 func (s *state) isReplicable(format string, args ...any) {
-	const replicable = "the database can be replicated"
-	if format == "" {
-		s.is(v1alpha1.ConditionOLTPReady, ReasonReplicable, replicable)
+	if l := s.databaseLack; l != nil {
+		s.isNot(v1alpha1.ConditionOLTPReady, l.Reason, "%v", l)
 		return
 	}
-	s.is(v1alpha1.ConditionOLTPReady, ReasonResizing, replicable+"; "+format, args...)
+	parts := []string{"the database can be replicated"}
+	if format != "" {
+		parts = append(parts, fmt.Sprintf(format, args...))
+	}
+	if grow := s.oltpVolumes.progress(); grow != "" {
+		parts = append(parts, grow)
+	}
+	reason := ReasonReplicable
+	if len(parts) > 1 {
+		reason = ReasonResizing
+	}
+	s.is(v1alpha1.ConditionOLTPReady, reason, "%s", strings.Join(parts, "; "))
 }

@@ -13,6 +13,7 @@ func (r *Reconciler) plan(s *state) []task.Task[*state] {
 			{Name: "clean pipeline", Run: r.cleanPipeline},     // connectors, which hold slots, and topics
 			{Name: "clean database", Run: r.cleanDatabase},     // slots and publications of all units
 			{Name: "retain database", Run: r.retainDatabase},   // by CloudNativePG: its servers end, its volumes stay
+			{Name: "end database", Run: r.endDatabase},         // what its StatefulSet would leave, if that is being replaced
 			{Name: "release cluster", Run: r.releaseFinalizer}, // everything else is deleted with it
 		}
 	}

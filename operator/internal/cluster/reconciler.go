@@ -31,6 +31,7 @@ type Databases interface {
 	Clean(ctx context.Context, c database.Connection, prefix string, keep int) (inUse []string, err error)
 	Provision(ctx context.Context, superuser database.Connection, owner, units database.Role) error
 	SetPassword(ctx context.Context, now, next database.Connection) error
+	LimitSlots(ctx context.Context, superuser database.Connection, most string) error
 }
 
 // Pipelines looks after Kafka and Kafka Connect; see [pipeline.Kafka].
@@ -62,8 +63,9 @@ const (
 // Reconciler makes HTAPClusters real.
 type Reconciler struct {
 	Client client.Client
-	// Reader reads from the API server itself, what a cache may not have yet.
+	// Reader reads from the API server itself, what a cache may not have yet, and Watched what is watched, claims of clusters too.
 	Reader      client.Reader
+	Watched     client.Reader
 	Databases   Databases
 	Pipelines   Pipelines
 	Cockroaches Cockroaches

@@ -1,11 +1,14 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
@@ -50,7 +53,7 @@ func (r *Reconciler) databaseRoles(ctx context.Context, s *state) error {
 		secret := secrets[role.Secret]
 		c := manifest.Credentials{
 			Password: string(secret[manifest.PasswordKey]), Next: string(secret[manifest.NextPasswordKey]), Rotation: string(secret[manifest.RotationKey]),
-			Provisioned: len(secret[manifest.ProvisionedKey]) > 0,
+			Provisioned: len(secret[manifest.ProvisionedKey]) > 0, SlotLimit: string(secret[manifest.SlotLimitKey]),
 		}
 		switch {
 		case c.Password == "":
@@ -84,6 +87,28 @@ func (r *Reconciler) provisionRoles(ctx context.Context, s *state) error {
 	return r.ownWithVolume(ctx, s, s.objects.RoleSecret(superuser.OLTPRole, s.roles[0].Credentials, s.connection.CA))
 }
 
+// limitSlots tells the builtin PostgreSQL how much of its log it may keep for a unit that is away, by what its volume has, whenever that is another than it
+// was told last. It takes that over while it runs.
+func (r *Reconciler) limitSlots(ctx context.Context, s *state) error {
+	volume := s.oltpVolumes.capacity()
+	limit := s.objects.SlotLimit(volume)
+	superuser := s.roles[0]
+	if volume.IsZero() || limit == "" || limit == superuser.SlotLimit {
+		return nil
+	}
+	err := r.Databases.LimitSlots(ctx, database.Connection{URI: s.roleURI(superuser.OLTPRole, superuser.Credentials), CA: s.connection.CA}, limit)
+	var l *lack.Lack
+	if errors.As(err, &l) {
+		s.databaseLack = cmp.Or(s.databaseLack, l) // units that run go on
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.roles[0].SlotLimit = limit
+	return r.ownWithVolume(ctx, s, s.objects.RoleSecret(superuser.OLTPRole, s.roles[0].Credentials, s.connection.CA))
+}
+
 // rotatePasswords gives the roles of the builtin PostgreSQL their next passwords, if there are any. From then on new connections need them: the
 // units restart one by one with theirs.
 func (r *Reconciler) rotatePasswords(ctx context.Context, s *state) error {
@@ -91,7 +116,7 @@ func (r *Reconciler) rotatePasswords(ctx context.Context, s *state) error {
 		if role.Next == "" {
 			continue
 		}
-		next := manifest.Credentials{Password: role.Next, Rotation: s.cluster.Annotations[RotateAnnotation], Provisioned: role.Provisioned}
+		next := manifest.Credentials{Password: role.Next, Rotation: s.cluster.Annotations[RotateAnnotation], Provisioned: role.Provisioned, SlotLimit: role.SlotLimit}
 		now, after := s.roleURI(role.OLTPRole, role.Credentials), s.roleURI(role.OLTPRole, next)
 		err := r.Databases.SetPassword(ctx, database.Connection{URI: now, CA: s.connection.CA}, database.Connection{URI: after, CA: s.connection.CA})
 		if err != nil {

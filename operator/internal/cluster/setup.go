@@ -44,6 +44,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Owns(&policyv1.PodDisruptionBudget{}).
 		Owns(&networkingv1.NetworkPolicy{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(clusterByLabel)).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(clusterByLabel)).
 		Watches(&v1alpha1.HTAPNodePool{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfPool), spec).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Build(r)

@@ -24,10 +24,12 @@ type state struct {
 	// connection is the database's, as units use it, and roles are those of the operator's own PostgreSQL.
 	connection database.Connection
 	roles      []oltpRole
-	// databaseLack is why CloudNativePG's Cluster is not ready, or not as it is to be; nil: it is.
+	// databaseLack is why CloudNativePG's Cluster is not ready, or the database's volumes or settings are not as they are to be; nil: they are.
 	databaseLack *lack.Lack
 	// backupLack is why the last base backup failed; nil: it did not.
 	backupLack *lack.Lack
+	// oltpVolumes are those of the operator's own database, unitVolumes those of the units.
+	oltpVolumes, unitVolumes volumes
 	// root is the operator's own access to a CockroachDB, and password that of its role.
 	root     cockroach.Root
 	password string
@@ -104,6 +106,9 @@ const (
 	ReasonDecommissionRefused       = "DecommissionRefused"
 	ReasonDecommissionStalled       = "DecommissionStalled"
 	ReasonVolumeLeft                = "VolumeLeft"
+	ReasonVolumeNotExpandable       = "VolumeNotExpandable"
+	ReasonVolumeRefused             = "VolumeRefused"
+	ReasonVolumeResizeFailed        = "VolumeResizeFailed"
 	ReasonBackupFailed              = "BackupFailed"
 	ReasonUnitsNotRunning           = "UnitsNotRunning"
 	ReasonUnitsHindered             = "UnitsHindered"

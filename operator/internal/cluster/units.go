@@ -32,11 +32,14 @@ func (r *Reconciler) runUnits(ctx context.Context, s *state) (task.Result, error
 	}
 	s.objects.Inputs = manifest.Digest(append(s.inputs, contents)...)
 	for _, obj := range []client.Object{
-		config, s.objects.EndpointService(), s.objects.UnitsService(), s.objects.UnitsDisruption(), s.objects.UnitsPolicy(), s.objects.Units(),
+		config, s.objects.EndpointService(), s.objects.UnitsService(), s.objects.UnitsDisruption(), s.objects.UnitsPolicy(),
 	} {
 		if err := r.own(ctx, s, obj); err != nil {
 			return task.Done, err
 		}
+	}
+	if s.unitVolumes, err = r.runSet(ctx, s, s.objects.Units()); err != nil {
+		return task.Done, err
 	}
 	s.status.Endpoint = manifest.Endpoint(s.cluster)
 	s.status.Selector = metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: manifest.Selector(s.cluster)})
@@ -170,6 +173,9 @@ func (r *Reconciler) stopUnits(ctx context.Context, s *state) (task.Result, erro
 		if err := r.Client.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
 			return task.Done, fmt.Errorf("delete StatefulSet %q: %w", name.Name, err)
 		}
+	}
+	if err := r.endOrphans(ctx, s, manifest.UnitsName(s.cluster), manifest.Selector(s.cluster), true); err != nil {
+		return task.Done, err
 	}
 	pods, err := r.unitPods(ctx, s)
 	if err != nil {

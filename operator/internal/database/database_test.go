@@ -271,6 +271,35 @@ func TestSetPassword_mayBeSaidAgain(t *testing.T) {
 	}
 }
 
+func TestLimitSlots_isObeyedWhileTheServerRuns(t *testing.T) {
+	server, conn := startPostgres(t, nil)
+	var began time.Time
+	if err := conn.QueryRow(t.Context(), "SELECT pg_postmaster_start_time()").Scan(&began); err != nil {
+		t.Fatal(err)
+	}
+	for _, most := range []string{"6826MB", "10240MB"} {
+		if err := (database.PostgreSQL{}).LimitSlots(t.Context(), database.Connection{URI: server.URL("postgres")}, most); err != nil {
+			t.Fatal(err)
+		}
+		var now string
+		var start time.Time
+		for deadline := time.Now().Add(time.Minute); now != most; { // each process reads it when it comes to that
+			if err := conn.QueryRow(t.Context(), "SELECT setting || unit, pg_postmaster_start_time() FROM pg_settings WHERE name = 'max_slot_wal_keep_size'").Scan(&now, &start); err != nil {
+				t.Fatal(err)
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the limit is %s, want %s", now, most)
+			}
+		}
+		if !start.Equal(began) {
+			t.Error("the server was restarted")
+		}
+	}
+	if err := (database.PostgreSQL{}).LimitSlots(t.Context(), database.Connection{URI: server.URL("postgres")}, "'much'"); err == nil || !strings.Contains(err.Error(), "max_slot_wal_keep_size") {
+		t.Errorf("no limit at all: %v", err)
+	}
+}
+
 func TestProvision_makesRolesThatAreNoSuperusers(t *testing.T) {
 	server, conn := startPostgres(t, map[string]string{"wal_level": "logical"})
 	exec(t, conn, `CREATE DATABASE "the shop"`)

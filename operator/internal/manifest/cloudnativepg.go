@@ -95,7 +95,8 @@ func (c Cluster) CloudNativePGCluster() *unstructured.Unstructured {
 
 // cloudNativePGSettings are the servers' settings beside those that CloudNativePG gives them.
 func cloudNativePGSettings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNodePool) map[string]any {
-	all := defaultSettings(spec, pool)
+	all := map[string]string{slotLimit: slotLimitOf(spec.Storage.Size)} // a change needs no restart
+	maps.Copy(all, defaultSettings(spec, pool))
 	maps.Copy(all, map[string]string{
 		"wal_level": "logical", "max_replication_slots": slots, "max_wal_senders": slots, "sync_replication_slots": "on", "hot_standby_feedback": "on",
 	})

@@ -71,14 +71,20 @@ func PodNumber(set, name string) (int32, bool) {
 	return int32(number), ok && err == nil && number >= 0
 }
 
-// OLTPClaim begins the names of the claims of the builtin database's volumes; a pod's number ends them.
-func OLTPClaim(c *v1alpha1.HTAPCluster) string { return dataVolume + "-" + OLTPName(c) }
+// ClaimName begins the names of the claims of a StatefulSet's volumes; a pod's number ends them.
+func ClaimName(set string) string { return dataVolume + "-" + set }
+
+// OLTPClaim begins the names of the claims of the builtin database's volumes, likewise.
+func OLTPClaim(c *v1alpha1.HTAPCluster) string { return ClaimName(OLTPName(c)) }
 
 // OLTPSelector finds the pods of the builtin database, and their claims.
 func OLTPSelector(c *v1alpha1.HTAPCluster) map[string]string { return selector(c, componentOLTP) }
 
 // leaving is the annotation of the StatefulSet with [Cluster.OLTPLeaving].
 const leaving = "freshet.io/leaving-from"
+
+// Leaves says that nodes of a CockroachDB's StatefulSet go.
+func Leaves(set *appsv1.StatefulSet) bool { return set.Annotations[leaving] != "" }
 
 // ReadSize reads from the StatefulSet how many pods there are, and which of them go.
 func (c *Cluster) ReadSize(set *appsv1.StatefulSet) error {

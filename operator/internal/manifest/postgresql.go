@@ -111,8 +111,6 @@ func defaultSettings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNodePool)
 		"shared_buffers": fmt.Sprintf("%dMB", spec.Resources.Memory.Value()/4/mebi),
 		// A server that tries and may not have any is killed by some runtimes when it uses them.
 		"huge_pages": "off",
-		// A unit that stays away must not fill the volume: beyond this its slot is lost, and the unit is copied anew.
-		"max_slot_wal_keep_size": fmt.Sprintf("%dMB", third(spec.Storage.Size)/mebi),
 	}
 	if spec.Archive != nil {
 		all["archive_timeout"] = "300s" // what is lost with the data volume at the most
@@ -145,7 +143,22 @@ func settings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNodePool) []stri
 	return args
 }
 
-func third(q resource.Quantity) int64 { return q.Value() / 3 }
+// slotLimit is the setting of how much of its log a server keeps for a slot. A unit that stays away must not fill the volume: beyond this its slot
+// is lost, and the unit is copied anew.
+const slotLimit = "max_slot_wal_keep_size"
+
+func slotLimitOf(volume resource.Quantity) string {
+	return fmt.Sprintf("%dMB", volume.Value()/3/(1<<20))
+}
+
+// SlotLimit is what the builtin PostgreSQL with such a volume is to be told of its slots while it runs: were it on its command line, a volume that grows would
+// restart it. Empty: parameters say it.
+func (c Cluster) SlotLimit(volume resource.Quantity) string {
+	if _, ok := c.Spec.OLTP.PostgreSQL.Parameters[slotLimit]; ok {
+		return ""
+	}
+	return slotLimitOf(volume)
+}
 
 // OLTPCertificate is the Secret with the builtin PostgreSQL's certificate.
 func (c Cluster) OLTPCertificate(cert, key []byte) *corev1.Secret {
@@ -192,6 +205,8 @@ type Credentials struct {
 	Rotation string
 	// Provisioned says of the superuser's that the other roles are there, with what they may do.
 	Provisioned bool
+	// SlotLimit of the superuser's is what the server was last told of its slots; empty: nothing.
+	SlotLimit string
 }
 
 // The keys of credentials in Secrets.
@@ -200,6 +215,7 @@ const (
 	NextPasswordKey = "next-password"
 	RotationKey     = "rotation"
 	ProvisionedKey  = "provisioned"
+	SlotLimitKey    = "slot-limit"
 )
 
 // RoleSecret is the Secret with the credentials of a role of the operator's own PostgreSQL. Like the volume that knows the password it outlives
@@ -230,7 +246,7 @@ func (c Cluster) RoleSecret(role OLTPRole, credentials Credentials, authority []
 	if role.Secret == OLTPUnitsName(c.HTAPCluster) || len(c.OLTPRoles()) == 1 {
 		secret.Data[workerKey] = uri(address, "sslmode=require")
 	}
-	for key, value := range map[string]string{NextPasswordKey: credentials.Next, RotationKey: credentials.Rotation} {
+	for key, value := range map[string]string{NextPasswordKey: credentials.Next, RotationKey: credentials.Rotation, SlotLimitKey: credentials.SlotLimit} {
 		if value != "" {
 			secret.Data[key] = []byte(value)
 		}

@@ -1,0 +1,181 @@
+//go:build kubernetes
+
+package manager
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+)
+
+// withControllers runs another API server, with Kubernetes' own controllers of StatefulSets, of garbage and of claims that are in use, and the chart.
+func withControllers(t *testing.T) *rest.Config {
+	t.Helper()
+	env := &envtest.Environment{CRDDirectoryPaths: []string{"../../manifests/crds"}, ErrorIfCRDPathMissing: true}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	api, err := env.Start()
+	if err == nil {
+		err = installChart(t.Context(), api)
+	}
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	if err == nil {
+		err = os.WriteFile(config, env.KubeConfig, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	cmd := exec.Command(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager"), "--kubeconfig="+config, "--leader-elect=false",
+		"--secure-port=0", "--controllers=statefulset-controller,garbage-collector-controller,persistentvolumeclaim-protection-controller")
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("kube-controller-manager:\n%s", log.String())
+		}
+	})
+	return api
+}
+
+// playNodes plays kubelets and a provisioner, once: the pods of a StatefulSet that runs run, and its claims are bound.
+func (w *world) playNodes(set string, pods int) error {
+	for number := range pods {
+		var claim corev1.PersistentVolumeClaim
+		if err := w.get(fmt.Sprintf("data-%s-%d", set, number), &claim); err != nil {
+			return err
+		}
+		if claim.Status.Phase != corev1.ClaimBound {
+			if err := w.has(&claim, claim.Spec.Resources.Requests.Storage().String()); err != nil {
+				return err
+			}
+		}
+		var pod corev1.Pod
+		if err := w.get(fmt.Sprintf("%s-%d", set, number), &pod); err != nil {
+			return err
+		}
+		if pod.Status.Phase != corev1.PodRunning {
+			pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, fmt.Sprintf("10.0.0.%d", number+1)
+			pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			w.units.answer(pod.Status.PodIP, fresh)
+			if err := w.Status().Update(w.t.Context(), &pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settled waits until a StatefulSet of a size has its pods, and owns their claims as it is to.
+func (w *world) settled(name, size string, pods int) (set appsv1.StatefulSet, uids []types.UID) {
+	w.t.Helper()
+	w.eventually(func() error {
+		if err := w.playNodes(name, pods); err != nil {
+			return err
+		}
+		set, uids = appsv1.StatefulSet{}, nil
+		if err := w.get(name, &set); err != nil {
+			return err
+		}
+		// One that was made anew may have been told the generation that the one before had.
+		if is := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String(); is != size || set.Status.ReadyReplicas != int32(pods) ||
+			set.Status.ObservedGeneration < set.Generation || set.Status.UpdatedReplicas != int32(pods) {
+			return fmt.Errorf("StatefulSet %s makes volumes of %s and has status %+v", name, is, set.Status)
+		}
+		for number := range pods {
+			var pod corev1.Pod
+			var claim corev1.PersistentVolumeClaim
+			if err := w.get(fmt.Sprintf("%s-%d", name, number), &pod); err != nil {
+				return err
+			}
+			if err := w.get("data-"+pod.Name, &claim); err != nil {
+				return err
+			}
+			owned := set.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+			if !metav1.IsControlledBy(&pod, &set) || metav1.IsControlledBy(&claim, &set) != owned || !claim.DeletionTimestamp.IsZero() || !pod.DeletionTimestamp.IsZero() {
+				return fmt.Errorf("pod %s is owned by %+v, its claim by %+v", pod.Name, pod.OwnerReferences, claim.OwnerReferences)
+			}
+			uids = append(uids, pod.UID, claim.UID)
+		}
+		return nil
+	})
+	return set, uids
+}
+
+func TestCluster_growsVolumesUnderTheControllersOfKubernetes(t *testing.T) {
+	w := newIdleWorld(t, withControllers(t))
+	w.operate()
+	class := w.class(true)
+	c := databaseWith(class, v1alpha1.Delete)
+	c.Spec.Columnar.Units, c.Spec.Columnar.Storage.StorageClassName = 2, class
+	w.create(c)
+	database, databaseBefore := w.settled("shop-oltp", "20Gi", 1)
+	units, unitsBefore := w.settled("shop-unit", "20Gi", 2)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	for _, size := range []string{"30Gi", "40Gi"} {
+		w.change(fmt.Sprintf(`{"spec":{"columnar":{"storage":{"size":%q}},"oltp":{"postgresql":{"storage":{"size":%q}}}}}`, size, size))
+		databaseNow, databaseAfter := w.settled("shop-oltp", size, 1)
+		unitsNow, unitsAfter := w.settled("shop-unit", size, 2)
+		if databaseNow.UID == database.UID || unitsNow.UID == units.UID {
+			t.Error("a StatefulSet has another template, and is the same")
+		}
+		if fmt.Sprint(databaseBefore, unitsBefore) != fmt.Sprint(databaseAfter, unitsAfter) {
+			t.Errorf("pods or claims were replaced: %v, %v before, %v, %v after", databaseBefore, unitsBefore, databaseAfter, unitsAfter)
+		}
+		if databaseNow.Status.UpdateRevision != database.Status.UpdateRevision || unitsNow.Status.UpdateRevision != units.Status.UpdateRevision {
+			t.Error("pods are of another revision, and restart")
+		}
+		database, units = databaseNow, unitsNow
+	}
+	var claim corev1.PersistentVolumeClaim
+	if err := w.get("data-shop-unit-1", &claim); err != nil {
+		t.Fatal(err)
+	}
+	if is := claim.Spec.Resources.Requests.Storage().String(); is != "40Gi" {
+		t.Errorf("a claim asks for %s", is)
+	}
+	// Volumes that are to go still go with their pods, and with the cluster.
+	w.scale(1)
+	w.vanished("data-shop-unit-1", &corev1.PersistentVolumeClaim{})
+	if err := w.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	w.vanished("shop", &v1alpha1.HTAPCluster{})
+	for _, name := range []string{"shop-unit-0", "shop-oltp-0"} {
+		w.vanished(name, &corev1.Pod{})
+		w.vanished("data-"+name, &corev1.PersistentVolumeClaim{})
+	}
+}
+
+// vanished waits until an object is no more.
+func (w *world) vanished(name string, o client.Object) {
+	w.t.Helper()
+	w.eventually(func() error {
+		if err := w.get(name, o); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%s is still there: %v, %+v", name, err, o.GetFinalizers())
+		}
+		return nil
+	})
+}
