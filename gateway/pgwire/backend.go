@@ -24,7 +24,8 @@ func (s *session) acquire() error {
 	}
 	select {
 	case <-s.yielded:
-		return nil
+		// serverLoop may have looked at yield before the deadline was set, and cleared it too early.
+		return s.clearDeadline()
 	case <-s.serverDone:
 		return fmt.Errorf("take the backend: %w", io.ErrUnexpectedEOF)
 	}
