@@ -169,6 +169,9 @@ func (c *compactor) assemble(next *rebased) (*record, []*object) {
 			Position: at.position, Rows: at.rows, Physical: at.physical})
 	}
 	for id, t := range p.tables {
+		if _, replaced := arriving[id]; replaced {
+			continue
+		}
 		st := &t.stored
 		at := st.durable
 		switch {
@@ -180,9 +183,7 @@ func (c *compactor) assemble(next *rebased) (*record, []*object) {
 				at.position = p.position
 			}
 		}
-		if _, replaced := arriving[id]; !replaced {
-			add(t.def, at)
-		}
+		add(t.def, at)
 	}
 	for _, t := range arriving {
 		add(t.def, t.copied)

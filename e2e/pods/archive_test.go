@@ -23,7 +23,7 @@ import (
 func TestArchive_recoversADatabaseInPods(t *testing.T) {
 	w := newWorld(t)
 	c := builtin(1)
-	c.Spec.OLTP.PostgreSQL.Archive = &v1alpha1.ArchiveSpec{Storage: c.Spec.OLTP.PostgreSQL.Storage, Keep: 2}
+	c.Spec.OLTP.PostgreSQL.Archive = &v1alpha1.ArchiveSpec{Storage: v1alpha1.StorageSpec(c.Spec.OLTP.PostgreSQL.Storage), Keep: 2}
 	w.start(c)
 	conn := w.connect(w.directAs("shop-oltp-superuser"))
 	w.exec(conn, "CREATE TABLE item(id int PRIMARY KEY); ALTER TABLE item OWNER TO freshet_app; INSERT INTO item SELECT generate_series(1, 1000)")

@@ -95,7 +95,7 @@ func resources(cpu, memory string) v1alpha1.ResourcesSpec {
 
 // builtin is a cluster with a database of the operator's, so small that three units have their place on two processors.
 func builtin(units int32) *v1alpha1.HTAPCluster {
-	storage := v1alpha1.StorageSpec{Size: resource.MustParse("1Gi")}
+	storage := v1alpha1.DataStorageSpec{Size: resource.MustParse("1Gi")}
 	return &v1alpha1.HTAPCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 		Spec: v1alpha1.HTAPClusterSpec{

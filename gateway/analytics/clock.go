@@ -2,7 +2,6 @@ package analytics
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -18,8 +17,8 @@ func translateAsking(ctx context.Context, s *pgwire.SessionInfo, tree *translate
 	env.Instants = map[string]int64{}
 	for {
 		plan, err := translate.Translate(tree, env)
-		var refused *translate.Unsupported
-		if !errors.As(err, &refused) || refused.Instant == "" || env.Dialect != translate.PostgreSQL || len(env.Instants) == mostInstants {
+		refused, ok := translate.AsUnsupported(err)
+		if !ok || refused.Instant == "" || env.Dialect != translate.PostgreSQL || len(env.Instants) == mostInstants {
 			return plan, err
 		}
 		// The text has passed the translation's own reading: it holds digits and punctuation, no quotes.

@@ -68,8 +68,8 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 
 // explained adds to a refusal for want of a table why the replica has not got it.
 func (r *Router) explained(s *pgwire.SessionInfo, err error) error {
-	var refused *translate.Unsupported
-	if !errors.As(err, &refused) || refused.Absent == nil {
+	refused, ok := translate.AsUnsupported(err)
+	if !ok || refused.Absent == nil {
 		return err
 	}
 	return &translate.Unsupported{Reason: r.replica.Absence(s.SearchPath, refused.Absent.Schema, refused.Absent.Name)}
@@ -113,8 +113,7 @@ func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwir
 		}
 	}
 	p.plan, p.err = translateAsking(ctx, s, tree, env)
-	var refused *translate.Unsupported
-	if p.err == nil && env.Clock == nil || errors.As(p.err, &refused) {
+	if _, refused := translate.AsUnsupported(p.err); refused || p.err == nil && env.Clock == nil {
 		r.plans.Add(key, p)
 	}
 	return p

@@ -15,8 +15,8 @@ const internalName = "_freshet"
 
 // acquire takes the backend from serverLoop. The flow must be quiet.
 func (s *session) acquire() error {
-	s.yield.Store(true)
 	s.mu.Lock()
+	s.yield.Store(true) // with the deadline: serverLoop clears it as soon as it has seen that it is to yield
 	err := s.server.SetReadDeadline(time.Unix(1, 0))
 	s.mu.Unlock()
 	if err != nil {
@@ -24,8 +24,7 @@ func (s *session) acquire() error {
 	}
 	select {
 	case <-s.yielded:
-		// serverLoop may have looked at yield before the deadline was set, and cleared it too early.
-		return s.clearDeadline()
+		return nil
 	case <-s.serverDone:
 		return fmt.Errorf("take the backend: %w", io.ErrUnexpectedEOF)
 	}

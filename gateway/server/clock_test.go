@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const visits = `CREATE DOMAIN minutes AS int CHECK (VALUE >= 0);
@@ -13,12 +15,11 @@ INSERT INTO visit SELECT i, now() - i * interval '1 minute', current_date - i, i
 // PostgreSQL gets the time that it told the columnar route's transaction as constants.
 func TestGateway_timeIsThatOfTheTransaction(t *testing.T) {
 	g := start(t, visits)
-	columnar, oltp := g.client(), g.client()
-	exec(t, columnar, "SET freshet.route = columnar")
-	exec(t, oltp, "SET freshet.route = oltp")
+	columnar, oltp := g.routes()
 	for _, zone := range []string{"UTC", "Asia/Kolkata", "Pacific/Kiritimati"} {
-		exec(t, columnar, "SET TimeZone = '"+zone+"'")
-		exec(t, oltp, "SET TimeZone = '"+zone+"'")
+		for _, c := range []*pgx.Conn{columnar, oltp} {
+			exec(t, c, "SET TimeZone = '"+zone+"'")
+		}
 		exec(t, columnar, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 		time := strings.Split(one(t, columnar, "SELECT now(), CURRENT_DATE, LOCALTIMESTAMP"), "|")
 		constants := strings.NewReplacer("CURRENT_TIMESTAMP", "timestamptz '"+time[0]+"'", "pg_catalog.transaction_timestamp()", "timestamptz '"+time[0]+"'",
@@ -46,12 +47,11 @@ func TestGateway_timeIsThatOfTheTransaction(t *testing.T) {
 func TestGateway_timestampsMeanWhatTheyDoInTheSessionsZone(t *testing.T) {
 	g := start(t, `CREATE TABLE visit (id int PRIMARY KEY, at timestamptz NOT NULL);
 INSERT INTO visit SELECT i, timestamptz '2024-03-30 12:00:00+00' + i * interval '11 minutes' FROM generate_series(0, 499) i`)
-	columnar, oltp := g.client(), g.client()
-	exec(t, columnar, "SET freshet.route = columnar")
-	exec(t, oltp, "SET freshet.route = oltp")
+	columnar, oltp := g.routes()
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/St_Johns"} {
-		exec(t, columnar, "SET TimeZone = '"+zone+"'")
-		exec(t, oltp, "SET TimeZone = '"+zone+"'")
+		for _, c := range []*pgx.Conn{columnar, oltp} {
+			exec(t, c, "SET TimeZone = '"+zone+"'")
+		}
 		for _, where := range []string{
 			"at < '2024-03-31 02:30:00'", // an hour that Berlin has not
 			"at BETWEEN '2024-03-31' AND timestamptz '2024-04-01 12:34:56.789'",

@@ -16,9 +16,7 @@ INSERT INTO sensor SELECT i, 'k' || i FROM generate_series(0, 9) i`
 // Answers that once differed: the engine lost a condition, or the translation did.
 func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 	g := start(t, measures)
-	columnar, oltp := g.client(), g.client()
-	exec(t, columnar, "SET freshet.route = columnar")
-	exec(t, oltp, "SET freshet.route = oltp")
+	columnar, oltp := g.routes()
 	for _, sql := range []string{
 		"SELECT count(*) FROM measure m JOIN sensor s ON m.sensor = s.id AND m.value BETWEEN 764391.9053 AND 0",
 		"SELECT count(*) FROM sensor s JOIN measure m ON m.sensor = s.id AND m.value BETWEEN 50 AND 7 FULL JOIN sensor o ON o.id = m.sensor",

@@ -109,6 +109,14 @@ func (g *gateway) clientOf(user *url.Userinfo) *pgx.Conn {
 	return g.connect(u.String())
 }
 
+// routes connects to the endpoint once for each route, of which it takes no other.
+func (g *gateway) routes() (columnar, oltp *pgx.Conn) {
+	columnar, oltp = g.client(), g.client()
+	exec(g.t, columnar, "SET freshet.route = columnar")
+	exec(g.t, oltp, "SET freshet.route = oltp")
+	return columnar, oltp
+}
+
 func exec(t *testing.T, conn *pgx.Conn, sql string) {
 	t.Helper()
 	if _, err := conn.Exec(context.Background(), sql); err != nil {

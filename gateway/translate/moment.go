@@ -200,18 +200,19 @@ func extract(q *query, name string, args []expr) expr {
 
 // epoch is the number of seconds since 1970.
 func (q *query) epoch(name string, x expr) expr {
-	unit, limit, d := int64(1), int64(maxArithmeticDay), decimal{integer: 13}
-	if x.oid != oidDate {
-		unit, d = microsPerDay, decimal{integer: 13, scale: 6, display: 6}
+	perDay := int64(microsPerDay)
+	if x.oid == oidDate {
+		perDay = 1
 	}
-	sql := guarded(x.sql, outside(x.sql, minArithmeticDay*unit, limit*unit), "timestamp out of range")
+	sql := guarded(x.sql, outside(x.sql, minArithmeticDay*perDay, maxArithmeticDay*perDay), "timestamp out of range")
+	d := decimal{integer: 13}
 	switch {
 	case x.oid == oidDate:
-		sql = fmt.Sprintf("toInt64(%s) * %d", sql, int64(microsPerDay/1_000_000))
-	case name == "extract":
-		sql = fmt.Sprintf("CAST(%s, 'Decimal(19, 0)') * CAST('0.000001', 'Decimal(6, 6)')", sql)
-	default:
+		sql = fmt.Sprintf("toInt64(%s) * 86400", sql)
+	case name == "date_part":
 		sql = "toFloat64(" + sql + ") / 1000000"
+	default:
+		sql, d.scale, d.display = fmt.Sprintf("CAST(%s, 'Decimal(19, 0)') * CAST('0.000001', 'Decimal(6, 6)')", sql), 6, 6
 	}
 	if name == "date_part" {
 		return with(oidFloat8, "toFloat64("+sql+")", x)

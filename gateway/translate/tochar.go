@@ -15,15 +15,9 @@ var patterns = map[string]pattern{
 	"YY":   func(date, _ string) string { return padded("toYear("+date+") % 100", 2) },
 	"HH24": timeField(3_600_000_000, 24, 2), "MI": timeField(60_000_000, 60, 2), "SS": timeField(1_000_000, 60, 2),
 	"MS": timeField(1000, 1000, 3), "US": timeField(1, 1_000_000, 6),
-	"MON": func(date, _ string) string {
-		return "substring('JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC', toMonth(" + date + ") * 3 - 2, 3)"
-	},
-	"mon": func(date, _ string) string {
-		return "substring('janfebmaraprmayjunjulaugsepoctnovdec', toMonth(" + date + ") * 3 - 2, 3)"
-	},
-	"Mon": func(date, _ string) string {
-		return "substring('JanFebMarAprMayJunJulAugSepOctNovDec', toMonth(" + date + ") * 3 - 2, 3)"
-	},
+	"MON": monthName("JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"),
+	"mon": monthName("janfebmaraprmayjunjulaugsepoctnovdec"),
+	"Mon": monthName("JanFebMarAprMayJunJulAugSepOctNovDec"),
 }
 
 // otherPatterns are what PostgreSQL takes for something else where it begins like one of patterns, and what modifies patterns.
@@ -37,6 +31,11 @@ func timeField(unit, many int64, width int) pattern {
 	return func(_, micros string) string {
 		return padded(fmt.Sprintf("intDiv(%s, %d) %% %d", micros, unit, many), width)
 	}
+}
+
+// monthName picks three letters of names.
+func monthName(names string) pattern {
+	return func(date, _ string) string { return "substring('" + names + "', toMonth(" + date + ") * 3 - 2, 3)" }
 }
 
 func padded(sql string, width int) string {

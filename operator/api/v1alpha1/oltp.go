@@ -111,10 +111,8 @@ type PostgreSQLSpec struct {
 	// Storage is the volume of each server's data. Its size may grow while the servers run; CloudNativePG sees to its own.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || !quantity(string(self.size)).isLessThan(quantity(string(oldSelf.size)))",message="a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
-	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
 	// +optional
-	Storage StorageSpec `json:"storage,omitzero"`
+	Storage DataStorageSpec `json:"storage,omitzero"`
 
 	// Archive of provider builtin keeps what is needed to recover the database as it was at a time. It needs an image with PostgreSQL 16 or later.
 	// Absent: there is none. To add one to a database that exists, or to take it away, restarts that once; its claim is kept.

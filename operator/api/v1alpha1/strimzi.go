@@ -14,10 +14,8 @@ type StrimziSpec struct {
 	// Storage is the volume of each node. Topics keep 24 hours of changes. Its size may grow: Strimzi sees to it.
 	//
 	// +kubebuilder:default={}
-	// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || !quantity(string(self.size)).isLessThan(quantity(string(oldSelf.size)))",message="a volume cannot shrink: give the size that it has or a bigger one, or create another HTAPCluster and move the data"
-	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot be changed: a volume stays in its class; create another HTAPCluster and move the data"
 	// +optional
-	Storage StorageSpec `json:"storage,omitzero"`
+	Storage DataStorageSpec `json:"storage,omitzero"`
 
 	// Resources of each node.
 	//

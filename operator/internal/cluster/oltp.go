@@ -143,11 +143,7 @@ func (r *Reconciler) databaseReady(ctx context.Context, s *state) (bool, error) 
 	if err := r.Client.List(ctx, &pods, client.InNamespace(s.cluster.Namespace), client.MatchingLabels(manifest.OLTPSelector(s.cluster))); err != nil {
 		return false, fmt.Errorf("list pods of the database: %w", err)
 	}
-	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp.IsZero() && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
-	}), nil
+	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return manifest.PodReady(&pod) }), nil
 }
 
 // readConnection reads the database's connection Secret; false: it is not as needed, and the status says so.

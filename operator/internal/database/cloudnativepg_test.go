@@ -20,7 +20,7 @@ func cloudNative(t *testing.T) (now, next database.Connection) {
 	t.Helper()
 	c := manifest.Cluster{HTAPCluster: &v1alpha1.HTAPCluster{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "trade"}}}
 	c.Spec.OLTP = v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
-		Provider: v1alpha1.CloudNativePG, Database: "app", MemberOf: []v1alpha1.RoleName{"sales"}, Storage: v1alpha1.StorageSpec{Size: resource.MustParse("3Gi")},
+		Provider: v1alpha1.CloudNativePG, Database: "app", MemberOf: []v1alpha1.RoleName{"sales"}, Storage: v1alpha1.DataStorageSpec{Size: resource.MustParse("3Gi")},
 		Resources: v1alpha1.ResourcesSpec{CPU: resource.MustParse("1"), Memory: resource.MustParse("256Mi")},
 	}}
 	applied := c.CloudNativePGCluster().Object

@@ -40,7 +40,7 @@ func ArchiveName(c *v1alpha1.HTAPCluster) string { return OLTPName(c) + "-archiv
 
 // ArchiveClaim is the claim with the archive.
 func (c Cluster) ArchiveClaim() *corev1.PersistentVolumeClaim {
-	made := claim(c.Spec.OLTP.PostgreSQL.Archive.Storage)
+	made := claim(v1alpha1.DataStorageSpec(c.Spec.OLTP.PostgreSQL.Archive.Storage))
 	made.ObjectMeta = meta(c.HTAPCluster, componentOLTP, ArchiveName(c.HTAPCluster))
 	return &made
 }

@@ -107,7 +107,7 @@ func cloudNativePGSettings(spec *v1alpha1.PostgreSQLSpec, pool *v1alpha1.HTAPNod
 	return out
 }
 
-func cloudNativePGStorage(s v1alpha1.StorageSpec) map[string]any {
+func cloudNativePGStorage(s v1alpha1.DataStorageSpec) map[string]any {
 	storage := map[string]any{"size": s.Size.String()}
 	if s.StorageClassName != nil {
 		storage["storageClass"] = *s.StorageClassName

@@ -47,7 +47,7 @@ func shop(oltp v1alpha1.OLTPSpec) manifest.Cluster {
 			Spec: v1alpha1.HTAPClusterSpec{
 				OLTP: oltp,
 				Columnar: v1alpha1.ColumnarSpec{
-					Units: 2, Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("20Gi")},
+					Units: 2, Resources: resources("2", "4Gi"), Storage: v1alpha1.DataStorageSpec{Size: resource.MustParse("20Gi")},
 					Tables: v1alpha1.TablesSpec{Include: []v1alpha1.TablePattern{"public.*"}, Exclude: []v1alpha1.TablePattern{"public.log", "public.audit"}},
 				},
 				Gateway: v1alpha1.GatewaySpec{Resources: resources("1", "1Gi"), DrainTime: metav1.Duration{Duration: 30 * time.Second}, Freshness: v1alpha1.FreshnessSpec{
@@ -80,7 +80,7 @@ func TestCluster_buildsItsUnits(t *testing.T) {
 
 func TestCluster_buildsItsDatabase(t *testing.T) {
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
-		Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")},
+		Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.DataStorageSpec{Size: resource.MustParse("30Gi")},
 		Parameters: map[string]v1alpha1.ParameterValue{"work_mem": "64MB", "shared_buffers": "2GB"},
 	}})
 	pem := []byte("PEM")
@@ -116,7 +116,7 @@ func equippedPool() *v1alpha1.HTAPNodePool {
 
 func TestCluster_equipsItsPodsAsTheirPoolSays(t *testing.T) {
 	p := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
-		Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")},
+		Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.DataStorageSpec{Size: resource.MustParse("30Gi")},
 	}})
 	p.UnitPool, p.OLTPPool = equippedPool(), equippedPool()
 	c := cockroach()
@@ -125,7 +125,7 @@ func TestCluster_equipsItsPodsAsTheirPoolSays(t *testing.T) {
 }
 
 func TestPostgreSQL_usesThePagesOfItsPoolUnlessParametersSayOtherwise(t *testing.T) {
-	spec := &v1alpha1.PostgreSQLSpec{Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")}}
+	spec := &v1alpha1.PostgreSQLSpec{Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.DataStorageSpec{Size: resource.MustParse("30Gi")}}
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: spec})
 	pages := func(size, amount string) *v1alpha1.HTAPNodePool {
 		return &v1alpha1.HTAPNodePool{Spec: v1alpha1.HTAPNodePoolSpec{HugePages: &v1alpha1.HugePagesSpec{Size: size, Amount: resource.MustParse(amount)}}}
@@ -157,7 +157,7 @@ func TestPostgreSQL_usesThePagesOfItsPoolUnlessParametersSayOtherwise(t *testing
 // cloudNative is a cluster whose database CloudNativePG runs.
 func cloudNative() manifest.Cluster {
 	return shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
-		Provider: v1alpha1.CloudNativePG, Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")},
+		Provider: v1alpha1.CloudNativePG, Database: "app", Resources: resources("2", "4Gi"), Storage: v1alpha1.DataStorageSpec{Size: resource.MustParse("30Gi")},
 	}})
 }
 
@@ -275,7 +275,7 @@ func TestCluster_tellsGatewaysOfKafkaAsTheyReadIt(t *testing.T) {
 func TestCluster_buildsItsKafka(t *testing.T) {
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
 	spec := &v1alpha1.StrimziSpec{
-		Replicas: 3, Storage: v1alpha1.StorageSpec{Size: resource.MustParse("20Gi"), StorageClassName: ptr.To("fast")}, Resources: resources("1", "2Gi"),
+		Replicas: 3, Storage: v1alpha1.DataStorageSpec{Size: resource.MustParse("20Gi"), StorageClassName: ptr.To("fast")}, Resources: resources("1", "2Gi"),
 		Connect: &v1alpha1.StrimziConnectSpec{PluginImage: "debezium:3.7", Replicas: 2, Resources: resources("500m", "1Gi")},
 	}
 	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: spec}}
@@ -302,7 +302,7 @@ func TestCluster_buildsASmallKafka(t *testing.T) {
 
 func cockroach() manifest.Cluster {
 	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineCockroachDB, CockroachDB: &v1alpha1.CockroachDBSpec{
-		Image: "cockroach:v26.1", Replicas: 5, Database: "app", Resources: resources("2", "8Gi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("100Gi")},
+		Image: "cockroach:v26.1", Replicas: 5, Database: "app", Resources: resources("2", "8Gi"), Storage: v1alpha1.DataStorageSpec{Size: resource.MustParse("100Gi")},
 	}})
 	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: &v1alpha1.StrimziSpec{Replicas: 1}}}
 	c.OLTPPods = 5

@@ -55,7 +55,7 @@ func place(pod *corev1.PodSpec, pool *v1alpha1.HTAPNodePool) {
 // dataVolume names the claim of each pod.
 const dataVolume = "data"
 
-func claim(s v1alpha1.StorageSpec) corev1.PersistentVolumeClaim {
+func claim(s v1alpha1.DataStorageSpec) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: dataVolume},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -95,4 +95,11 @@ func patterns(list []v1alpha1.TablePattern) string {
 	}
 	slices.Sort(out)
 	return strings.Join(out, ",")
+}
+
+// PodReady says that a pod is ready and stays.
+func PodReady(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp.IsZero() && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }

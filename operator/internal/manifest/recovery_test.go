@@ -42,7 +42,7 @@ const (
 // archived is a cluster whose database has an archive of so many base backups.
 func archived(keep int32) manifest.Cluster {
 	return shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
-		Database: "app", Resources: resources("1", "256Mi"), Storage: v1alpha1.StorageSpec{Size: resource.MustParse("30Gi")},
+		Database: "app", Resources: resources("1", "256Mi"), Storage: v1alpha1.DataStorageSpec{Size: resource.MustParse("30Gi")},
 		Archive: &v1alpha1.ArchiveSpec{Storage: v1alpha1.StorageSpec{Size: resource.MustParse("100Gi")}, Schedule: "0 2 * * *", Keep: keep},
 	}})
 }
