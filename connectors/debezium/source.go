@@ -104,6 +104,11 @@ func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.Table
 	return s.pg.Versions(ctx, ids)
 }
 
+// View returns the view that a name means in a list of schemas; nil if it means none, or no view.
+func (s *Source) View(ctx context.Context, searchPath []string, name string) (*cdc.View, error) {
+	return s.pg.View(ctx, searchPath, name)
+}
+
 // Tables implements [cdc.Source]. It prepares publication and slot, and topics and connector where it is to.
 //
 // It waits until the connector has delivered something: a position is one to resume from only if the topics have an END

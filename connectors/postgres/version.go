@@ -23,15 +23,19 @@ const (
 	lastUnseenPause  = 50 * time.Millisecond
 )
 
-// Versions returns the present versions of tables (see [cdc.Table]); one that does not exist is left out. A change
+// Versions returns the present versions of tables and views (see [cdc.Table], [cdc.View]); one that does not exist is left out. A change
 // of definition that was committed before any position that the stream has reached shows. So a copy that has the version
 // returned has had no such change up to any position that was reached before the call.
 //
 // A transaction is streamed as soon as its commit is flushed, but seen by others a moment later only, or when a
 // synchronous standby has it: Versions waits for that.
 func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error) {
+	oids := make([]uint32, len(ids))
+	for i, id := range ids {
+		oids[i] = uint32(id)
+	}
 	for wait := firstUnseenPause; ; wait = min(2*wait, lastUnseenPause) {
-		versions, snapshot, err := s.readVersions(ctx, ids)
+		versions, snapshot, err := readVersions(ctx, s.pool, oids)
 		if err != nil {
 			return nil, fmt.Errorf("read versions of tables: %w", err)
 		}
@@ -53,16 +57,17 @@ func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.Table
 	}
 }
 
-func (s *Source) readVersions(ctx context.Context, ids []cdc.TableID) (versions map[cdc.TableID]string, snapshot string, err error) {
-	oids := make([]uint32, len(ids))
-	for i, id := range ids {
-		oids[i] = uint32(id)
-	}
-	rows, err := s.pool.Query(ctx, versionsSQL, oids)
+// querier is a connection, a transaction or a pool.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func readVersions(ctx context.Context, q querier, oids []uint32) (versions map[cdc.TableID]string, snapshot string, err error) {
+	rows, err := q.Query(ctx, versionsSQL, oids)
 	if err != nil {
 		return nil, "", err
 	}
-	versions = make(map[cdc.TableID]string, len(ids))
+	versions = make(map[cdc.TableID]string, len(oids))
 	var id uint32
 	var version string
 	_, err = pgx.ForEachRow(rows, []any{&snapshot, &id, &version}, func() error {

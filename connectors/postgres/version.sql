@@ -1,12 +1,15 @@
--- An expression over pg_class c and its pg_namespace n: a table's version, which changes with everything that
+-- An expression over pg_class c and its pg_namespace n: a table's or a view's version, which changes with everything that
 -- changes the table's rows or their meaning without row changes in the stream. Beside the names these are
 --   its attributes' rows, which every ALTER COLUMN rewrites, also one that rewrites values and keeps the type;
 --   the partitions (or children) and their files, since one that comes, goes or is truncated by itself is not
 --   streamed (a file that VACUUM FULL or CLUSTER renewed looks the same);
 --   the labels of enumerations;
---   row-level security.
+--   row-level security;
+--   of a view its query's row, its owner and its options.
 -- A file of the table's own is left out: TRUNCATE is streamed, VACUUM FULL and CLUSTER change no row.
 md5(concat_ws('/', n.nspname, c.relname, c.relrowsecurity,
+    CASE WHEN c.relkind = 'v' THEN (SELECT concat(r.oid, ':', r.xmin, ':', c.relowner, c.reloptions)
+        FROM pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_type = '1') END,
     (SELECT string_agg(a.attnum || ':' || a.xmin::text, ',' ORDER BY a.attnum)
         FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0),
     -- pg_partition_tree would wait for locks on the tables.

@@ -50,6 +50,9 @@ func (g *Gateway) Answer(ctx context.Context, st Statement) (Outcome, error) {
 		return Outcome{Answer: &answer, Defect: errors.New(reason)}, err
 	}
 	reason, _, _ = strings.Cut(reason, ": while executing") // what follows names columns
+	if inside, ok := strings.CutPrefix(reason, "view "); ok {
+		_, reason, _ = strings.Cut(inside, ": ")
+	}
 	return Outcome{Answer: &answer, Reason: reason}, err
 }
 

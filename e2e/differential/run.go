@@ -17,6 +17,8 @@ type Sides struct {
 	World    *sqlgen.World
 	Postgres *Postgres
 	Columnar Columnar
+	// Through puts a query in another way before it is given to both; nil leaves it as it is.
+	Through func(ctx context.Context, q sqlgen.Query) (sqlgen.Query, error)
 	// Churn changes the world's rows; it is called from time to time unless it is nil.
 	Churn func(ctx context.Context, n uint64) error
 	Close func(context.Context) error
@@ -107,6 +109,12 @@ type Trial struct {
 // try gives a query to both engines. PostgreSQL's refusal to parse it leaves Outcome empty.
 func try(ctx context.Context, s Sides, q sqlgen.Query) (Trial, error) {
 	trial := Trial{Query: q}
+	if s.Through != nil {
+		var err error
+		if q, err = s.Through(ctx, q); err != nil {
+			return trial, err
+		}
+	}
 	st, err := NewStatement(q)
 	if err != nil {
 		return trial, err

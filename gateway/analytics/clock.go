@@ -9,25 +9,14 @@ import (
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
-// mostInstants is how many timestamps PostgreSQL is asked for in a statement.
-const mostInstants = 16
-
-// translateAsking translates a statement and asks PostgreSQL what timestamps mean in the session's time zone.
-func translateAsking(ctx context.Context, s *pgwire.SessionInfo, tree *translate.Tree, env translate.Env) (*translate.Plan, error) {
-	env.Instants = map[string]int64{}
-	for {
-		plan, err := translate.Translate(tree, env)
-		refused, ok := translate.AsUnsupported(err)
-		if !ok || refused.Instant == "" || env.Dialect != translate.PostgreSQL || len(env.Instants) == mostInstants {
-			return plan, err
-		}
-		// The text has passed the translation's own reading: it holds digits and punctuation, no quotes.
-		values, err := askIntegers(ctx, s, "SELECT (pg_catalog.extract('epoch', TIMESTAMPTZ '"+refused.Instant+"') * 1000000)::pg_catalog.int8", 1)
-		if err != nil {
-			return nil, fmt.Errorf("ask for a moment in the session's time zone: %w", err)
-		}
-		env.Instants[refused.Instant] = values[0]
+// askInstant asks PostgreSQL what a timestamp means in the session's time zone, in microseconds since 1970 UTC. The text has passed the
+// translation's own reading: it holds digits and punctuation, no quotes.
+func askInstant(ctx context.Context, s *pgwire.SessionInfo, text string) (int64, error) {
+	values, err := askIntegers(ctx, s, "SELECT (pg_catalog.extract('epoch', TIMESTAMPTZ '"+text+"') * 1000000)::pg_catalog.int8", 1)
+	if err != nil {
+		return 0, fmt.Errorf("ask for a moment in the session's time zone: %w", err)
 	}
+	return values[0], nil
 }
 
 // askTime asks PostgreSQL for the time of the session's transaction. One for the statement alone begins with the question.

@@ -11,30 +11,36 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/pgwire"
-	"github.com/freshet-io/freshet/gateway/translate"
 )
 
-// Versions asks the source which versions its tables have now (see [cdc.Table]). The answer shows every change that was
-// committed before a position that the replica has reached. A table that does not exist is left out.
+// Versions asks the source which versions its tables and views have now (see [cdc.Table], [cdc.View]). The answer shows every change
+// that was committed before a position that the replica has reached. What does not exist is left out.
 type Versions func(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error)
 
-// definitions makes sure that the copies a query reads were not overtaken by a change of definition that no row tells of,
-// such as a partition attached or a column's values rewritten.
+// definitions makes sure that what a query reads was not overtaken by a change of definition that no row tells of, such as a partition
+// attached, a column's values rewritten or a view replaced.
 //
 // Invariant: a query's rows are handed to the client only after the source said, later than the query's snapshot was
-// taken, that its tables still have the versions that were copied. What was said for a snapshot holds for all before it.
+// taken, that its tables still have the versions that were copied, and its views those that were read. What was said for a snapshot
+// holds for all before it, back to the copy or to where the view was read.
 type definitions struct {
 	versions Versions
 	// confirmed has the highest position for which a definition was found to be in force.
-	confirmed *lru.Cache[*cdc.Table, cdc.Position]
+	confirmed *lru.Cache[defined, cdc.Position]
 	asking    singleflight.Group
+}
+
+// defined is a table or a view as it is defined by one version.
+type defined struct {
+	id      cdc.TableID
+	version string
 }
 
 // errUnconfirmed says that the source gave no answer.
 var errUnconfirmed = errors.New("table definitions could not be confirmed")
 
 func newDefinitions(versions Versions, size int) (*definitions, error) {
-	confirmed, err := lru.New[*cdc.Table, cdc.Position](size)
+	confirmed, err := lru.New[defined, cdc.Position](size)
 	if err != nil {
 		return nil, fmt.Errorf("make cache of definitions: %w", err)
 	}
@@ -42,32 +48,45 @@ func newDefinitions(versions Versions, size int) (*definitions, error) {
 }
 
 // confirm returns a [*pgwire.RelayError] unless the definitions that a plan relies on were in force at a snapshot's position.
-func (d *definitions) confirm(ctx context.Context, relations []translate.Relation, at cdc.Position) error {
-	var tables []*cdc.Table
-	var ids []cdc.TableID
-	for _, rel := range relations {
-		t := rel.Table
-		known, ok := d.confirmed.Get(t)
-		if t.Version == "" || ok && !known.Before(at) || slices.Contains(ids, t.ID) {
-			continue
-		}
-		tables, ids = append(tables, t), append(ids, t.ID)
+func (d *definitions) confirm(ctx context.Context, p *planned, at cdc.Position) error {
+	if at.Before(since(p.views)) {
+		return &pgwire.RelayError{Reason: "a view's definition is known for later snapshots only"}
 	}
-	if len(tables) == 0 {
+	unconfirmed := map[defined]string{}
+	add := func(id cdc.TableID, version, what string) {
+		one := defined{id, version}
+		if known, ok := d.confirmed.Get(one); version != "" && (!ok || known.Before(at)) {
+			unconfirmed[one] = what
+		}
+	}
+	for _, rel := range p.plan.Relations {
+		add(rel.Table.ID, rel.Table.Version, "table "+rel.Table.FullName())
+	}
+	for _, v := range p.views {
+		add(v.ID, v.Version, "view "+v.FullName())
+	}
+	if len(unconfirmed) == 0 {
 		return nil
+	}
+	var ids []cdc.TableID
+	for u := range unconfirmed {
+		if !slices.Contains(ids, u.id) {
+			ids = append(ids, u.id)
+		}
 	}
 	now, err := d.ask(ctx, ids, at)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnconfirmed, err)
 	}
-	for _, t := range tables {
-		if now[t.ID] != t.Version {
-			return &pgwire.RelayError{Reason: fmt.Sprintf("table %s.%s has a definition that the replica does not have yet", t.Schema, t.Name)}
+	for u, what := range unconfirmed {
+		if now[u.id] != u.version {
+			outdate(p.views)
+			return &pgwire.RelayError{Reason: what + " has a definition that the replica does not have yet"}
 		}
 	}
-	for _, t := range tables {
-		if known, ok := d.confirmed.Get(t); !ok || known.Before(at) {
-			d.confirmed.Add(t, at)
+	for u := range unconfirmed {
+		if known, ok := d.confirmed.Get(u); !ok || known.Before(at) {
+			d.confirmed.Add(u, at)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/pgwire"
@@ -39,12 +40,12 @@ func (c *catalog) definitions(t *testing.T) *definitions {
 	return d
 }
 
-func reading(tables ...*cdc.Table) []translate.Relation {
-	var out []translate.Relation
+func reading(tables ...*cdc.Table) *planned {
+	p := &planned{plan: &translate.Plan{}}
 	for _, t := range tables {
-		out = append(out, translate.Relation{Table: t})
+		p.plan.Relations = append(p.plan.Relations, translate.Relation{Table: t})
 	}
-	return out
+	return p
 }
 
 func at(n uint64) cdc.Position { return cdc.Position{Major: n} }
@@ -108,4 +109,30 @@ func TestDefinitions_shareOneQuestionEvenIfWhoAskedLeaves(t *testing.T) {
 			t.Errorf("%d questions, want a second one", c.asked)
 		}
 	})
+}
+
+func TestDefinitions_ofViewsHoldFromWhereTheyWereRead(t *testing.T) {
+	c := &catalog{versions: map[cdc.TableID]string{7: "a"}}
+	d := c.definitions(t)
+	v := &view{View: &translate.View{View: &cdc.View{ID: 7, Schema: "public", Name: "v", Version: "a"}}, since: at(10)}
+	p := &planned{plan: &translate.Plan{}, views: []*view{v}}
+	var relay *pgwire.RelayError
+	if err := d.confirm(t.Context(), p, at(9)); !errors.As(err, &relay) || c.asked != 0 {
+		t.Errorf("a snapshot from before the view was read: %v after %d questions, want PostgreSQL to answer", err, c.asked)
+	}
+	for i, step := range []struct {
+		at    uint64
+		asked int
+	}{{11, 1}, {10, 1}, {11, 1}, {12, 2}} {
+		if err := d.confirm(t.Context(), p, at(step.at)); err != nil || c.asked != step.asked || !p.holds(time.Time{}) {
+			t.Errorf("step %d: %v after %d questions, want none after %d", i, err, c.asked, step.asked)
+		}
+	}
+	c.versions[7] = "b"
+	if err := d.confirm(t.Context(), p, at(13)); !errors.As(err, &relay) {
+		t.Errorf("another version: %v, want PostgreSQL to answer", err)
+	}
+	if p.holds(time.Time{}) {
+		t.Error("the statement is not translated anew after the view has changed")
+	}
 }

@@ -20,7 +20,7 @@ func (r *Router) Explain(ctx context.Context, s *pgwire.SessionInfo, st pgwire.S
 	elsewhere := func(reason error) []string {
 		return append([]string{"Route: " + s.Settings.Route.Otherwise(), "Reason: " + reason.Error()}, lines...)
 	}
-	plan, err := r.plan(ctx, s, st)
+	p, err := r.plan(ctx, s, st)
 	if err != nil {
 		var refused *translate.Unsupported
 		var relayed *pgwire.RelayError
@@ -39,21 +39,24 @@ func (r *Router) Explain(ctx context.Context, s *pgwire.SessionInfo, st pgwire.S
 		return elsewhere(err), nil
 	}
 	defer snapshot.Release()
-	if _, err := (&query{router: r, session: s, tenant: tenant, plan: plan}).build(snapshot); err != nil {
+	if _, err := (&query{router: r, session: s, tenant: tenant, planned: p}).build(snapshot); err != nil {
 		return elsewhere(err), nil
 	}
 	lines = append(append([]string{"Route: columnar"}, lines...),
 		"Snapshot: "+snapshot.Position().String(),
 		"Staleness: "+staleness.Round(10*time.Microsecond).String(),
 	)
+	for _, v := range p.views {
+		lines = append(lines, "View: "+v.FullName())
+	}
 	seen := map[cdc.TableID]bool{}
-	for _, rel := range plan.Relations {
+	for _, rel := range p.plan.Relations {
 		if !seen[rel.Table.ID] {
 			seen[rel.Table.ID] = true
 			lines = append(lines, fmt.Sprintf("Table: %s.%s (about %d rows)", rel.Table.Schema, rel.Table.Name, r.replica.Rows(rel.Table.ID)))
 		}
 	}
-	sql := plan.SQL(func(i int) string { return plan.Relations[i].Table.Schema + "." + plan.Relations[i].Table.Name })
+	sql := p.plan.SQL(func(i int) string { return p.plan.Relations[i].Table.FullName() })
 	return append(lines, "Engine statement: "+strings.ReplaceAll(sql, "\n", " ")), nil
 }
 

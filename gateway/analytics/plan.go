@@ -12,14 +12,6 @@ import (
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
-// planned is the outcome of a translation, good or bad; both are worth keeping.
-type planned struct {
-	plan *translate.Plan
-	// unqualified are the tables that the statement names without a schema.
-	unqualified map[cdc.TableID]bool
-	err         error
-}
-
 // recorder notes which tables were looked up by the search path: PostgreSQL must agree that the
 // bare name means them, since a view or table that is not replicated may hide them.
 type recorder struct {
@@ -38,17 +30,17 @@ func (c recorder) Table(searchPath []string, schema, name string) (*cdc.Table, b
 
 // Plan implements [pgwire.Analytics].
 func (r *Router) Plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) (pgwire.Query, error) {
-	plan, err := r.plan(ctx, s, st)
+	p, err := r.plan(ctx, s, st)
 	if err != nil {
 		if s.Settings.Route == pgwire.RouteColumnar { // the client is told
 			err = r.explained(s, err)
 		}
 		return nil, r.relay(err)
 	}
-	return &query{router: r, session: s, tenant: r.cfg.Tenants.Of(s.SessionUser), plan: plan, fields: st.Fields}, nil
+	return &query{router: r, session: s, tenant: r.cfg.Tenants.Of(s.SessionUser), planned: p, fields: st.Fields}, nil
 }
 
-func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) (*translate.Plan, error) {
+func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) (*planned, error) {
 	if err := r.sessionFit(s); err != nil {
 		return nil, err
 	}
@@ -56,14 +48,13 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 	if p.err != nil {
 		return nil, p.err
 	}
-	plan := p.plan
-	if plan.PointRead && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil {
+	if p.plan.PointRead && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil {
 		return nil, &pgwire.RelayError{Reason: reasonPointRead}
 	}
 	if err := r.verify(ctx, s, p); err != nil {
 		return nil, err
 	}
-	return plan, nil
+	return p, nil
 }
 
 // explained adds to a refusal for want of a table why the replica has not got it.
@@ -94,29 +85,21 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 	return nil
 }
 
-// translated returns the outcome from the cache or makes it. A translation that has the time in it is good for once.
-func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) planned {
+// translated returns the outcome from the cache or makes it.
+func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) *planned {
 	key := planKey(r.replica.Generation(), s, st)
-	if p, ok := r.plans.Get(key); ok {
+	if p, ok := r.plans.Get(key); ok && p.holds(r.clock()) {
 		return p
 	}
 	tree, err := r.tree(st.SQL)
 	if err != nil {
-		return planned{err: &translate.Unsupported{Reason: "the statement does not parse"}}
+		return &planned{err: &translate.Unsupported{Reason: "the statement does not parse"}}
 	}
-	names := recorder{r.replica, map[cdc.TableID]bool{}}
-	p := planned{unqualified: names.unqualified}
-	env := r.environment(names, s, st)
-	if tree.AsksTime() && r.cfg.Dialect == translate.PostgreSQL {
-		if env.Clock, err = askTime(ctx, s); err != nil {
-			return planned{err: err}
-		}
+	p := r.translate(ctx, s, tree, st)
+	if _, refused := translate.AsUnsupported(p.err); refused || p.err == nil && !p.once {
+		r.plans.Add(key, &p)
 	}
-	p.plan, p.err = translateAsking(ctx, s, tree, env)
-	if _, refused := translate.AsUnsupported(p.err); refused || p.err == nil && env.Clock == nil {
-		r.plans.Add(key, p)
-	}
-	return p
+	return &p
 }
 
 func (r *Router) tree(sql string) (*translate.Tree, error) {

@@ -30,6 +30,10 @@ type Replica interface {
 	Absence(searchPath []string, schema, name string) string
 	// Versions implements [Versions].
 	Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error)
+	// View returns the view that a name means in a list of schemas; nil if it means none, or no view.
+	View(ctx context.Context, searchPath []string, name string) (*cdc.View, error)
+	// Current returns a position at or after every transaction acknowledged before the call.
+	Current(ctx context.Context) (cdc.Position, error)
 	// Acquire returns the newest snapshot, retained.
 	Acquire(ctx context.Context) (batch.Snapshot, error)
 }
@@ -66,9 +70,10 @@ type Router struct {
 	metrics    *metrics
 
 	trees  *lru.Cache[string, *translate.Tree]
-	plans  *lru.Cache[string, planned]
+	plans  *lru.Cache[string, *planned]
 	checks *lru.Cache[string, check]
 
+	views       *views
 	definitions *definitions
 }
 
@@ -91,11 +96,14 @@ func New(cfg Config, replica Replica, gate *freshness.Gate, dispatcher Dispatche
 	if r.trees, err = lru.New[string, *translate.Tree](cfg.PlanCache); err != nil {
 		return nil, fmt.Errorf("make cache of parsed statements: %w", err)
 	}
-	if r.plans, err = lru.New[string, planned](cfg.PlanCache); err != nil {
+	if r.plans, err = lru.New[string, *planned](cfg.PlanCache); err != nil {
 		return nil, fmt.Errorf("make cache of plans: %w", err)
 	}
 	if r.checks, err = lru.New[string, check](cfg.PlanCache); err != nil {
 		return nil, fmt.Errorf("make cache of checks: %w", err)
+	}
+	if r.views, err = newViews(replica, cfg.PlanCache); err != nil {
+		return nil, err
 	}
 	if r.definitions, err = newDefinitions(replica.Versions, cfg.PlanCache); err != nil {
 		return nil, err

@@ -16,7 +16,6 @@ import (
 	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/shares"
-	"github.com/freshet-io/freshet/gateway/translate"
 )
 
 // holdBack is how much of a result is kept until the engine has ended, so that a guard that
@@ -28,8 +27,8 @@ type query struct {
 	router  *Router
 	session *pgwire.SessionInfo
 	tenant  *shares.Tenant
-	plan    *translate.Plan
-	fields  []pgproto3.FieldDescription
+	*planned
+	fields []pgproto3.FieldDescription
 }
 
 // Run implements [pgwire.Query].
@@ -40,7 +39,7 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(row [][]byte
 	}
 	defer reader.Close()
 	// While the engine works: the definitions are confirmed after the snapshot was taken, and before the first row is sent.
-	if err := q.router.definitions.confirm(ctx, q.plan.Relations, reader.Position()); err != nil {
+	if err := q.router.definitions.confirm(ctx, q.planned, reader.Position()); err != nil {
 		return 0, q.router.refusal(ctx, err)
 	}
 	n, err := deliver(reader, sink)
@@ -69,6 +68,9 @@ func (q *query) start(ctx context.Context, formats []int16) (*batch.Reader, erro
 		return q.router.dispatcher.RunOn(ctx, tx.snapshot, q.job(formats))
 	}
 	need := requirement(q.session)
+	if first := since(q.views); need.Min.Before(first) {
+		need.Min = first
+	}
 	deadline := q.router.clock().Add(q.router.cfg.LagLimit)
 	for {
 		if err := q.router.await(ctx, q.session, need); err != nil {

@@ -23,20 +23,23 @@ type check struct {
 	err error
 }
 
-// verify asks PostgreSQL, as the session's user, whether the tables may be read and are still
+// verify asks PostgreSQL, as the session's user, whether tables and views may be read, and whether tables are still
 // defined as the replica has them. PostgreSQL checks privileges when it executes, not when it
 // describes, and a definition may change without a row that tells the stream.
-func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p planned) error {
+func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) error {
 	key := checkKey(s, p)
 	now := r.clock()
 	if c, ok := r.checks.Get(key); ok && now.Sub(c.at) < checkBound(s) {
 		return c.err
 	}
-	rows, err := s.Ask(ctx, checkSQL(p.plan.Relations))
+	rows, err := s.Ask(ctx, checkSQL(p.plan.Accesses))
 	if err != nil {
 		return fmt.Errorf("check privileges and table definitions: %w", err)
 	}
 	verdict := judge(rows, p)
+	if verdict != nil {
+		outdate(p.views)
+	}
 	r.checks.Add(key, check{at: now, err: verdict})
 	return verdict
 }
@@ -53,22 +56,37 @@ func checkBound(s *pgwire.SessionInfo) time.Duration {
 	return min(checkLife, need.Bound())
 }
 
-func checkKey(s *pgwire.SessionInfo, p planned) string {
+func checkKey(s *pgwire.SessionInfo, p *planned) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d:%s%q", len(s.User), s.User, s.SearchPath)
+	for _, a := range p.plan.Accesses {
+		fmt.Fprintf(&b, ",%d:%d%t", a.ID, a.As, p.unqualified[a.ID])
+	}
 	for _, rel := range p.plan.Relations {
-		fmt.Fprintf(&b, ",%d@%p%t", rel.Table.ID, rel.Table, p.unqualified[rel.Table.ID])
+		fmt.Fprintf(&b, "@%p", rel.Table)
 	}
 	return b.String()
 }
 
-// checkSQL keeps to what CockroachDB documents too.
-func checkSQL(relations []translate.Relation) string {
-	ids := make([]string, len(relations))
-	for i, rel := range relations {
-		ids[i] = strconv.FormatUint(uint64(rel.Table.ID), 10)
+// checkSQL keeps to what CockroachDB documents too, but for views, which it has none of.
+func checkSQL(accesses []translate.Access) string {
+	var ids []string
+	privileges := map[string][]string{}
+	for _, a := range accesses {
+		id, role := strconv.FormatUint(uint64(a.ID), 10), ""
+		if a.As != 0 {
+			role = strconv.FormatUint(uint64(a.As), 10) + "::pg_catalog.oid, "
+		}
+		if privileges[id] == nil {
+			ids = append(ids, id)
+		}
+		privileges[id] = append(privileges[id], "pg_catalog.has_table_privilege("+role+"c.oid, 'SELECT')")
 	}
-	return `SELECT c.oid, pg_catalog.has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity,
+	may := "CASE c.oid"
+	for _, id := range ids {
+		may += " WHEN " + id + " THEN " + strings.Join(privileges[id], " AND ")
+	}
+	return `SELECT c.oid, ` + may + ` END, c.relrowsecurity,
  c.relhassubclass AND c.relkind <> 'p',
  (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum::text, a.atttypid::text, a.atttypmod::text, a.attname::text), E'\n' ORDER BY a.attnum)
   FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
@@ -77,34 +95,49 @@ func checkSQL(relations []translate.Relation) string {
 }
 
 // judge compares PostgreSQL's answer with what the plan assumes.
-func judge(rows [][][]byte, p planned) error {
+func judge(rows [][][]byte, p *planned) error {
 	found := map[string][][]byte{}
 	for _, row := range rows {
 		found[string(row[0])] = row
 	}
-	for _, rel := range p.plan.Relations {
-		t := rel.Table
-		row, ok := found[strconv.FormatUint(uint64(t.ID), 10)]
-		reason := ""
-		switch {
+	refuse := func(what, reason string) error { return &pgwire.RelayError{Reason: what + " " + reason} }
+	for _, a := range p.plan.Accesses {
+		row, ok := found[strconv.FormatUint(uint64(a.ID), 10)]
+		switch what := p.describe(a.ID); {
 		case !ok:
-			reason = "was dropped"
+			return refuse(what, "was dropped")
 		case string(row[1]) != "t":
-			reason = "needs PostgreSQL to check the user's privileges on it"
+			return refuse(what, "needs PostgreSQL to check the user's privileges on it")
 		case string(row[2]) == "t":
-			reason = "has row-level security"
+			return refuse(what, "has row-level security")
 		case string(row[3]) == "t":
-			reason = "has inheritance children"
-		case p.unqualified[t.ID] && string(row[5]) != "t":
-			reason = "is hidden by another relation in the search path"
-		case string(row[4]) != definition(t):
-			reason = "has a definition that the replica does not have yet"
+			return refuse(what, "has inheritance children")
+		case p.unqualified[a.ID] && string(row[5]) != "t":
+			return refuse(what, "is hidden by another relation in the search path")
 		}
-		if reason != "" {
-			return &pgwire.RelayError{Reason: fmt.Sprintf("table %s.%s %s", t.Schema, t.Name, reason)}
+	}
+	for _, rel := range p.plan.Relations {
+		row := found[strconv.FormatUint(uint64(rel.Table.ID), 10)]
+		if len(row) == 0 || string(row[4]) != definition(rel.Table) {
+			return refuse(p.describe(rel.Table.ID), "has a definition that the replica does not have yet")
 		}
 	}
 	return nil
+}
+
+// describe names a table or a view that the plan reads.
+func (p *planned) describe(id cdc.TableID) string {
+	for _, rel := range p.plan.Relations {
+		if rel.Table.ID == id {
+			return "table " + rel.Table.FullName()
+		}
+	}
+	for _, v := range p.views {
+		if v.ID == id {
+			return "view " + v.FullName()
+		}
+	}
+	return fmt.Sprintf("relation %d", id)
 }
 
 // definition prints a table as checkSQL does.

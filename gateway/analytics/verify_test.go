@@ -41,8 +41,10 @@ func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
 		{"hidden by the search path", "hidden", with(5, "f")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := planned{
-				plan:        &translate.Plan{Relations: []translate.Relation{{Table: orders(), Columns: []int{0}}}},
+			p := &planned{
+				plan: &translate.Plan{
+					Relations: []translate.Relation{{Table: orders(), Columns: []int{0}}}, Accesses: []translate.Access{{ID: 42}},
+				},
 				unqualified: map[cdc.TableID]bool{42: true},
 			}
 			var rows [][][]byte

@@ -17,8 +17,10 @@ type source interface {
 	cdc.Source
 	// SystemID returns the identity of the database system.
 	SystemID(ctx context.Context) (string, error)
-	// Versions returns the versions that tables have now.
+	// Versions returns the versions that tables and views have now.
 	Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error)
+	// View returns the view that a name means in a list of schemas; nil if it means none, or no view.
+	View(ctx context.Context, searchPath []string, name string) (*cdc.View, error)
 	Close()
 }
 

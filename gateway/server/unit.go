@@ -204,6 +204,15 @@ func (u *unit) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID
 	return i.source.Versions(ctx, ids)
 }
 
+// View implements [analytics.Replica].
+func (u *unit) View(ctx context.Context, searchPath []string, name string) (*cdc.View, error) {
+	i, err := u.get()
+	if err != nil {
+		return nil, err
+	}
+	return i.source.View(ctx, searchPath, name)
+}
+
 // Gather implements [prometheus.Gatherer] for the metrics of the present incarnation.
 func (u *unit) Gather() ([]*dto.MetricFamily, error) {
 	i, err := u.get()

@@ -35,6 +35,8 @@ type expr struct {
 	attr  int16
 	// source (counted from 1) and index find it in the translator's sources.
 	source, index int
+	// origin is what source and index are of the column that this is, through subqueries.
+	origin columnID
 	// costly values are better computed before a join than after it.
 	costly bool
 	// fails says that PostgreSQL refuses it for some rows: a division by zero, an overflow.
@@ -150,7 +152,7 @@ func (e expr) typed() string {
 
 // plain drops what is only true of the very column.
 func (e expr) plain() expr {
-	e.table, e.attr, e.source, e.costly = 0, 0, 0, false
+	e.table, e.attr, e.source, e.origin, e.costly = 0, 0, 0, columnID{}, false
 	return e
 }
 

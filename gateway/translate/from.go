@@ -99,10 +99,11 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 	if v.Catalogname != "" || !v.Inh {
 		fail("ONLY or a database name before a table name")
 	}
-	table, ok := q.t.env.Catalog.Table(q.t.env.SearchPath, v.Schemaname, v.Relname)
+	table, ok := q.t.env.Catalog.Table(q.t.searchPath(), v.Schemaname, v.Relname)
 	if !ok {
-		panic(&Unsupported{Reason: "table that is not replicated", Absent: &AbsentTable{v.Schemaname, v.Relname}})
+		return q.viewRef(v)
 	}
+	q.t.read(table.ID, table.Version)
 	id := q.t.newLeaf()
 	number := len(q.t.sources)
 	src := source{table: table, used: map[int]bool{}, bound: map[int]bool{}}
@@ -113,6 +114,7 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 		e.sql = leafName(id) + "." + ident(c.Name)
 		e.refs = 1 << id
 		e.table, e.attr, e.source, e.index = table.ID, c.Attr, number+1, i
+		e.origin = columnID{number + 1, i}
 		it.columns = append(it.columns, &column{name: c.Name, e: e, onUse: func() { src.used[i] = true }})
 	}
 	for _, k := range table.Key {

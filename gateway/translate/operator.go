@@ -17,8 +17,13 @@ func (q *query) operator(a *pg.A_Expr) expr {
 			}
 			return q.compareRows(name, q.valuesOf(l.Args), q.valuesOf(r.Args))
 		}
-		if a.Lexpr == nil {
+		switch {
+		case a.Lexpr == nil:
 			return q.prefix(name, q.value(a.Rexpr))
+		case name == "~~" || name == "!~~": // as PostgreSQL prints LIKE
+			return q.like(q.value(a.Lexpr), a.Rexpr, name == "!~~", false)
+		case name == "~~*" || name == "!~~*":
+			return q.like(q.value(a.Lexpr), a.Rexpr, name == "!~~*", true)
 		}
 		return q.binary(name, q.value(a.Lexpr), q.value(a.Rexpr))
 	case pg.A_Expr_Kind_AEXPR_IN:

@@ -12,15 +12,17 @@ import (
 type Unsupported struct {
 	// Reason names the construct, for EXPLAIN (FRESHET) and metrics; it holds no data of the statement.
 	Reason string
-	// Absent is the table that the catalog has not, if that is the reason; nil otherwise.
+	// Absent is the table that neither the catalog nor [Env.Views] has, if that is the reason; nil otherwise.
 	Absent *AbsentTable
+	// Outdated says that a view was read under other definitions of its tables than the catalog's.
+	Outdated bool
 	// Instant is a text that a translation would need in [Env.Instants], if that is the reason; empty otherwise.
 	Instant string
 }
 
-// AbsentTable is a table as a statement names it.
+// AbsentTable is a table as a statement or a view names it.
 type AbsentTable struct {
-	// Schema is empty where the search path decides.
+	// Schema is empty where the search path decides, which it does in statements only.
 	Schema, Name string
 }
 
@@ -58,6 +60,8 @@ type Param struct {
 type Env struct {
 	Catalog    Catalog
 	SearchPath []string
+	// Views are what names mean that the catalog has not.
+	Views map[AbsentTable]*View
 	// TimeZone is the session's setting, as PostgreSQL reports it.
 	TimeZone string
 	// BytewiseCollation says that the database's default collation orders strings by their bytes.
@@ -82,9 +86,18 @@ type Relation struct {
 	Columns []int
 }
 
+// Access is a table or a view that a statement reads.
+type Access struct {
+	ID cdc.TableID
+	// As is the OID of the role whose privileges count: a view's owner; 0: the session's.
+	As uint32
+}
+
 // Plan is a translated statement. It is immutable.
 type Plan struct {
 	Relations []Relation
+	// Accesses are the tables and views that are read, each once for every role.
+	Accesses []Access
 	// Output says how each result column is made of the engine's columns.
 	Output []finish.Column
 	// Settings are the engine settings that the SQL's meaning and speed depend on; all must be sent along.

@@ -34,8 +34,8 @@ func (q *query) noteBound(n *pg.Node) {
 	if column.GetColumnRef() == nil || !isBound(value) {
 		return
 	}
-	if e := q.value(column); e.source > 0 {
-		q.t.sources[e.source-1].bound[e.index] = true
+	if o := q.value(column).origin; o.source > 0 {
+		q.t.sources[o.source-1].bound[o.index] = true
 	}
 }
 

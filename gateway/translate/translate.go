@@ -29,10 +29,12 @@ func Translate(t *Tree, env Env) (plan *Plan, err error) {
 			plan, err = nil, u
 		}
 	}()
-	tr := &translator{env: env}
+	stmt := t.statements[0].Stmt.GetSelectStmt()
+	tr := &translator{env: env, unsorted: len(stmt.SortClause) == 0 && !isGrouped(stmt)}
 	tr.checkEnv()
-	env.Dialect.checkStatement(t.statements[0].Stmt.GetSelectStmt())
-	plan = tr.plan(t.statements[0].Stmt.GetSelectStmt())
+	env.Dialect.checkStatement(stmt)
+	plan = tr.plan(stmt)
+	plan.Accesses = tr.accesses
 	env.Dialect.checkRelations(plan.Relations)
 	return plan, nil
 }
@@ -49,6 +51,13 @@ type translator struct {
 	leaves int
 	// eager says that nothing is to be computed later than PostgreSQL would.
 	eager bool
+	// unsorted says that the client sees rows in the order in which they come.
+	unsorted bool
+	// inside is the view whose query is being translated; nil: the statement itself is. as is the role as which it reads, see [Access].
+	inside *View
+	as     uint32
+	// accesses are what was read up to now.
+	accesses []Access
 }
 
 type source struct {

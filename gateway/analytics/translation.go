@@ -1,0 +1,107 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// planned is the outcome of a translation, good or bad; both are worth keeping.
+type planned struct {
+	plan *translate.Plan
+	// unqualified are the tables and views that the statement names without a schema.
+	unqualified map[cdc.TableID]bool
+	views       []*view
+	err         error
+	at          time.Time
+	// once says that it holds the time, which is another for the next statement.
+	once bool
+}
+
+// refusalLife is how long a statement is refused for what a view is, or for a name that means nothing here: nothing tells that it has
+// become something else.
+const refusalLife = 10 * time.Second
+
+// holds says whether the outcome may be used again at a time.
+func (p *planned) holds(now time.Time) bool {
+	if outdated(p.views) {
+		return false
+	}
+	refused, ok := translate.AsUnsupported(p.err)
+	return !ok || refused.Absent == nil && len(p.views) == 0 || now.Sub(p.at) < refusalLife
+}
+
+// What a statement may need to be asked for at most.
+const (
+	mostInstants = 16
+	mostViews    = 32
+)
+
+// translate translates a statement, and asks for what turns out to be needed: the definitions of views, the time of the transaction, and
+// what timestamps mean in the session's time zone.
+func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *translate.Tree, st pgwire.Statement) planned {
+	p := planned{unqualified: map[cdc.TableID]bool{}, at: r.clock()}
+	env := r.environment(recorder{r.replica, p.unqualified}, s, st)
+	env.Instants, env.Views = map[string]int64{}, map[translate.AbsentTable]*translate.View{}
+	asksTime, again := tree.AsksTime(), false
+	for {
+		if asksTime && env.Clock == nil && env.Dialect == translate.PostgreSQL {
+			if env.Clock, p.err = askTime(ctx, s); p.err != nil {
+				return p
+			}
+			p.once = true
+		}
+		p.plan, p.err = translate.Translate(tree, env)
+		refused, ok := translate.AsUnsupported(p.err)
+		switch {
+		case !ok || env.Dialect != translate.PostgreSQL:
+			return p
+		case refused.Outdated && !again:
+			again = true
+			outdate(p.views)
+			p.views = nil
+			clear(env.Views)
+		case refused.Absent != nil && len(p.views) < mostViews:
+			found, err := r.views.find(ctx, s.SearchPath, *refused.Absent)
+			if err != nil {
+				p.err = unreadable(ctx, err)
+				return p
+			}
+			if found == nil {
+				return p
+			}
+			if refused.Absent.Schema == "" {
+				p.unqualified[found.ID] = true
+			}
+			env.Views[*refused.Absent] = found.View
+			p.views = append(p.views, found)
+			asksTime = asksTime || found.AsksTime()
+		case refused.Instant != "" && len(env.Instants) < mostInstants:
+			if env.Instants[refused.Instant], p.err = askInstant(ctx, s, refused.Instant); p.err != nil {
+				return p
+			}
+		default:
+			return p
+		}
+	}
+}
+
+// unreadable leaves a statement to PostgreSQL if a view's definition cannot be read.
+func unreadable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if _, ok := translate.AsUnsupported(err); ok {
+		return err
+	}
+	reason := "the source could not tell what a view is"
+	if errors.Is(err, ErrUnavailable) {
+		reason = "the replica is not ready"
+	}
+	return &pgwire.RelayError{Reason: reason, Code: "55000", Err: fmt.Errorf("read view: %w", err)}
+}

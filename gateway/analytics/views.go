@@ -1,0 +1,90 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// views are definitions of the source's views, which are asked for when a statement first reads one.
+//
+// Invariant: a definition that was read was in force at since, and is so for every snapshot between since and a later
+// moment at which the source says that the view still has its version, which [definitions] asks.
+type views struct {
+	replica Replica
+	known   *lru.Cache[string, *view]
+}
+
+// view is a definition, and a position at which it was in force.
+type view struct {
+	*translate.View
+	since cdc.Position
+	// outdated says that another definition may be in force by now.
+	outdated atomic.Bool
+}
+
+func newViews(replica Replica, size int) (*views, error) {
+	known, err := lru.New[string, *view](size)
+	if err != nil {
+		return nil, fmt.Errorf("make cache of views: %w", err)
+	}
+	return &views{replica: replica, known: known}, nil
+}
+
+// find returns the view that a name means; nil if it means none.
+func (v *views) find(ctx context.Context, searchPath []string, name translate.AbsentTable) (*view, error) {
+	if name.Schema != "" {
+		searchPath = []string{name.Schema}
+	}
+	key := strings.Join(append(searchPath[:len(searchPath):len(searchPath)], name.Name), "\x00")
+	if known, ok := v.known.Get(key); ok && !known.outdated.Load() {
+		return known, nil
+	}
+	definition, err := v.replica.View(ctx, searchPath, name.Name)
+	if err != nil || definition == nil {
+		return nil, err
+	}
+	found := &view{}
+	// After the definition was seen: the position is not before the commit that made it.
+	if found.since, err = v.replica.Current(ctx); err != nil {
+		return nil, fmt.Errorf("ask the source for its position: %w", err)
+	}
+	if found.View, err = translate.ParseView(definition); err != nil {
+		return nil, err
+	}
+	v.known.Add(key, found)
+	return found, nil
+}
+
+// since is the first position for which all the views' definitions are known to have been in force; zero without views.
+func since(views []*view) cdc.Position {
+	var p cdc.Position
+	for _, v := range views {
+		if p.Before(v.since) {
+			p = v.since
+		}
+	}
+	return p
+}
+
+// outdate has the definitions read anew by the next statement that reads the views.
+func outdate(views []*view) {
+	for _, v := range views {
+		v.outdated.Store(true)
+	}
+}
+
+func outdated(views []*view) bool {
+	for _, v := range views {
+		if v.outdated.Load() {
+			return true
+		}
+	}
+	return false
+}
