@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/dial"
 )
 
 // SQLConfig says how to ask CockroachDB. Zero values mean the documented defaults.
@@ -62,6 +63,7 @@ func OpenSQL(cfg SQLConfig) (*SQL, error) {
 		return nil, fmt.Errorf("configure CockroachDB: %w", err)
 	}
 	pc.MaxConns = 4
+	dial.Guard(&pc.ConnConfig.Config)
 	pc.ConnConfig.RuntimeParams["application_name"] = "freshet"
 	pc.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable" // cluster_logical_timestamp() needs it
 	pc.AfterConnect = allowInternals

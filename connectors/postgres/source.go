@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/dial"
 )
 
 // Source is a PostgreSQL database's change stream. Its methods are safe for
@@ -61,6 +62,7 @@ func New(cfg Config) (*Source, error) {
 	}
 	s := &Source{cfg: cfg, selector: sel, log: cfg.Logger, metrics: m, registry: newRegistry(), wake: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 	pc.MaxConns = 6
+	dial.Guard(&pc.ConnConfig.Config)
 	params := pc.ConnConfig.RuntimeParams
 	params["application_name"] = s.applicationName() + " control"
 	params["search_path"] = "pg_catalog"

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/freshet-io/freshet/connectors/dial"
 )
 
 // Config is what a [Server] needs.
@@ -215,7 +217,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // dial connects to PostgreSQL, with TLS if the configuration says so.
 func (s *Server) dial(ctx context.Context) (net.Conn, error) {
-	var d net.Dialer
+	d := net.Dialer{Timeout: dial.ConnectTimeout, KeepAliveConfig: dial.KeepAlive}
 	conn, err := d.DialContext(ctx, s.cfg.BackendNetwork, s.cfg.BackendAddress)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/connectors/dial"
 )
 
 // bytewiseDefault says whether the database's default collation orders strings by
@@ -19,7 +21,12 @@ func readBytewiseDefault(ctx context.Context, cfg Config) (bool, error) {
 	if cfg.CockroachDB != nil { // whose strings are ordered so unless a column has a collation
 		return true, nil
 	}
-	conn, err := pgx.Connect(ctx, cfg.PostgresURL)
+	access, err := pgx.ParseConfig(cfg.PostgresURL)
+	if err != nil {
+		return false, fmt.Errorf("configure gateway: PostgresURL: %w", err)
+	}
+	dial.Guard(&access.Config)
+	conn, err := pgx.ConnectConfig(ctx, access)
 	if err != nil {
 		return false, fmt.Errorf("connect to read the default collation: %w", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/freshet-io/freshet/connectors/dial"
 )
 
 // verifiers reads the roles' SCRAM verifiers from the database, by which clients that use TLS log in where the database does too.
@@ -30,6 +32,7 @@ func openVerifiers(ctx context.Context, cfg Config) (*verifiers, error) {
 		return nil, fmt.Errorf("configure gateway: PostgresURL: %w", err)
 	}
 	access.MinConns, access.MinIdleConns, access.MaxConns, access.MaxConnIdleTime = 0, 0, 2, time.Minute
+	dial.Guard(&access.ConnConfig.Config)
 	access.ConnConfig.RuntimeParams["application_name"] = "freshet gateway: logins"
 	pool, err := pgxpool.NewWithConfig(ctx, access)
 	if err != nil {

@@ -1,0 +1,45 @@
+package dial
+
+import (
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sys/unix"
+)
+
+// ConnectTimeout is how long a server may take to accept a connection where the connection string does not say.
+const ConnectTimeout = 5 * time.Second
+
+// unanswered is how long data that was sent may remain without an acknowledgement.
+const unanswered = 20 * time.Second
+
+// KeepAlive has an idle connection probed after ten seconds, and given up after ten more without an answer.
+var KeepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 3 * time.Second, Count: 3}
+
+// Guard makes connections by cfg notice that the server has vanished. They must not send more than the server soon reads: one that does not
+// read for 20 seconds counts as vanished.
+func Guard(cfg *pgconn.Config) {
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = ConnectTimeout
+	}
+	d := &net.Dialer{Timeout: cfg.ConnectTimeout, KeepAliveConfig: KeepAlive, Control: limitUnanswered}
+	cfg.DialFunc = d.DialContext
+}
+
+// limitUnanswered is a [net.Dialer]'s Control.
+func limitUnanswered(network, _ string, c syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") {
+		return nil
+	}
+	var failed error
+	err := c.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unanswered.Milliseconds()))
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
