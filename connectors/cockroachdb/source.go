@@ -78,6 +78,9 @@ func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.Table
 // View returns nil: how CockroachDB prints a view, and which version that is of, is not known well enough.
 func (s *Source) View(context.Context, []string, string) (*cdc.View, error) { return nil, nil }
 
+// Zone returns nil: sessions outside UTC go to CockroachDB.
+func (s *Source) Zone(context.Context, string) ([]cdc.Offset, error) { return nil, nil }
+
 // Tables implements [cdc.Source].
 func (s *Source) Tables(ctx context.Context) ([]cdc.Discovered, error) {
 	if err := s.follow(ctx); err != nil {

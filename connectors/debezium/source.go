@@ -109,6 +109,11 @@ func (s *Source) View(ctx context.Context, searchPath []string, name string) (*c
 	return s.pg.View(ctx, searchPath, name)
 }
 
+// Zone returns the offsets of a time zone as the server knows them.
+func (s *Source) Zone(ctx context.Context, name string) ([]cdc.Offset, error) {
+	return s.pg.Zone(ctx, name)
+}
+
 // Tables implements [cdc.Source]. It prepares publication and slot, and topics and connector where it is to.
 //
 // It waits until the connector has delivered something: a position is one to resume from only if the topics have an END

@@ -9,16 +9,6 @@ import (
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
-// askInstant asks PostgreSQL what a timestamp means in the session's time zone, in microseconds since 1970 UTC. The text has passed the
-// translation's own reading: it holds digits and punctuation, no quotes.
-func askInstant(ctx context.Context, s *pgwire.SessionInfo, text string) (int64, error) {
-	values, err := askIntegers(ctx, s, "SELECT (pg_catalog.extract('epoch', TIMESTAMPTZ '"+text+"') * 1000000)::pg_catalog.int8", 1)
-	if err != nil {
-		return 0, fmt.Errorf("ask for a moment in the session's time zone: %w", err)
-	}
-	return values[0], nil
-}
-
 // askTime asks PostgreSQL for the time of the session's transaction. One for the statement alone begins with the question.
 func askTime(ctx context.Context, s *pgwire.SessionInfo) (*translate.Clock, error) {
 	values, err := askIntegers(ctx, s, `SELECT (pg_catalog.extract('epoch', pg_catalog.now()) * 1000000)::pg_catalog.int8,

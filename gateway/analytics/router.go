@@ -14,6 +14,7 @@ import (
 	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/shares"
+	"github.com/freshet-io/freshet/gateway/timezone"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -55,6 +56,9 @@ type Config struct {
 	LagLimit time.Duration
 	// Tenants says which tenant a session's user belongs to, whose limits its statements keep; nil: one without limits.
 	Tenants *shares.Directory
+	// Zones finds time zones by their names in the source, nil for one that it does not tell of; nil: sessions outside UTC go to PostgreSQL with
+	// what depends on the zone.
+	Zones func(ctx context.Context, name string) (*timezone.Zone, error)
 	// PlanCache is how many translations are kept; zero means 1,024.
 	PlanCache int
 }

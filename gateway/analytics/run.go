@@ -16,6 +16,7 @@ import (
 	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/shares"
+	"github.com/freshet-io/freshet/gateway/timezone"
 )
 
 // holdBack is how much of a result is kept until the engine has ended, so that a guard that
@@ -90,7 +91,7 @@ func (q *query) start(ctx context.Context, formats []int16) (*batch.Reader, erro
 
 // job is the query as the dispatcher takes it.
 func (q *query) job(formats []int16) *batch.Query {
-	style := styleOf(q.session)
+	style := styleOf(q.session, q.zone)
 	return &batch.Query{
 		Key:      q.key(formats, style),
 		Build:    q.build,
@@ -232,9 +233,9 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 // ErrUnavailable is to be wrapped by a [Replica] that has no snapshot to give.
 var ErrUnavailable = errors.New("replica is not ready")
 
-func styleOf(s *pgwire.SessionInfo) finish.Style {
+func styleOf(s *pgwire.SessionInfo, z *timezone.Zone) finish.Style {
 	return finish.Style{
-		DateStyle: s.DateStyle, TimeZone: s.TimeZone, ByteaOutput: s.ByteaOutput,
+		DateStyle: s.DateStyle, TimeZone: s.TimeZone, Zone: z, ByteaOutput: s.ByteaOutput,
 		ExtraFloatDigits: strconv.Itoa(s.ExtraFloatDigits),
 	}
 }

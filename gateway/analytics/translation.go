@@ -3,11 +3,11 @@ package analytics
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/timezone"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -17,8 +17,10 @@ type planned struct {
 	// unqualified are the tables and views that the statement names without a schema.
 	unqualified map[cdc.TableID]bool
 	views       []*view
-	err         error
-	at          time.Time
+	// zone has the rules of the session's time zone, if they are needed.
+	zone *timezone.Zone
+	err  error
+	at   time.Time
 	// once says that it holds the time, which is another for the next statement.
 	once bool
 }
@@ -38,16 +40,16 @@ func (p *planned) holds(now time.Time) bool {
 
 // What a statement may need to be asked for at most.
 const (
-	mostInstants = 16
-	mostViews    = 32
+	mostZones = 8
+	mostViews = 32
 )
 
 // translate translates a statement, and asks for what turns out to be needed: the definitions of views, the time of the transaction, and
-// what timestamps mean in the session's time zone.
+// the rules of time zones.
 func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *translate.Tree, st pgwire.Statement) planned {
 	p := planned{unqualified: map[cdc.TableID]bool{}, at: r.clock()}
 	env := r.environment(recorder{r.replica, p.unqualified}, s, st)
-	env.Instants, env.Views = map[string]int64{}, map[translate.AbsentTable]*translate.View{}
+	env.Zones, env.Views = map[string]*timezone.Zone{}, map[translate.AbsentTable]*translate.View{}
 	asksTime, again := tree.AsksTime(), false
 	for {
 		if asksTime && env.Clock == nil && env.Dialect == translate.PostgreSQL {
@@ -57,6 +59,7 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *tra
 			p.once = true
 		}
 		p.plan, p.err = translate.Translate(tree, env)
+		p.zone = env.Zones[env.TimeZone]
 		refused, ok := translate.AsUnsupported(p.err)
 		switch {
 		case !ok || env.Dialect != translate.PostgreSQL:
@@ -69,7 +72,7 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *tra
 		case refused.Absent != nil && len(p.views) < mostViews:
 			found, err := r.views.find(ctx, s.SearchPath, *refused.Absent)
 			if err != nil {
-				p.err = unreadable(ctx, err)
+				p.err = unanswered(ctx, "the definition of a view could not be read", err)
 				return p
 			}
 			if found == nil {
@@ -81,27 +84,29 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *tra
 			env.Views[*refused.Absent] = found.View
 			p.views = append(p.views, found)
 			asksTime = asksTime || found.AsksTime()
-		case refused.Instant != "" && len(env.Instants) < mostInstants:
-			if env.Instants[refused.Instant], p.err = askInstant(ctx, s, refused.Instant); p.err != nil {
+		case refused.Zone != "" && r.cfg.Zones != nil && len(env.Zones) < mostZones:
+			zone, err := r.cfg.Zones(ctx, refused.Zone)
+			if err != nil {
+				p.err = unanswered(ctx, "the rules of a time zone could not be read", err)
 				return p
 			}
+			env.Zones[refused.Zone] = zone
 		default:
 			return p
 		}
 	}
 }
 
-// unreadable leaves a statement to PostgreSQL if a view's definition cannot be read.
-func unreadable(ctx context.Context, err error) error {
+// unanswered leaves a statement to PostgreSQL if what its translation needs could not be had.
+func unanswered(ctx context.Context, reason string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if _, ok := translate.AsUnsupported(err); ok {
 		return err
 	}
-	reason := "the source could not tell what a view is"
 	if errors.Is(err, ErrUnavailable) {
 		reason = "the replica is not ready"
 	}
-	return &pgwire.RelayError{Reason: reason, Code: "55000", Err: fmt.Errorf("read view: %w", err)}
+	return &pgwire.RelayError{Reason: reason, Code: "55000", Err: err}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/freshet-io/freshet/gateway/timezone"
 )
 
 // Kind says how a result column travels from the engine and is written for the client.
@@ -103,10 +105,11 @@ func (c Column) EngineTypes() []string {
 
 // Style holds the session settings that PostgreSQL's output functions heed. An empty field stands for PostgreSQL's default.
 type Style struct {
-	DateStyle        string // default "ISO, MDY"
-	TimeZone         string // default "UTC"
-	ByteaOutput      string // default "hex"
-	ExtraFloatDigits string // default "1"
+	DateStyle        string         // default "ISO, MDY"
+	TimeZone         string         // default "UTC"
+	Zone             *timezone.Zone // the rules of TimeZone, where that is not UTC; without them, no timestamptz is written
+	ByteaOutput      string         // default "hex"
+	ExtraFloatDigits string         // default "1"
 }
 
 // ErrStyle says that a session setting asks for a format that is not handled: PostgreSQL is to answer.
@@ -134,7 +137,7 @@ func (s Style) check(c Column, binary bool) error {
 		if s.DateStyle != "" && !strings.HasPrefix(strings.ToUpper(s.DateStyle), "ISO") {
 			return fmt.Errorf("write column %q: DateStyle %q: %w", c.Name, s.DateStyle, ErrStyle)
 		}
-		if c.Kind == TimestampTZ && !IsUTC(s.TimeZone) {
+		if c.Kind == TimestampTZ && !IsUTC(s.TimeZone) && s.Zone == nil {
 			return fmt.Errorf("write column %q: TimeZone %q: %w", c.Name, s.TimeZone, ErrStyle)
 		}
 	case Bytea:

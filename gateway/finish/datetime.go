@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"strconv"
+
+	"github.com/freshet-io/freshet/gateway/timezone"
 )
 
 const (
@@ -87,8 +89,40 @@ func appendTwo(dst []byte, v int64) []byte {
 
 func textTimestamp(dst []byte, micros int64) []byte { return appendTimestamp(dst, micros, "") }
 
-// textTimestampTZ is for sessions in UTC only, see Style.
+// textTimestampTZ is for sessions in UTC.
 func textTimestampTZ(dst []byte, micros int64) []byte { return appendTimestamp(dst, micros, "+00") }
+
+// textZoned writes what the clocks in a zone show, and how far they are ahead of UTC.
+func textZoned(dst []byte, micros int64, z *timezone.Zone) ([]byte, error) {
+	if micros == math.MaxInt64 || micros == math.MinInt64 {
+		return appendTimestamp(dst, micros, ""), nil
+	}
+	second := micros / microsPerSecond
+	if micros%microsPerSecond < 0 {
+		second--
+	}
+	offset, ok := z.Offset(second)
+	if !ok {
+		return dst, errOutsideZone
+	}
+	return appendTimestamp(dst, micros+offset*microsPerSecond, zoneSuffix(offset)), nil
+}
+
+// zoneSuffix is an offset in seconds as PostgreSQL writes it: minutes and seconds only where there are any.
+func zoneSuffix(offset int64) string {
+	sign := byte('+')
+	if offset < 0 {
+		sign, offset = '-', -offset
+	}
+	out := appendTwo([]byte{sign}, offset/3600)
+	if offset%3600 != 0 {
+		out = appendTwo(append(out, ':'), offset/60%60)
+	}
+	if offset%60 != 0 {
+		out = appendTwo(append(out, ':'), offset%60)
+	}
+	return string(out)
+}
 
 func appendTimestamp(dst []byte, micros int64, zone string) []byte {
 	switch micros {

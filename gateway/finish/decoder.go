@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/ClickHouse/ch-go/proto"
+
+	"github.com/freshet-io/freshet/gateway/timezone"
 )
 
 // Decoder holds the buffers of one running result and writes its rows. It is for one goroutine.
@@ -30,7 +32,7 @@ func NewDecoder(columns []Column, formats []int16, style Style) (*Decoder, error
 		if err := style.check(c, binary); err != nil {
 			return nil, err
 		}
-		if err := d.add(c, binary); err != nil {
+		if err := d.add(c, binary, style); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +89,7 @@ func (d *Decoder) Row(i int, dst [][]byte) ([][]byte, error) {
 	return dst, nil
 }
 
-func (d *Decoder) add(c Column, binary bool) error {
+func (d *Decoder) add(c Column, binary bool, style Style) error {
 	switch c.Kind {
 	case Bool:
 		addScalar(d, new(proto.ColBool), pick(binary, binaryBool, textBool))
@@ -108,6 +110,10 @@ func (d *Decoder) add(c Column, binary bool) error {
 	case Timestamp:
 		addScalar(d, new(proto.ColInt64), pick(binary, binaryTimestamp, textTimestamp))
 	case TimestampTZ:
+		if !binary && !IsUTC(style.TimeZone) {
+			d.addZoned(style.Zone)
+			break
+		}
 		addScalar(d, new(proto.ColInt64), pick(binary, binaryTimestamp, textTimestampTZ))
 	case Time:
 		addScalar(d, new(proto.ColInt64), pick(binary, binaryInt64, textTime))
@@ -153,6 +159,20 @@ func addScalar[T any](d *Decoder, values proto.ColumnOf[T], write func([]byte, T
 			return dst, false, nil
 		}
 		return write(dst, v.Value), true, nil
+	})
+}
+
+// addZoned adds a column of timestamptz as the clocks in a zone show them.
+func (d *Decoder) addZoned(z *timezone.Zone) {
+	col := proto.NewColNullable(new(proto.ColInt64))
+	d.target(col)
+	d.columns = append(d.columns, func(dst []byte, i int) ([]byte, bool, error) {
+		v := col.Row(i)
+		if !v.Set {
+			return dst, false, nil
+		}
+		out, err := textZoned(dst, v.Value, z)
+		return out, true, err
 	})
 }
 

@@ -8,8 +8,11 @@ import (
 	"github.com/ClickHouse/ch-go/proto"
 )
 
-// errDivisionByZero is a guard that is raised here.
-var errDivisionByZero = errors.New("division by zero")
+// The guards that are raised here.
+var (
+	errDivisionByZero = errors.New("division by zero")
+	errOutsideZone    = errors.New("timestamp outside of its zone's rules")
+)
 
 // GuardMessage starts the message of every exception that a translated statement raises on purpose.
 const GuardMessage = "freshet guard: "
@@ -23,7 +26,7 @@ var guardCodes = []proto.Error{
 // IsGuard reports whether the engine refused to compute a value on which it might differ from
 // PostgreSQL. The statement is then to be run by PostgreSQL, which gives the answer or the genuine error.
 func IsGuard(err error) bool {
-	if errors.Is(err, errDivisionByZero) {
+	if errors.Is(err, errDivisionByZero) || errors.Is(err, errOutsideZone) {
 		return true
 	}
 	e, ok := errors.AsType[*ch.Exception](err)

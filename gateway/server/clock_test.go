@@ -89,3 +89,64 @@ func TestGateway_timeGoesOnBetweenTransactions(t *testing.T) {
 		}
 	}
 }
+
+// Instants and wall clock times around changes of the clocks, in zones that change them in all the ways there are.
+func TestGateway_clocksOfZonesShowWhatTheyDoInPostgreSQL(t *testing.T) {
+	g := start(t, `CREATE TABLE tick (id int PRIMARY KEY, at timestamptz, shown timestamp, day date);
+INSERT INTO tick SELECT i, '2024-03-30 20:10:00.25+00'::timestamptz + i * interval '7 minutes', '2024-03-30 22:00:00'::timestamp + i * interval '7 minutes', date '2024-03-28' + i / 100
+FROM generate_series(0, 399) i;
+INSERT INTO tick SELECT 1000 + i, '2024-10-26 20:10:00+00'::timestamptz + i * interval '7 minutes', '2024-10-26 21:30:00'::timestamp + i * interval '7 minutes', date '2024-10-26' + i / 100
+FROM generate_series(0, 399) i;
+INSERT INTO tick SELECT 2000 + i, '1971-01-03 00:00:00+00'::timestamptz + i * interval '41 days 3 hours 17 seconds', '1971-01-03 02:30:00'::timestamp + i * interval '29 days', date '1971-01-09' + i * 30
+FROM generate_series(0, 700) i;
+INSERT INTO tick VALUES (9999)`)
+	columnar, oltp := g.routes()
+	for _, zone := range []string{"Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kathmandu", "America/New_York", "America/Havana"} {
+		for _, c := range []*pgx.Conn{columnar, oltp} {
+			exec(t, c, "SET TimeZone = '"+zone+"'")
+		}
+		for _, sql := range []string{
+			"SELECT id, at FROM tick ORDER BY id",
+			"SELECT id, at::timestamp, at::date, shown::timestamptz, day::timestamptz FROM tick ORDER BY id",
+			"SELECT date_trunc('day', at), count(*), min(at), max(at) FROM tick GROUP BY 1 ORDER BY 1",
+			"SELECT id, date_trunc('hour', at), date_trunc('week', at), date_trunc('month', at), date_trunc('year', shown::timestamptz), date_trunc('quarter', day) FROM tick ORDER BY id",
+			"SELECT extract(hour FROM at), extract(dow FROM at), extract(epoch FROM shown::timestamptz), count(*) FROM tick GROUP BY 1, 2, 3 ORDER BY 1, 3, 2",
+			"SELECT id, to_char(at, 'YYYY-MM-DD HH24:MI:SS'), to_char(day, 'IYYY-IW') FROM tick ORDER BY id",
+			"SELECT id, at + interval '1 day', at - interval '1 month 3 days 02:00', at + interval '36 hours', shown::timestamptz + interval '1 year' FROM tick ORDER BY id",
+			"SELECT id FROM tick WHERE at > shown OR at < day ORDER BY id",
+			"SELECT count(*) FROM tick WHERE at BETWEEN '2024-03-31 02:30:00' AND date '2024-10-27' + interval '2 hours 30 minutes'",
+			"SELECT id, at AT TIME ZONE 'Asia/Tokyo', shown AT TIME ZONE 'America/Los_Angeles', at AT TIME ZONE 'UTC' FROM tick ORDER BY id",
+			"SELECT count(*) FROM tick WHERE at > now() - interval '20 years' AND at < now() - interval '1 month' AND day < current_date",
+		} {
+			want := query(t, oltp, sql)
+			got := query(t, columnar, sql)
+			for i := range want {
+				if i >= len(got) || got[i] != want[i] {
+					t.Errorf("%s: %s: row %d of %d (%d) differs: %v, PostgreSQL says %s", zone, sql, i, len(want), len(got), got[min(i, max(len(got)-1, 0)):min(i+1, len(got))], want[i])
+					break
+				}
+			}
+		}
+	}
+}
+
+// The engine has other rules for this zone: it is told instants only.
+func TestGateway_leavesZonesThatTheEngineHasOtherwiseToPostgreSQL(t *testing.T) {
+	g := start(t, `CREATE TABLE tick (id int PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO tick SELECT i, '2001-10-27 00:00:00+00'::timestamptz + i * interval '1 hour' FROM generate_series(0, 99) i`)
+	c, oltp := g.client(), g.client()
+	exec(t, oltp, "SET freshet.route = oltp")
+	for sql, route := range map[string]string{
+		"SELECT max(at), min(at) FROM tick WHERE at > '2001-10-28 00:30:00'": "columnar",
+		"SELECT count(*) FROM tick WHERE at::date = '2001-10-28'":            "oltp",
+	} {
+		for _, session := range []*pgx.Conn{c, oltp} {
+			exec(t, session, "SET TimeZone = 'America/St_Johns'")
+		}
+		if got, want := one(t, c, sql), one(t, oltp, sql); got != want {
+			t.Errorf("%s: %s, PostgreSQL says %s", sql, got, want)
+		}
+		if last := one(t, c, "SHOW freshet.last_route"); last != route {
+			t.Errorf("%s: route %s (%s), want %s", sql, last, one(t, c, "SHOW freshet.last_reason"), route)
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/freshet-io/freshet/gateway/engine"
 	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/timezone"
 )
 
 // Info tells where a running gateway listens.
@@ -66,6 +67,11 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	cfg.Batch.Tenants, cfg.Route.Tenants = tenants.directory, tenants.directory
 	u := newUnit(cfg)
 	dispatcher := batch.New(cfg.Batch, u, eng, cfg.Clock, cfg.Logger, registry)
+	zones, err := timezone.NewDirectory(u, eng, cfg.Clock)
+	if err != nil {
+		return err
+	}
+	cfg.Route.Zones = zones.Find
 	route, err := newRoute(cfg, u, dispatcher, registry)
 	if err != nil {
 		return err

@@ -21,6 +21,8 @@ type source interface {
 	Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error)
 	// View returns the view that a name means in a list of schemas; nil if it means none, or no view.
 	View(ctx context.Context, searchPath []string, name string) (*cdc.View, error)
+	// Zone returns the offsets of a time zone over its span; nil where it does not tell.
+	Zone(ctx context.Context, name string) ([]cdc.Offset, error)
 	Close()
 }
 

@@ -213,6 +213,15 @@ func (u *unit) View(ctx context.Context, searchPath []string, name string) (*cdc
 	return i.source.View(ctx, searchPath, name)
 }
 
+// Zone implements [timezone.Source].
+func (u *unit) Zone(ctx context.Context, name string) ([]cdc.Offset, error) {
+	i, err := u.get()
+	if err != nil {
+		return nil, err
+	}
+	return i.source.Zone(ctx, name)
+}
+
 // Gather implements [prometheus.Gatherer] for the metrics of the present incarnation.
 func (u *unit) Gather() ([]*dto.MetricFamily, error) {
 	i, err := u.get()

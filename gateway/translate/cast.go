@@ -88,15 +88,11 @@ func (q *query) castPlain(e expr, oid uint32) expr {
 	case e.oid == oidInt4 && oid == oidBool:
 		return with(oidBool, e.sql+" != 0", e)
 	case (e.oid == oidTimestamp || e.oid == oidTimestampTZ) && oid == oidDate:
-		if e.oid == oidTimestampTZ {
-			q.t.requireUTC()
-		}
+		e = q.clocked(e)
 		bad := outside(e.sql, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1)
 		return with(oidDate, guarded(q.days(e), bad, "timestamp out of range"), e)
 	case e.oid == oidTimestampTZ && oid == oidTimestamp:
-		q.t.requireUTC()
-		e.oid = oid
-		return e.plain()
+		return q.clocked(e)
 	}
 	return q.coerce(e, oid)
 }

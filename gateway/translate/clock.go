@@ -41,15 +41,6 @@ func (q *query) clock(name string) *Clock {
 	return q.t.env.Clock
 }
 
-// instant is the moment that a timestamp means in the session's time zone. What the zone's rules are, only PostgreSQL knows.
-func (t *translator) instant(text string) expr {
-	micros, ok := t.env.Instants[text]
-	if !ok {
-		panic(&Unsupported{Reason: "time zone arithmetic outside UTC", Instant: text})
-	}
-	return integerLiteral(oidTimestampTZ, big.NewInt(micros))
-}
-
 // sqlValue translates a function that SQL calls without parentheses.
 func (q *query) sqlValue(f *pg.SQLValueFunction) expr {
 	switch f.Op {

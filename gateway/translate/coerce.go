@@ -160,9 +160,7 @@ func (q *query) coerce(e expr, oid uint32) expr {
 	case e.oid == oidDate && (oid == oidTimestamp || oid == oidTimestampTZ):
 		return q.dateToTimestamp(e, oid)
 	case e.oid == oidTimestamp && oid == oidTimestampTZ:
-		q.t.requireUTC()
-		e.oid = oid
-		return e.plain()
+		return q.t.instant(e, q.t.env.TimeZone)
 	}
 	fail("implicit cast between these types")
 	return expr{}
@@ -250,10 +248,10 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 		ts, zoned, ok := parseTimestamp(s)
 		switch {
 		case !ok || zoned && oid == oidTimestamp:
-		case oid == oidTimestamp || zoned || t.utc():
+		case oid == oidTimestamp || zoned:
 			return integerLiteral(oid, ts)
 		default:
-			return t.instant(strings.TrimSpace(s))
+			return t.instant(integerLiteral(oidTimestamp, ts), t.env.TimeZone)
 		}
 	case oidInterval:
 		if i, ok := parseInterval(s, ""); ok {

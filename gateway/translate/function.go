@@ -30,8 +30,8 @@ func init() {
 		"repeat": {2, 2, repeat}, "concat_ws": {2, 50, concatWS}, "split_part": {3, 3, splitPart}, "md5": {1, 1, md5},
 		"translate": {3, 3, translateText}, "initcap": {1, 1, initCap},
 		"extract": {2, 2, extract}, "date_part": {2, 2, extract}, "date_trunc": {2, 2, dateTrunc},
-		"to_char": {2, 2, toChar},
-		"abs":     {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
+		"to_char": {2, 2, toChar}, "timezone": {2, 2, atTimeZone},
+		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
 		"round": {1, 2, round}, "trunc": {1, 2, truncate}, "ceil": {1, 1, ceilFloor}, "ceiling": {1, 1, ceilFloor}, "floor": {1, 1, ceilFloor},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/freshet-io/freshet/gateway/finish"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -23,11 +25,8 @@ const (
 )
 
 func (q *query) dateToTimestamp(e expr, oid uint32) expr {
-	if oid == oidTimestampTZ && !q.t.utc() {
-		if e.lit == nil || !e.lit.integer.IsInt64() {
-			q.t.requireUTC()
-		}
-		return q.t.instant(time.Unix(e.lit.integer.Int64()*86400, 0).UTC().Format(time.DateOnly))
+	if oid == oidTimestampTZ {
+		return q.t.instant(q.dateToTimestamp(e, oidTimestamp), q.t.env.TimeZone)
 	}
 	if e.lit != nil {
 		return integerLiteral(oid, new(big.Int).Mul(e.lit.integer, big.NewInt(microsPerDay)))
@@ -37,7 +36,7 @@ func (q *query) dateToTimestamp(e expr, oid uint32) expr {
 }
 
 func outside(sql string, low, high int64) string {
-	return fmt.Sprintf("(%s < %d OR %s > %d)", sql, low, sql, high)
+	return fmt.Sprintf("(%s NOT BETWEEN %d AND %d)", sql, low, high)
 }
 
 // momentArithmetic covers + and - with dates and timestamps.
@@ -92,9 +91,6 @@ func (q *query) addInterval(op string, l, r expr) expr {
 		fail("interval that is not constant")
 	}
 	i := *r.lit.interval
-	if l.oid == oidTimestampTZ && (i.days != 0 || i.months != 0) { // hours are the same everywhere
-		q.t.requireUTC()
-	}
 	if op == "-" {
 		i = interval{-i.months, -i.days, -i.micros}
 	}
@@ -104,6 +100,20 @@ func (q *query) addInterval(op string, l, r expr) expr {
 	if l.oid == oidDate {
 		l = q.dateToTimestamp(l, oidTimestamp)
 	}
+	if zone := q.t.env.TimeZone; l.oid == oidTimestampTZ && !finish.IsUTC(zone) {
+		// Months and days are counted by the zone's clocks, each by itself; hours are the same everywhere.
+		for _, part := range []interval{{months: i.months}, {days: i.days}} {
+			if part != (interval{}) {
+				l = q.t.instant(q.shift(q.t.local(l, zone), part), zone)
+			}
+		}
+		i = interval{micros: i.micros}
+	}
+	return q.shift(l, i)
+}
+
+// shift adds an interval to a timestamp as if it were of UTC.
+func (q *query) shift(l expr, i interval) expr {
 	if l.lit != nil {
 		return integerLiteral(l.oid, addConstant(l.lit.integer, i))
 	}
@@ -178,9 +188,7 @@ func extract(q *query, name string, args []expr) expr {
 	if field == "epoch" {
 		return q.epoch(name, x)
 	}
-	if x.oid == oidTimestampTZ {
-		q.t.requireUTC()
-	}
+	x = q.clocked(x)
 	sql := ""
 	if f, ok := calendarFields[field]; ok {
 		sql = "toInt32(" + f + "(" + q.calendar(x) + "))"
@@ -231,17 +239,16 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 	if args[0].lit == nil || args[0].lit.text == nil || len(args) != 2 {
 		fail("date_trunc to a field that is not constant")
 	}
-	x := args[1]
+	x, local := args[1], args[1]
 	if x.oid == oidDate {
 		x = q.coerce(x, oidTimestampTZ)
+	} else {
+		local = q.clocked(x)
 	}
 	if x.oid != oidTimestamp && x.oid != oidTimestampTZ || x.isNull() {
 		fail("date_trunc of this type")
 	}
-	if x.oid == oidTimestampTZ {
-		q.t.requireUTC()
-	}
-	date := q.calendar(x)
+	date := q.calendar(local)
 	var days string
 	switch field := strings.ToLower(*args[0].lit.text); field {
 	case "day":
@@ -256,10 +263,12 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 		days = "toInt32(makeDate32(toYear(" + date + "), toQuarter(" + date + ") * 3 - 2, 1))"
 	case "hour", "minute", "second":
 		unit := map[string]int64{"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}[field]
-		sql := fmt.Sprintf("%s - %s %% %d", x.sql, q.timeOfDay(x), unit)
-		return with(x.oid, sql, x)
+		local = q.clocked(x) // some zones have days that do not begin at midnight
+		sql := fmt.Sprintf("%s - %s %% %d", x.sql, q.timeOfDay(local), unit)
+		return with(x.oid, sql, local)
 	default:
 		fail("date_trunc to this field")
 	}
-	return with(x.oid, fmt.Sprintf("toInt64(%s) * %d", days, int64(microsPerDay)), x)
+	truncated := with(oidTimestamp, fmt.Sprintf("toInt64(%s) * %d", days, int64(microsPerDay)), local)
+	return q.coerce(truncated, x.oid)
 }

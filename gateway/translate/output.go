@@ -35,6 +35,9 @@ func (t *translator) output(p *Plan, s *pg.SelectStmt) string {
 		if c.e.table != 0 && f.TableOID != 0 && (uint32(c.e.table) != f.TableOID || c.e.attr != f.Attr) {
 			fail("result column of another origin than PostgreSQL describes")
 		}
+		if c.e.oid == oidTimestampTZ && !finish.IsUTC(t.env.TimeZone) {
+			t.zone(t.env.TimeZone)
+		}
 		p.Output = append(p.Output, finishColumn(c.e, f))
 	}
 	return r.sql

@@ -6,6 +6,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/finish"
+	"github.com/freshet-io/freshet/gateway/timezone"
 )
 
 // Unsupported says why a statement has no proven translation. It is to be run by PostgreSQL.
@@ -16,8 +17,8 @@ type Unsupported struct {
 	Absent *AbsentTable
 	// Outdated says that a view was read under other definitions of its tables than the catalog's.
 	Outdated bool
-	// Instant is a text that a translation would need in [Env.Instants], if that is the reason; empty otherwise.
-	Instant string
+	// Zone is a time zone that a translation would need in [Env.Zones], if that is the reason; empty otherwise.
+	Zone string
 }
 
 // AbsentTable is a table as a statement or a view names it.
@@ -71,8 +72,8 @@ type Env struct {
 	Params            []Param
 	// Clock is the time that the statement sees; nil: one that asks for it is not translated.
 	Clock *Clock
-	// Instants are timestamps without an offset and what they mean in TimeZone, outside UTC: microseconds since 1970 UTC.
-	Instants map[string]int64
+	// Zones are time zones by their names; nil is one that the source does not tell of.
+	Zones map[string]*timezone.Zone
 	// Dialect is the source database's.
 	Dialect Dialect
 	// Rows estimates a table's number of rows; nil: unknown. It only affects speed.

@@ -57,9 +57,7 @@ func toChar(q *query, _ string, args []expr) expr {
 	if x.oid != oidTimestamp && x.oid != oidTimestampTZ {
 		fail("to_char of this type")
 	}
-	if x.oid == oidTimestampTZ {
-		q.t.requireUTC()
-	}
+	x = q.clocked(x)
 	date, micros := q.calendar(x), q.timeOfDay(x)
 	var parts []string
 	for rest := *template.text; rest != ""; {

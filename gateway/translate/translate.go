@@ -10,7 +10,6 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
-	"github.com/freshet-io/freshet/gateway/finish"
 )
 
 // Translate turns the tree's single statement into a plan. The error is an [*Unsupported] when the statement has no
@@ -72,15 +71,6 @@ func (t *translator) checkEnv() {
 		if s == "pg_catalog" && i > 0 {
 			fail("search_path that puts schemas before pg_catalog")
 		}
-	}
-}
-
-func (t *translator) utc() bool { return finish.IsUTC(t.env.TimeZone) }
-
-// requireUTC is for what depends on the session's time zone.
-func (t *translator) requireUTC() {
-	if !t.utc() {
-		fail("time zone arithmetic outside UTC")
 	}
 }
 
