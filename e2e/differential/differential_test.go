@@ -28,6 +28,7 @@ func TestColumnarRoute_equalsPostgreSQL(t *testing.T) {
 	server := startPostgres(t)
 	columnar := stand.Engine(t)
 	address := EngineAddress{HTTP: columnar.HTTPAddr(), TCP: columnar.TCPAddr(), User: columnar.User, Password: columnar.Password}
+	zones := openZones(t, server, address)
 	cfg := Config{
 		Seed: *firstSeed, Queries: *queryCount, PerWorld: *perWorld, Workers: *workers, Until: time.Now().Add(*timeLimit),
 		Dir: *reproducers, ReduceLimit: *reduceLimit,
@@ -37,7 +38,7 @@ func TestColumnarRoute_equalsPostgreSQL(t *testing.T) {
 				return Sides{}, err
 			}
 			name := worldDatabase(w)
-			direct, err := OpenDirect(ctx, address, server.URL(name), name, w)
+			direct, err := OpenDirect(ctx, address, zones, server.URL(name), name, w)
 			if err != nil {
 				return Sides{}, err
 			}

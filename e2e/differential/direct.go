@@ -18,6 +18,7 @@ import (
 	"github.com/freshet-io/freshet/e2e/differential/sqlgen"
 	"github.com/freshet-io/freshet/gateway/engine"
 	"github.com/freshet-io/freshet/gateway/finish"
+	"github.com/freshet-io/freshet/gateway/timezone"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -34,11 +35,19 @@ type Direct struct {
 	tables   catalog
 	rows     map[cdc.TableID]int64
 	timeZone string
+	zones    map[string]*timezone.Zone
 }
 
 // OpenDirect copies the tables of a PostgreSQL database into a database of the engine.
-func OpenDirect(ctx context.Context, a EngineAddress, dsn, database string, w *sqlgen.World) (*Direct, error) {
-	d := &Direct{address: a, database: database, timeZone: w.TimeZone}
+func OpenDirect(ctx context.Context, a EngineAddress, zones *timezone.Directory, dsn, database string, w *sqlgen.World) (*Direct, error) {
+	d := &Direct{address: a, database: database, timeZone: w.TimeZone, zones: map[string]*timezone.Zone{}}
+	for _, name := range sqlgen.TimeZones {
+		zone, err := zones.Find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		d.zones[name] = zone
+	}
 	conn, err := pgconn.Connect(ctx, dsn)
 	if err != nil {
 		return nil, fmt.Errorf("connect to copy world %d: %w", w.Seed, err)
@@ -153,7 +162,7 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 		}
 		return Outcome{Defect: err}, nil
 	}
-	decoder, err := finish.NewDecoder(plan.Output, st.ResultFormats, finish.Style{TimeZone: d.timeZone})
+	decoder, err := finish.NewDecoder(plan.Output, st.ResultFormats, finish.Style{TimeZone: d.timeZone, Zone: d.zones[d.timeZone]})
 	switch {
 	case errors.Is(err, finish.ErrStyle):
 		return Outcome{Reason: "output style"}, nil
@@ -194,8 +203,8 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 // a guard, as one does that quotes the statement.
 func guardKind(err error) (string, bool) {
 	e, ok := errors.AsType[*ch.Exception](err)
-	if !ok {
-		return "", false
+	if !ok { // one that is raised where rows are written
+		return "a value written", finish.IsGuard(err)
 	}
 	message := strings.TrimPrefix(e.Message, "DB::Exception: ")
 	if rest, ok := strings.CutPrefix(message, finish.GuardMessage); ok {
@@ -218,7 +227,7 @@ func (d *Direct) plan(st Statement) (_ *translate.Plan, err error) {
 	if c := tree.Classify(st.SQL); !c.Candidate {
 		return nil, &translate.Unsupported{Reason: "no candidate: " + c.Reason}
 	}
-	env := translate.Env{Catalog: d.tables, SearchPath: []string{"pg_catalog", "public"}, TimeZone: d.timeZone, BytewiseCollation: true, ParamOIDs: st.Description.ParamOIDs,
+	env := translate.Env{Catalog: d.tables, SearchPath: []string{"pg_catalog", "public"}, TimeZone: d.timeZone, Zones: d.zones, BytewiseCollation: true, ParamOIDs: st.Description.ParamOIDs,
 		Rows: func(id cdc.TableID) int64 { return d.rows[id] }}
 	for _, f := range st.Description.Fields {
 		env.Fields = append(env.Fields, translate.Field{Name: f.Name, TypeOID: f.DataTypeOID, Modifier: f.TypeModifier, TableOID: f.TableOID, Attr: int16(f.TableAttributeNumber)})

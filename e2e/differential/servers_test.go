@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/freshet-io/freshet/connectors/postgres"
 	"github.com/freshet-io/freshet/e2e/differential/sqlgen"
 	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/gateway/engine"
+	"github.com/freshet-io/freshet/gateway/timezone"
 	"github.com/freshet-io/freshet/local/pgserver"
 )
 
@@ -44,6 +48,26 @@ func openPostgres(ctx context.Context, server *pgserver.Server, w *sqlgen.World)
 	return s, func(ctx context.Context) error {
 		return administer(ctx, server, "DROP DATABASE "+name+" (FORCE)")
 	}, err
+}
+
+// openZones returns the time zones as the server and the engine have them.
+func openZones(t *testing.T, server *pgserver.Server, a EngineAddress) *timezone.Directory {
+	t.Helper()
+	source, err := postgres.New(postgres.Config{URL: server.URL("postgres"), Slot: "unused", Include: []string{"*.*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(source.Close)
+	client, err := engine.Open(t.Context(), engine.Config{Addr: a.TCP, Database: "default", User: a.User, Password: a.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	zones, err := timezone.NewDirectory(source, client, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zones
 }
 
 func administer(ctx context.Context, server *pgserver.Server, sql string) error {

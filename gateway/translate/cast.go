@@ -89,8 +89,9 @@ func (q *query) castPlain(e expr, oid uint32) expr {
 		return with(oidBool, e.sql+" != 0", e)
 	case (e.oid == oidTimestamp || e.oid == oidTimestampTZ) && oid == oidDate:
 		e = q.clocked(e)
-		bad := outside(e.sql, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1)
-		return with(oidDate, guarded(q.days(e), bad, "timestamp out of range"), e)
+		return with(oidDate, once(e.sql, func(at string) string {
+			return guarded(daysOf(at), outside(at, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1), "timestamp out of range")
+		}), e)
 	case e.oid == oidTimestampTZ && oid == oidTimestamp:
 		return q.clocked(e)
 	}

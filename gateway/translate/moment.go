@@ -123,12 +123,13 @@ func (q *query) shift(l expr, i interval) expr {
 		limit := int64(maxArithmeticDay) * microsPerDay
 		return with(l.oid, guarded(sql, outside(l.sql, minArithmeticDay*microsPerDay, limit), "timestamp out of range"), l)
 	}
-	days := q.days(l)
-	sql := fmt.Sprintf("toInt64(toInt32(addMonths(toDate32(%s), %d))) * %d + (%s - toInt64(%s) * %d) + toInt64(%d)",
-		days, i.months, int64(microsPerDay), l.sql, days, int64(microsPerDay), shift)
 	margin := 31 * (absolute(i.months) + 1)
-	bad := outside("toInt64("+days+")", firstDay+margin, lastDay-margin)
-	return with(l.oid, guarded(sql, bad, "timestamp out of range"), l)
+	return with(l.oid, once(l.sql, func(at string) string {
+		days := daysOf(at)
+		sql := fmt.Sprintf("toInt64(toInt32(addMonths(toDate32(%s), %d))) * %d + (%s - toInt64(%s) * %d) + toInt64(%d)",
+			days, i.months, int64(microsPerDay), at, days, int64(microsPerDay), shift)
+		return guarded(sql, outside("toInt64("+days+")", firstDay+margin, lastDay-margin), "timestamp out of range")
+	}), l)
 }
 
 func absolute(n int64) int64 { return max(n, -n) }
@@ -146,23 +147,20 @@ func addConstant(micros *big.Int, i interval) *big.Int {
 	return big.NewInt(t.UnixMicro() + i.days*microsPerDay + i.micros)
 }
 
-// days is the number of days since 1970-01-01 of a date or timestamp, not guarded. Rounding down
-// of times before 1970 comes from shifting them.
-func (q *query) days(e expr) string {
-	if e.oid == oidDate {
-		return e.sql
-	}
+// daysOf is the number of days since 1970-01-01 of a timestamp, not guarded. Rounding down of times before 1970 comes from shifting them.
+func daysOf(micros string) string {
 	const shift = 719_468
-	return fmt.Sprintf("toInt32(intDiv(%s + toInt64(%d), %d) - %d)", e.sql, int64(shift)*microsPerDay, int64(microsPerDay), shift)
+	return fmt.Sprintf("toInt32(intDiv(%s + toInt64(%d), %d) - %d)", micros, int64(shift)*microsPerDay, int64(microsPerDay), shift)
 }
 
 // calendar is the engine's date of a moment, guarded to the range where it is exact.
 func (q *query) calendar(e expr) string {
-	if e.oid == oidDate {
-		return "toDate32(" + guarded(e.sql, outside(e.sql, firstDay, lastDay), "date out of range") + ")"
-	}
-	inside := guarded(q.days(e), outside(e.sql, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1), "timestamp out of range")
-	return "toDate32(" + inside + ")"
+	return once(e.sql, func(at string) string {
+		if e.oid == oidDate {
+			return "toDate32(" + guarded(at, outside(at, firstDay, lastDay), "date out of range") + ")"
+		}
+		return "toDate32(" + guarded(daysOf(at), outside(at, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1), "timestamp out of range") + ")"
+	})
 }
 
 // calendarFields are the fields that the engine extracts from a date, with an upper bound.
@@ -230,8 +228,29 @@ func (q *query) epoch(name string, x expr) expr {
 
 // timeOfDay is the number of microseconds since midnight, guarded to the calendar's range.
 func (q *query) timeOfDay(e expr) string {
-	sql := fmt.Sprintf("(%s - toInt64(%s) * %d)", e.sql, q.days(e), int64(microsPerDay))
-	return guarded(sql, outside(e.sql, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1), "timestamp out of range")
+	return once(e.sql, func(at string) string {
+		sql := fmt.Sprintf("(%s - toInt64(%s) * %d)", at, daysOf(at), int64(microsPerDay))
+		return guarded(sql, outside(at, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1), "timestamp out of range")
+	})
+}
+
+// shortFields are what a time of day is truncated to, in microseconds.
+var shortFields = map[string]int64{"hour": 3_600_000_000, "minute": 60_000_000, "second": microsPerSecond}
+
+// firstDays write the first day of what a date is in.
+var firstDays = map[string]func(date string) string{
+	"day":   func(date string) string { return "toInt32(" + date + ")" },
+	"week":  dayBefore("toDayOfWeek"),
+	"month": dayBefore("toDayOfMonth"),
+	"year":  dayBefore("toDayOfYear"),
+	"quarter": func(date string) string {
+		return "toInt32(makeDate32(toYear(" + date + "), toQuarter(" + date + ") * 3 - 2, 1))"
+	},
+}
+
+// dayBefore goes back as many days as a function counts, but for one.
+func dayBefore(function string) func(string) string {
+	return func(date string) string { return "toInt32(" + date + ") - " + function + "(" + date + ") + 1" }
 }
 
 // dateTrunc truncates timestamps; dates are taken as timestamps with time zone by PostgreSQL.
@@ -248,27 +267,16 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 	if x.oid != oidTimestamp && x.oid != oidTimestampTZ || x.isNull() {
 		fail("date_trunc of this type")
 	}
-	date := q.calendar(local)
-	var days string
-	switch field := strings.ToLower(*args[0].lit.text); field {
-	case "day":
-		days = "toInt32(" + date + ")"
-	case "month":
-		days = "toInt32(" + date + ") - toDayOfMonth(" + date + ") + 1"
-	case "year":
-		days = "toInt32(" + date + ") - toDayOfYear(" + date + ") + 1"
-	case "week":
-		days = "toInt32(" + date + ") - toDayOfWeek(" + date + ") + 1"
-	case "quarter":
-		days = "toInt32(makeDate32(toYear(" + date + "), toQuarter(" + date + ") * 3 - 2, 1))"
-	case "hour", "minute", "second":
-		unit := map[string]int64{"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}[field]
+	field := strings.ToLower(*args[0].lit.text)
+	if unit, ok := shortFields[field]; ok {
 		local = q.clocked(x) // some zones have days that do not begin at midnight
-		sql := fmt.Sprintf("%s - %s %% %d", x.sql, q.timeOfDay(local), unit)
-		return with(x.oid, sql, local)
-	default:
+		return with(x.oid, fmt.Sprintf("%s - %s %% %d", x.sql, q.timeOfDay(local), unit), local)
+	}
+	first, ok := firstDays[field]
+	if !ok {
 		fail("date_trunc to this field")
 	}
+	days := once(q.calendar(local), first)
 	truncated := with(oidTimestamp, fmt.Sprintf("toInt64(%s) * %d", days, int64(microsPerDay)), local)
 	return q.coerce(truncated, x.oid)
 }

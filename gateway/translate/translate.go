@@ -178,6 +178,8 @@ var settings = map[string]string{
 	// (ClickHouse/ClickHouse#119823, #114827, #111897), and joins that spill are new. A range that 26.7 finds to be empty (x >= 50 AND x <= 7)
 	// it drops from the ON of an inner or semi join by a nullable key, which then keeps what the range excludes.
 	"optimize_redundant_comparisons": "0",
+	// 26.7 takes rows for sorted that come out of a join in the order of its threads.
+	"query_plan_read_in_order_through_join": "0",
 	// Where the condition is NULL, it loses the ELSE value of min(CASE WHEN … THEN NULL ELSE x END).
 	"optimize_rewrite_aggregate_function_with_if": "0",
 	"use_query_condition_cache":                   "0",

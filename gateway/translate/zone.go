@@ -67,14 +67,14 @@ func (t *translator) instant(e expr, zone string) expr {
 }
 
 // longText is from where on an expression is not repeated, in bytes: what depends on it would be repeated with it, again and again.
-const longText = 200
+const longText = 500
 
 // once writes a text with an expression in it that it uses several times.
 func once(sql string, write func(name string) string) string {
 	if len(sql) < longText {
 		return write(sql)
 	}
-	return bind(write("shown"), "shown", sql)
+	return bind(write("x"), "x", sql)
 }
 
 // offsetAt is a zone's offset at an instant, in microseconds.

@@ -56,7 +56,7 @@ func (g *gen) timestampExpr(c ctx, fam family, depth int) expr {
 	if a.t.wild {
 		return a
 	}
-	switch g.r.IntN(4) {
+	switch g.r.IntN(5) {
 	case 0:
 		g.use("timestamp ± interval")
 		return expr{sql: fmt.Sprintf("(%s %s %s)", a.sql, g.one("+", "-"), g.interval()), t: typ{kind: kind}}
@@ -70,6 +70,17 @@ func (g *gen) timestampExpr(c ctx, fam family, depth int) expr {
 		}
 		g.use("date to timestamp")
 		return expr{sql: d.sql + "::timestamp", t: typ{kind: Timestamp}}
+	case 3:
+		other := famTS
+		if fam == famTS {
+			other = famTSTZ
+		}
+		b := g.expr(c, other, depth-1)
+		if b.t.wild {
+			return a
+		}
+		g.use("at time zone")
+		return expr{sql: fmt.Sprintf("(%s AT TIME ZONE '%s')", b.sql, g.one(append([]string{"UTC"}, TimeZones...)...)), t: typ{kind: kind}}
 	default:
 		return a
 	}

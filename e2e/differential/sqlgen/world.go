@@ -40,7 +40,10 @@ type Column struct {
 // tableSizes are the row counts of a world's tables, in random order.
 var tableSizes = []int{0, 1, 8, 40, 150, 400, 2000}
 
-var timeZones = []string{"UTC", "UTC", "UTC", "UTC", "UTC", "UTC", "UTC", "Etc/UTC", "Etc/UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"}
+var timeZones = append([]string{"UTC", "UTC", "UTC", "UTC", "UTC", "UTC", "Etc/UTC"}, TimeZones...)
+
+// TimeZones are those that queries name, but for UTC.
+var TimeZones = []string{"Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"}
 
 // quirkyNames replace a column's plain name now and then.
 var quirkyNames = []string{"Mixed Case", "select", "naïve", "a.b", "x\"y", "value", "order", "it's", "_epoch2", "if"}
