@@ -16,8 +16,10 @@ const ConnectTimeout = 5 * time.Second
 // unanswered is how long data that was sent may remain without an acknowledgement.
 const unanswered = 20 * time.Second
 
-// KeepAlive has an idle connection probed after ten seconds, and given up after ten more without an answer.
-var KeepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 3 * time.Second, Count: 3}
+// Dialer waits for a connection for so long. One that is idle is probed after ten seconds, and given up after ten more without an answer.
+func Dialer(timeout time.Duration) *net.Dialer {
+	return &net.Dialer{Timeout: timeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 3 * time.Second, Count: 3}}
+}
 
 // Guard makes connections by cfg notice that the server has vanished. They must not send more than the server soon reads: one that does not
 // read for 20 seconds counts as vanished.
@@ -25,7 +27,8 @@ func Guard(cfg *pgconn.Config) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = ConnectTimeout
 	}
-	d := &net.Dialer{Timeout: cfg.ConnectTimeout, KeepAliveConfig: KeepAlive, Control: limitUnanswered}
+	d := Dialer(cfg.ConnectTimeout)
+	d.Control = limitUnanswered
 	cfg.DialFunc = d.DialContext
 }
 

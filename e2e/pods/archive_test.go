@@ -21,6 +21,7 @@ import (
 )
 
 func TestArchive_recoversADatabaseInPods(t *testing.T) {
+	t.Parallel() // it leaves the machine alone for most of its time
 	w := newWorld(t)
 	c := builtin(1)
 	c.Spec.OLTP.PostgreSQL.Archive = &v1alpha1.ArchiveSpec{Storage: v1alpha1.StorageSpec(c.Spec.OLTP.PostgreSQL.Storage), Keep: 2}

@@ -30,6 +30,7 @@ const (
 )
 
 func TestExternalDatabase_isFollowedThroughRotationAndStaleness(t *testing.T) {
+	t.Parallel() // it leaves the machine alone for most of its time
 	w := newWorld(t)
 	w.startDatabase()
 	t.Cleanup(func() {

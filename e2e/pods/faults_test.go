@@ -16,9 +16,12 @@ import (
 	"github.com/freshet-io/freshet/local/platform"
 )
 
-// load fills the database of a cluster of two units, and waits until all of it is on both.
+// load starts a cluster of two units, fills its database, and waits until all of it is on both.
 func (w *world) load() *trial.Platform {
 	w.t.Helper()
+	c := builtin(2)
+	c.Spec.OLTP.PostgreSQL.Resources = resources("600m", "512Mi") // there is room: one unit fewer than elsewhere
+	w.start(c)
 	p := w.trial(w.url(), w.direct())
 	p.Load(w.t)
 	for n := range 2 {
@@ -51,7 +54,6 @@ func (w *world) unitHost(n int) string {
 
 func TestCluster_staysConsistentWhileItsPodsAreKilled(t *testing.T) {
 	w := newWorld(t)
-	w.start(builtin(2))
 	p := w.load()
 	stop := p.StartLoad(t, 1)
 	for _, victim := range []struct {
@@ -80,7 +82,6 @@ func TestCluster_movesFromADrainedNode(t *testing.T) {
 	if len(nodes.Items) < 2 {
 		t.Fatalf("the cluster has %d node, and draining takes two", len(nodes.Items))
 	}
-	w.start(builtin(2))
 	p := w.load()
 	stop := p.StartLoad(t, 2)
 	unit := w.pod("shop-unit-1")

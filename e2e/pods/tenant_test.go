@@ -22,6 +22,7 @@ import (
 const soon = 30 * time.Second
 
 func TestTenant_changeReachesRunningSessionsOfEveryUnit(t *testing.T) {
+	t.Parallel() // it leaves the machine alone for most of its time
 	w := newWorld(t)
 	w.start(builtin(2))
 	w.exec(w.connect(w.directAs("shop-oltp-superuser")), "CREATE ROLE analyst LOGIN PASSWORD 'analyst'")

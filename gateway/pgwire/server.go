@@ -217,8 +217,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // dial connects to PostgreSQL, with TLS if the configuration says so.
 func (s *Server) dial(ctx context.Context) (net.Conn, error) {
-	d := net.Dialer{Timeout: dial.ConnectTimeout, KeepAliveConfig: dial.KeepAlive}
-	conn, err := d.DialContext(ctx, s.cfg.BackendNetwork, s.cfg.BackendAddress)
+	conn, err := dial.Dialer(dial.ConnectTimeout).DialContext(ctx, s.cfg.BackendNetwork, s.cfg.BackendAddress)
 	if err != nil {
 		return nil, err
 	}
