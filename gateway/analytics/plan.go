@@ -45,16 +45,26 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 		return nil, err
 	}
 	p := r.translated(ctx, s, st)
-	if p.err != nil {
-		return nil, p.err
+	err := r.permit(ctx, s, p)
+	if err != nil && outdated(p.views) { // now with what the views have become
+		p = r.translated(ctx, s, st)
+		err = r.permit(ctx, s, p)
 	}
-	if p.plan.PointRead && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil {
-		return nil, &pgwire.RelayError{Reason: reasonPointRead}
-	}
-	if err := r.verify(ctx, s, p); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// permit says whether a session's statement may run as planned.
+func (r *Router) permit(ctx context.Context, s *pgwire.SessionInfo, p *planned) error {
+	switch {
+	case p.err != nil:
+		return p.err
+	case p.plan.PointRead && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil:
+		return &pgwire.RelayError{Reason: reasonPointRead}
+	}
+	return r.verify(ctx, s, p)
 }
 
 // explained adds to a refusal for want of a table why the replica has not got it.

@@ -37,8 +37,10 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 		return fmt.Errorf("check privileges and table definitions: %w", err)
 	}
 	verdict := judge(rows, p)
-	if verdict != nil {
-		outdate(p.views)
+	if verdict != nil { // it may be due to what a view was
+		if err := r.views.review(ctx, p.views); err != nil {
+			return fmt.Errorf("check definitions of views: %w", err)
+		}
 	}
 	r.checks.Add(key, check{at: now, err: verdict})
 	return verdict

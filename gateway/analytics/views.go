@@ -17,8 +17,15 @@ import (
 // Invariant: a definition that was read was in force at since, and is so for every snapshot between since and a later
 // moment at which the source says that the view still has its version, which [definitions] asks.
 type views struct {
-	replica Replica
-	known   *lru.Cache[string, *view]
+	source viewSource
+	known  *lru.Cache[string, *view]
+}
+
+// viewSource is what [Replica] tells of views.
+type viewSource interface {
+	View(ctx context.Context, searchPath []string, name string) (*cdc.View, error)
+	Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error)
+	Current(ctx context.Context) (cdc.Position, error)
 }
 
 // view is a definition, and a position at which it was in force.
@@ -29,12 +36,12 @@ type view struct {
 	outdated atomic.Bool
 }
 
-func newViews(replica Replica, size int) (*views, error) {
+func newViews(source viewSource, size int) (*views, error) {
 	known, err := lru.New[string, *view](size)
 	if err != nil {
 		return nil, fmt.Errorf("make cache of views: %w", err)
 	}
-	return &views{replica: replica, known: known}, nil
+	return &views{source: source, known: known}, nil
 }
 
 // find returns the view that a name means; nil if it means none.
@@ -46,13 +53,13 @@ func (v *views) find(ctx context.Context, searchPath []string, name translate.Ab
 	if known, ok := v.known.Get(key); ok && !known.outdated.Load() {
 		return known, nil
 	}
-	definition, err := v.replica.View(ctx, searchPath, name.Name)
+	definition, err := v.source.View(ctx, searchPath, name.Name)
 	if err != nil || definition == nil {
 		return nil, err
 	}
 	found := &view{}
 	// After the definition was seen: the position is not before the commit that made it.
-	if found.since, err = v.replica.Current(ctx); err != nil {
+	if found.since, err = v.source.Current(ctx); err != nil {
 		return nil, fmt.Errorf("ask the source for its position: %w", err)
 	}
 	if found.View, err = translate.ParseView(definition); err != nil {
@@ -60,6 +67,27 @@ func (v *views) find(ctx context.Context, searchPath []string, name translate.Ab
 	}
 	v.known.Add(key, found)
 	return found, nil
+}
+
+// review outdates the views that have other versions by now.
+func (v *views) review(ctx context.Context, used []*view) error {
+	if len(used) == 0 {
+		return nil
+	}
+	ids := make([]cdc.TableID, len(used))
+	for i, u := range used {
+		ids[i] = u.ID
+	}
+	now, err := v.source.Versions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, u := range used {
+		if now[u.ID] != u.Version {
+			u.outdated.Store(true)
+		}
+	}
+	return nil
 }
 
 // since is the first position for which all the views' definitions are known to have been in force; zero without views.
