@@ -20,7 +20,6 @@ func (w *world) requirePlugin() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, c := range []struct {
 		args []string
 		want []string
@@ -30,13 +29,14 @@ func (w *world) requirePlugin() {
 		{[]string{"explain", "shop", "SELECT sum(price) FROM item"}, []string{"Route: columnar", "Table: public.item"}},
 		{[]string{"connect", "shop", "--", "-XAtc", `\conninfo`, "-c", "SELECT sum(price) FROM item"}, []string{"SSL", "625625.00"}},
 	} {
-		w.eventually("kubectl freshet "+c.args[0], func(ctx context.Context) error { return w.plugin(ctx, c.args, c.want) })
+		w.eventually("kubectl freshet "+c.args[0], func(ctx context.Context) error { return w.plugin(ctx, bin, c.args, c.want) })
 	}
 }
 
-// plugin runs a command of the plugin, whose output must have all of want.
-func (w *world) plugin(ctx context.Context, args, want []string) error {
+// plugin runs a command of the plugin that is in a folder. The output must have all of want.
+func (w *world) plugin(ctx context.Context, bin string, args, want []string) error {
 	cmd := exec.CommandContext(ctx, "kubectl", append([]string{"freshet", "--namespace", w.namespace}, args...)...)
+	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
