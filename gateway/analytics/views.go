@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -109,10 +110,5 @@ func outdate(views []*view) {
 }
 
 func outdated(views []*view) bool {
-	for _, v := range views {
-		if v.outdated.Load() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(views, func(v *view) bool { return v.outdated.Load() })
 }

@@ -97,11 +97,7 @@ func textZoned(dst []byte, micros int64, z *timezone.Zone) ([]byte, error) {
 	if micros == math.MaxInt64 || micros == math.MinInt64 {
 		return appendTimestamp(dst, micros, ""), nil
 	}
-	second := micros / microsPerSecond
-	if micros%microsPerSecond < 0 {
-		second--
-	}
-	offset, ok := z.Offset(second)
+	offset, ok := z.Offset(timezone.Second(micros))
 	if !ok {
 		return dst, errOutsideZone
 	}

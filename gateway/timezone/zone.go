@@ -22,6 +22,15 @@ func New(name string, offsets []cdc.Offset, engine bool) *Zone {
 	return &Zone{Name: name, Engine: engine, offsets: offsets}
 }
 
+// Second is the second, since 1970, that a time in microseconds since 1970 lies in.
+func Second(micros int64) int64 {
+	const unit = 1_000_000
+	if micros%unit < 0 { // division rounds up before 1970
+		return micros/unit - 1
+	}
+	return micros / unit
+}
+
 // Offset returns by how many seconds the zone's clocks are ahead of UTC at an instant, in seconds since 1970 UTC; false outside the zone's span.
 func (z *Zone) Offset(instant int64) (int64, bool) {
 	if instant < cdc.FirstOffset || instant >= cdc.LastOffset {

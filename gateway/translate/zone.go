@@ -32,7 +32,7 @@ func (t *translator) local(e expr, zone string) expr {
 	z := t.zone(zone)
 	if e.lit != nil {
 		micros := microsOf(e)
-		offset, ok := z.Offset(floorDiv(micros, microsPerSecond))
+		offset, ok := z.Offset(timezone.Second(micros))
 		if !ok {
 			fail("timestamp outside of what is known of the time zone")
 		}
@@ -52,7 +52,7 @@ func (t *translator) instant(e expr, zone string) expr {
 	z := t.zone(zone)
 	if e.lit != nil {
 		micros := microsOf(e)
-		second := floorDiv(micros, microsPerSecond)
+		second := timezone.Second(micros)
 		at, ok := z.Instant(second)
 		if !ok {
 			fail("timestamp outside of what is known of the time zone")
@@ -95,13 +95,6 @@ func microsOf(e expr) int64 {
 		fail("timestamp constant out of range")
 	}
 	return e.lit.integer.Int64()
-}
-
-func floorDiv(a, b int64) int64 {
-	if q := a / b; a%b >= 0 {
-		return q
-	}
-	return a/b - 1
 }
 
 // clocked is a timestamp as the session's clocks show it: one with a time zone becomes one without.
