@@ -3,8 +3,11 @@ package analytics
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/freshness"
@@ -32,5 +35,25 @@ func TestAwait_leavesALaggingReplicaUnlessTheSessionInsists(t *testing.T) {
 	insists := &pgwire.SessionInfo{Settings: pgwire.Settings{Route: pgwire.RouteColumnar}}
 	if err := r.await(ctx, insists, need); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("route columnar: %v, want the statement's own end", err)
+	}
+}
+
+// closed is the source of a replica that has just stopped: its connections end under the statements that use them.
+type closed struct{}
+
+func (closed) Current(context.Context) (cdc.Position, error) {
+	return cdc.Position{}, fmt.Errorf("read log position: %w", context.Canceled)
+}
+
+func TestRefusal_leavesAStatementToPostgreSQLWhenTheSourceIsClosed(t *testing.T) {
+	r := &Router{
+		cfg: Config{LagLimit: time.Minute}, gate: freshness.NewGate(closed{}, stuck{}), metrics: newMetrics(prometheus.NewRegistry()),
+	}
+	for _, route := range []pgwire.Route{pgwire.RouteAuto, pgwire.RouteColumnar} {
+		s := &pgwire.SessionInfo{Settings: pgwire.Settings{Route: route}}
+		err := r.refusal(t.Context(), r.await(t.Context(), s, freshness.Requirement{Mode: freshness.Strong}))
+		if relay, ok := errors.AsType[*pgwire.RelayError](err); !ok || relay.Code != "55000" {
+			t.Errorf("route %v: %v, want a relay with SQLSTATE 55000", route, err)
+		}
 	}
 }

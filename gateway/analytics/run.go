@@ -219,6 +219,8 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 		return relay("unavailable", "the columnar engine is unavailable")
 	case errors.Is(err, ErrUnavailable):
 		return relay("unavailable", "the replica is not ready")
+	case errors.Is(err, freshness.ErrSource):
+		return relay("unavailable", "the source did not tell its position")
 	case errors.Is(err, errUnconfirmed):
 		return relay("definition", "the source could not confirm the table definitions")
 	case errors.Is(err, finish.ErrStyle):

@@ -39,7 +39,7 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	verdict := judge(rows, p)
 	if verdict != nil { // it may be due to what a view was
 		if err := r.views.review(ctx, p.views); err != nil {
-			return fmt.Errorf("check definitions of views: %w", err)
+			return unanswered(ctx, "the definition of a view could not be read", err)
 		}
 	}
 	r.checks.Add(key, check{at: now, err: verdict})

@@ -2,10 +2,14 @@ package freshness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
+
+// ErrSource says that the source did not tell its position, such as when it is down or replication from it has just been given up.
+var ErrSource = errors.New("the source does not tell its position")
 
 // Source tells how far the source database is.
 type Source interface {
@@ -29,13 +33,13 @@ type Gate struct {
 func NewGate(source Source, replica Replica) *Gate { return &Gate{source: source, replica: replica} }
 
 // Wait returns when a snapshot taken afterwards satisfies r, but for r's bound on staleness, which
-// the dispatcher checks at the query's start.
+// the dispatcher checks at the query's start. An error of the source wraps [ErrSource].
 func (g *Gate) Wait(ctx context.Context, r Requirement) error {
 	target := r.Min
 	if r.Mode == Strong || r.OwnWrites && r.Mode != Eventual {
 		now, err := g.source.Current(ctx)
 		if err != nil {
-			return fmt.Errorf("ask the source for its position: %w", err)
+			return fmt.Errorf("%w: %w", ErrSource, err)
 		}
 		if target.Before(now) {
 			target = now
