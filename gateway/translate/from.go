@@ -144,17 +144,18 @@ func rename(it *item, alias *pg.Alias) {
 }
 
 func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
-	*c.uses++
+	c.use.times++
 	stmt := c.stmt.Ctequery.GetSelectStmt()
 	if stmt == nil {
 		fail("data-modifying WITH")
 	}
-	if *c.uses > 1 && picks(stmt) {
+	if c.use.times > 1 && picks(stmt) {
 		fail("WITH query that picks rows, used several times")
 	}
 	result := q.t.selectStmt(stmt, nil, c.outer)
-	if c.stmt.Ctematerialized == pg.CTEMaterialize_CTEMaterializeAlways && slices.ContainsFunc(result.columns, func(o outColumn) bool { return o.e.fails }) {
-		fail("MATERIALIZED query of values that may fail, read or not")
+	c.use.fails = slices.ContainsFunc(result.columns, func(o outColumn) bool { return o.e.fails })
+	if c.use.fails && c.materialized(c.use.times) {
+		fail("WITH query that PostgreSQL materializes, of values that may fail, read or not")
 	}
 	for i, name := range stringsOf(c.stmt.Aliascolnames) {
 		if i >= len(result.columns) {

@@ -81,7 +81,7 @@ func withClause(w *pg.WithClause, ctes *cteList) *cteList {
 	}
 	for _, n := range w.Ctes {
 		c := n.GetCommonTableExpr()
-		ctes = &cteList{cte{name: c.Ctename, stmt: c, outer: ctes, uses: new(int)}, ctes}
+		ctes = &cteList{cte{name: c.Ctename, stmt: c, outer: ctes, use: new(cteUse)}, ctes}
 	}
 	return ctes
 }

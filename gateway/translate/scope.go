@@ -34,7 +34,24 @@ type cte struct {
 	stmt *pg.CommonTableExpr
 	// outer are the WITH queries that it may refer to.
 	outer *cteList
-	uses  *int
+	use   *cteUse
+}
+
+// cteUse is what is known of a WITH query since its uses were translated.
+type cteUse struct {
+	times int
+	fails bool // one of its values may
+}
+
+// materialized says whether PostgreSQL computes all of a WITH query's values, read or not, when it is used a number of times.
+func (c cte) materialized(times int) bool {
+	switch c.stmt.Ctematerialized {
+	case pg.CTEMaterialize_CTEMaterializeAlways:
+		return true
+	case pg.CTEMaterialize_CTEMaterializeNever:
+		return false
+	}
+	return times > 1
 }
 
 type cteList struct {

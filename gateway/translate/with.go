@@ -15,7 +15,7 @@ func (q *query) overWith(stmt *pg.SelectStmt) (expr, bool) {
 		return expr{}, false
 	}
 	c, ok := q.ctes.find(ref.Relname)
-	if !ok {
+	if !ok || c.use.fails && c.materialized(c.use.times+1) {
 		return expr{}, false
 	}
 	i := slices.IndexFunc(q.from.parts, func(p *tree) bool { return p.with == c.stmt })

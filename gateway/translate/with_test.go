@@ -35,3 +35,16 @@ func TestTranslate_runsAWithQueryOnceForItsAggregate(t *testing.T) {
 		})
 	}
 }
+
+func TestTranslate_takesAWithQueryThatMayFailWherePostgreSQLDoesNotMaterializeIt(t *testing.T) {
+	for name, sql := range map[string]string{
+		"used once":        "WITH w AS (SELECT id, 1 / id AS x FROM item) SELECT id FROM w",
+		"NOT MATERIALIZED": "WITH w AS NOT MATERIALIZED (SELECT id, 1 / id AS x FROM item) SELECT a.id FROM w a, w b WHERE a.id = b.id",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := translateText(t, sql, 23); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
