@@ -64,24 +64,27 @@ test-operator: need-go ## The operator on a real API server; builds it from sour
 	go test $(RACE) -tags kubernetes -timeout 20m ./operator/... ./bench/operator/... $(ARGS)
 
 # The image of Kafka takes a JDK and Maven: it is left out where ARGS leaves its test out.
-E2E_KAFKA := --kafka
+E2E_IMAGES := --images kafka
 ifneq ($(findstring -test.skip Kafka,$(ARGS)),)
-E2E_KAFKA :=
+E2E_IMAGES :=
 else ifneq ($(findstring -test.run,$(ARGS)),)
-E2E_KAFKA := $(if $(findstring Kafka,$(ARGS)),--kafka)
+E2E_IMAGES := $(if $(findstring Kafka,$(ARGS)),--images kafka)
 endif
 
 .PHONY: e2e
-e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this makes [CLUSTER=bare|current ARGS=]; needs a JDK 17, Maven and pip; root
+e2e: need-go need-npm ## The operator on running pods, on a Kubernetes that this makes (as root), in kind (in Docker), or on the kubeconfig's [CLUSTER=bare|kind|current REGISTRY= ARGS=]; needs a JDK 17, Maven and pip
+ifeq ($(CLUSTER),bare)
 	@mkdir -p bin
 	CGO_ENABLED=0 go test -tags e2e -c -o bin/e2e.test ./e2e/pods
 	go build -trimpath -o bin/freshet ./cli/freshet && ln -sf freshet bin/kubectl-freshet
-ifeq ($(CLUSTER),bare)
 	go build -o bin/cluster ./e2e/cluster/run
-	cd e2e/pods && ../../bin/cluster --nodes 2 $(E2E_KAFKA) -- ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
+	cd e2e/pods && ../../bin/cluster --nodes 2 $(E2E_IMAGES) -- ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
+else ifeq ($(CLUSTER),kind)
+	go run ./e2e/pods/launch --kind $(E2E_IMAGES) -- -test.timeout 60m $(ARGS)
+else ifeq ($(CLUSTER),current)
+	go run ./e2e/pods/launch $(if $(REGISTRY),--registry $(REGISTRY) $(E2E_IMAGES)) -- -test.timeout 60m $(ARGS)
 else
-	@[[ $(CLUSTER) == current && -n "$(FRESHET_E2E_IMAGES)" ]] || { echo "CLUSTER is bare, or current with FRESHET_E2E_IMAGES=freshet=REF,clickhouse-server=REF,postgres=REF,kafka=REF"; exit 1; }
-	cd e2e/pods && ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
+	@echo "CLUSTER is bare, kind or current, not $(CLUSTER)"; exit 1
 endif
 
 .PHONY: test-images

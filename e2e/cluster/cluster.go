@@ -23,8 +23,6 @@ type Config struct {
 	// Images are archives for all nodes. Pause is the name of the one that holds a pod's namespaces.
 	Images []string
 	Pause  string
-	// Aliases are second names of images, by their first: for tests that change an image.
-	Aliases map[string]string
 	// Progress is told what is being done; nil is silent.
 	Progress func(step string) `json:"-"`
 }

@@ -100,11 +100,6 @@ func (c *Cluster) startContainerd(ctx context.Context, n node) error {
 			return fmt.Errorf("import the image %s: %w", image, err)
 		}
 	}
-	for image, alias := range c.cfg.Aliases {
-		if err := ctr(ctx, "images", "tag", image, alias); err != nil {
-			return fmt.Errorf("give an image a second name: %w", err)
-		}
-	}
 	return nil
 }
 

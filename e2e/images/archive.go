@@ -44,12 +44,16 @@ func (b builder) write(ctx context.Context, image Image, layers []tree, config v
 			return err
 		}
 	}
-	tag, err := name.NewTag(image.Ref, name.StrictValidation)
-	if err != nil {
-		return err
+	named := map[name.Tag]v1.Image{}
+	for _, ref := range image.refs() {
+		tag, err := name.NewTag(ref, name.StrictValidation)
+		if err != nil {
+			return err
+		}
+		named[tag] = built
 	}
 	archive := filepath.Join(staging, "archive")
-	if err := tarball.WriteToFile(archive, tag, built); err != nil {
+	if err := tarball.MultiWriteToFile(archive, named); err != nil {
 		return err
 	}
 	return os.Rename(archive, image.Path)

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/freshet-io/freshet/e2e/kubebin"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -24,25 +26,51 @@ const (
 	PostgreSQL = "postgres"
 	// Pause holds the namespaces of a pod.
 	Pause = "pause"
+	// Tests has the tests on pods, for clusters that are not this machine's: with kubectl and its plugin, Helm, psql, the chart and the samples.
+	// It is built on demand.
+	Tests = "tests"
 	// Kafka has a Java runtime with the classes of a broker, of Kafka Connect and of Debezium's connector. Its arguments are those of java: options,
 	// a main class and what that takes. It is built on demand: it takes a JDK and Maven.
 	Kafka = "kafka"
 )
 
 // PauseRef is the reference of [Pause], which is in the configuration of a node and changes with nothing.
-const PauseRef = registry + "/pause:1"
+const PauseRef = localRegistry + "/pause:1"
 
-// registry can not exist: what is not there already must not be looked for elsewhere.
-const registry = "local.test"
+// localRegistry can not exist: what is not there already must not be looked for elsewhere.
+const localRegistry = "local.test"
 
 // Image is an image in a file.
 type Image struct {
 	// Name is one of this package's names.
 	Name string
-	// Ref is what pods call it. Its tag changes with its content, except for PauseRef.
-	Ref string
+	// Ref is what pods call it. Its tag changes with its content, except for PauseRef. Again is a second name of Freshet's, to which a test can
+	// change; empty for the others.
+	Ref, Again string
 	// Path is its archive, for ctr images import, docker load or kind load image-archive.
 	Path string
+}
+
+func (i Image) refs() []string {
+	if i.Again == "" {
+		return []string{i.Ref}
+	}
+	return []string{i.Ref, i.Again}
+}
+
+// Variable tells the tests the images' references: name=reference of each, separated by commas.
+const Variable = "FRESHET_E2E_IMAGES"
+
+// References are the images' names and references as in [Variable]. Again is Freshet's second name there, by the name freshet-again.
+func References(all []Image) string {
+	var list []string
+	for _, i := range all {
+		list = append(list, i.Name+"="+i.Ref)
+		if i.Again != "" {
+			list = append(list, i.Name+"-again="+i.Again)
+		}
+	}
+	return strings.Join(list, ",")
 }
 
 // keep is how many archives of an image stay in the cache. The largest has 600 MB.
@@ -55,6 +83,12 @@ func Build(ctx context.Context, cache *toolchain.Cache, progress func(string), d
 	if progress == nil {
 		progress = func(string) {}
 	}
+	known := recipes()
+	for _, name := range demanded {
+		if !slices.ContainsFunc(known, func(r recipe) bool { return r.name == name }) {
+			return nil, fmt.Errorf("there is no image %q: %s and %s are built on demand", name, Kafka, Tests)
+		}
+	}
 	b := builder{dir: filepath.Join(cache.Dir, "images"), progress: progress}
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create the cache of images: %w; set %s to another place", err, toolchain.CacheVariable)
@@ -64,12 +98,12 @@ func Build(ctx context.Context, cache *toolchain.Cache, progress func(string), d
 		return nil, err
 	}
 	defer unlock()
-	in, err := b.inputs(ctx, cache, slices.Contains(demanded, Kafka))
+	in, err := b.inputs(ctx, cache, slices.Contains(demanded, Kafka), slices.Contains(demanded, Tests))
 	if err != nil {
 		return nil, err
 	}
 	var images []Image
-	for _, r := range recipes() {
+	for _, r := range known {
 		if r.onDemand && !slices.Contains(demanded, r.name) {
 			continue
 		}
@@ -96,9 +130,11 @@ type inputs struct {
 	engine   string // path of the engine's library
 	// Of Kafka, empty unless demanded: the folder of its jars, and that of a Java runtime.
 	kafka, java string
+	// Of Tests, empty unless demanded: the module's root, and the paths of what they run.
+	module, kubectl, helm string
 }
 
-func (b builder) inputs(ctx context.Context, cache *toolchain.Cache, kafka bool) (in inputs, err error) {
+func (b builder) inputs(ctx context.Context, cache *toolchain.Cache, kafka, tests bool) (in inputs, err error) {
 	if kafka {
 		b.progress("fetching Kafka")
 		if in.kafka, err = cache.Kafka(ctx); err != nil {
@@ -119,8 +155,26 @@ func (b builder) inputs(ctx context.Context, cache *toolchain.Cache, kafka bool)
 	if in.engine, err = cache.Engine(ctx); err != nil {
 		return in, err
 	}
+	if tests {
+		for _, tool := range []struct {
+			set  kubebin.Set
+			name string
+			path *string
+		}{{kubebin.Kubectl, "kubectl", &in.kubectl}, {kubebin.Helm, "helm", &in.helm}} {
+			dir, err := kubebin.Ensure(ctx, cache, tool.set, func(program string, done, total int) {
+				b.progress(fmt.Sprintf("building %s: %d of at most %d packages", program, done, total))
+			})
+			if err != nil {
+				return in, err
+			}
+			*tool.path = filepath.Join(dir, tool.name)
+		}
+	}
 	b.progress("compiling the programs")
-	in.programs, err = buildPrograms(ctx, b.dir)
+	if in.module, err = moduleRoot(ctx); err != nil {
+		return in, err
+	}
+	in.programs, err = buildPrograms(ctx, b.dir, in.module, tests)
 	return in, err
 }
 
@@ -130,13 +184,16 @@ func (b builder) image(ctx context.Context, r recipe, in inputs) (Image, error) 
 	if err != nil {
 		return Image{}, err
 	}
-	digest, err := contentDigest(layers, r.config)
+	digest, err := contentDigest(layers, r.config, r.twice)
 	if err != nil {
 		return Image{}, err
 	}
 	image := Image{Name: r.name, Ref: r.ref, Path: filepath.Join(b.dir, r.name+"-"+digest+".tar")}
 	if image.Ref == "" {
-		image.Ref = registry + "/" + r.name + ":dev-" + digest
+		image.Ref = localRegistry + "/" + r.name + ":dev-" + digest
+	}
+	if r.twice {
+		image.Again = image.Ref + "-again"
 	}
 	now := time.Now() // the cache keeps what was used last
 	err = os.Chtimes(image.Path, now, now)

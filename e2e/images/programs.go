@@ -26,14 +26,20 @@ const (
 	staticLdflags = "-ldflags=-s -w -linkmode=external -extldflags=-static"
 )
 
-// buildPrograms compiles the programs of the module around the working directory and returns their folder. Go itself knows what has changed.
-func buildPrograms(ctx context.Context, cache string) (string, error) {
+// testProgram is the name of the tests on pods.
+const testProgram = "e2e.test"
+
+// moduleRoot returns the folder of the module around the working directory.
+func moduleRoot(ctx context.Context) (string, error) {
 	root, err := goTool(ctx, nil, "list", "-m", "-f", "{{.Dir}}", module)
-	if err != nil {
-		return "", err
-	}
+	return strings.TrimSpace(root), err
+}
+
+// buildPrograms compiles the programs of a module, the tests on pods too if they are asked for, and returns their folder. Go itself knows what
+// has changed.
+func buildPrograms(ctx context.Context, cache, root string, tests bool) (string, error) {
 	// Programs of several working copies must not take turns at the same place.
-	key := sha256.Sum256([]byte(strings.TrimSpace(root)))
+	key := sha256.Sum256([]byte(root))
 	dir := filepath.Join(cache, "programs-"+hex.EncodeToString(key[:6]))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -45,6 +51,11 @@ func buildPrograms(ctx context.Context, cache string) (string, error) {
 	}
 	if _, err := goTool(ctx, pure, args...); err != nil {
 		return "", fmt.Errorf("compile programs of images: %w", err)
+	}
+	if tests {
+		if _, err := goTool(ctx, pure, "test", "-c", "-tags=e2e", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(dir, testProgram), module+"/e2e/pods"); err != nil {
+			return "", fmt.Errorf("compile the tests on pods: %w", err)
+		}
 	}
 	environment, ldflags := pure, "-ldflags=-s -w"
 	if linksStatically(ctx) {

@@ -20,6 +20,8 @@ type recipe struct {
 	name   string
 	ref    string // empty: by the content
 	config v1.Config
+	// twice: it gets a second name.
+	twice bool
 	// onDemand images are built for those only who name them.
 	onDemand bool
 	// layers returns the layers, the one that changes the least first.
@@ -32,11 +34,12 @@ const (
 	clickhouseUser = 101
 	postgresUser   = 999
 	kafkaUser      = 1000
+	testsUser      = 65532
 )
 
 func recipes() []recipe {
 	return []recipe{
-		{name: Freshet, layers: freshet, config: v1.Config{
+		{name: Freshet, twice: true, layers: freshet, config: v1.Config{
 			User: user(freshetUser), Env: searchPath("/usr/local/bin"), Entrypoint: []string{"freshet"},
 		}},
 		{name: ClickHouse, layers: clickhouse, config: v1.Config{
@@ -48,6 +51,10 @@ func recipes() []recipe {
 			StopSignal: "SIGINT", // an orderly end that does not wait for clients
 		}},
 		{name: Pause, ref: PauseRef, layers: pause, config: v1.Config{User: user(freshetUser), Entrypoint: []string{"/pause"}}},
+		{name: Tests, onDemand: true, layers: tests, config: v1.Config{
+			User: user(testsUser), Env: append(searchPath("/usr/local/bin:/"+clientsHome), "HOME=/tmp"), WorkingDir: "/" + testsHome,
+			Entrypoint: []string{"/usr/local/bin/" + testProgram},
+		}},
 		{name: Kafka, onDemand: true, layers: kafka, config: v1.Config{
 			User: user(kafkaUser), Env: searchPath("/" + javaHome + "/bin"), Entrypoint: []string{"java", "-cp", "/" + kafkaHome + "/libs/*"},
 		}},
@@ -190,6 +197,32 @@ func kafka(ctx context.Context, in inputs) ([]tree, error) {
 		}
 	}
 	return []tree{base}, nil
+}
+
+// testsHome is the tests' working directory. They find charts, samples and kubectl's plugin by their paths from there, as in the repository.
+const testsHome = "freshet/e2e/pods"
+
+func tests(ctx context.Context, in inputs) ([]tree, error) {
+	base := tree{}
+	base.account("tests", testsUser)
+	base.scratch()
+	clients, err := clientPrograms(ctx, in.clients)
+	if err != nil {
+		return nil, err
+	}
+	tools := tree{}
+	for name, path := range map[string]string{"kubectl": in.kubectl, "helm": in.helm} {
+		tools.program("usr/local/bin/"+name, path)
+	}
+	programs := tree{}
+	programs.program("usr/local/bin/"+testProgram, filepath.Join(in.programs, testProgram))
+	programs.program("freshet/bin/kubectl-freshet", filepath.Join(in.programs, "freshet"))
+	for _, dir := range []string{"charts/freshet", "manifests/samples", "e2e/pods/testdata"} {
+		if err := programs.copy("freshet/"+dir, filepath.Join(in.module, dir), nil); err != nil {
+			return nil, err
+		}
+	}
+	return []tree{base, clients, tools, programs}, nil
 }
 
 func pause(_ context.Context, in inputs) ([]tree, error) {

@@ -84,8 +84,8 @@ func (t tree) account(name string, id int) {
 	t.text("etc/group", fmt.Sprintf("root:x:0:\n%s:x:%d:\n", name, id))
 }
 
-// contentDigest is a short digest of an image's content.
-func contentDigest(layers []tree, config v1.Config) (string, error) {
+// contentDigest is a short digest of an image's content, and of whether it has two names.
+func contentDigest(layers []tree, config v1.Config, twice bool) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	if err := enc.Encode(config); err != nil {
@@ -106,6 +106,9 @@ func contentDigest(layers []tree, config v1.Config) (string, error) {
 			}
 		}
 		fmt.Fprintln(h, "layer")
+	}
+	if twice {
+		fmt.Fprintln(h, "twice")
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
 }

@@ -67,7 +67,7 @@ func TestContentDigest_changesWithAllThatIsInTheImage(t *testing.T) {
 		var config v1.Config
 		layer := tree{"program": {Mode: 0o755, Source: source}, "pinned": {Mode: 0o755, Source: source, Stamp: "1.0"}}
 		change(layer, &config)
-		digest, err := contentDigest([]tree{layer}, config)
+		digest, err := contentDigest([]tree{layer}, config, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,6 +43,9 @@ var Kubernetes = Set{"kubernetes", Version, "kubernetes", []program{
 	{"kubelet", "k8s.io/kubernetes/cmd/kubelet"},
 }}
 
+// Kubectl is one of them, where a cluster is there already.
+var Kubectl = Set{"kubernetes", Version, "kubernetes", []program{{"kubectl", "k8s.io/kubernetes/cmd/kubectl"}}}
+
 // CoreDNS answers for the names of services and pods.
 var CoreDNS = Set{"coredns", "1.15.0", "coredns", []program{{"coredns", "."}}}
 
@@ -51,6 +54,9 @@ var Provisioner = Set{"provisioner", "13.0.0", "provisioner", []program{{"provis
 
 // Helm renders charts.
 var Helm = Set{"helm", "3.22.0", "helm", []program{{"helm", "helm.sh/helm/v3/cmd/helm"}}}
+
+// Kind makes clusters in Docker.
+var Kind = Set{"kind", "0.33.0", "kind", []program{{"kind", "sigs.k8s.io/kind"}}}
 
 // Progress is called while a program is built: done of total packages. A build of everything takes 8 to 18 minutes on two cores.
 type Progress func(program string, done, total int)

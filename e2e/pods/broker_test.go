@@ -47,7 +47,7 @@ var kafkaLogging string
 func (w *world) startKafka() (authority []byte) {
 	w.t.Helper()
 	if w.images["kafka"] == "" {
-		w.t.Fatal("FRESHET_E2E_IMAGES has no image kafka: make e2e builds it for all tests, or where ARGS says Kafka; for CLUSTER=current add kafka=REF")
+		w.t.Fatal("there is no image kafka: make e2e builds it for all tests, or where ARGS says Kafka")
 	}
 	server, key := w.certify(brokerHost)
 	files := map[string][]byte{

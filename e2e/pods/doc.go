@@ -1,3 +1,3 @@
-// Package pods proves the operator on running pods: on the bare cluster of e2e/cluster, or on any that a kubeconfig leads to and whose
-// services can be reached from here.
+// Package pods proves the operator on running pods. It runs where the cluster's services can be reached: in the network of the bare cluster
+// that e2e/cluster makes, or, as command launch starts it, in a pod of any cluster.
 package pods

@@ -86,7 +86,8 @@ func TestCluster_movesFromADrainedNode(t *testing.T) {
 	stop := p.StartLoad(t, 2)
 	unit := w.pod("shop-unit-1")
 	node := unit.Spec.NodeName
-	if err := command(t.Context(), "kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=4m"); err != nil {
+	if err := command(t.Context(), "kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=4m",
+		"--pod-selector="+RunnerLabel+"!=true"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

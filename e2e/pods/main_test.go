@@ -14,10 +14,13 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
+	"github.com/freshet-io/freshet/e2e/images"
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 )
 
@@ -25,6 +28,8 @@ import (
 type installation struct {
 	client.Client
 	images map[string]string
+	// privileged is a namespace for pods with the rights of their node.
+	privileged string
 }
 
 var shared *installation
@@ -45,16 +50,21 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	shared = p
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := p.end(); err != nil {
+		fmt.Fprintln(os.Stderr, "delete the namespace of privileged pods:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 // install installs the chart as a user does.
 func install(ctx context.Context) (*installation, error) {
 	p := &installation{images: map[string]string{}}
-	for pair := range strings.SplitSeq(os.Getenv("FRESHET_E2E_IMAGES"), ",") {
+	for pair := range strings.SplitSeq(os.Getenv(images.Variable), ",") {
 		name, ref, ok := strings.Cut(pair, "=")
 		if !ok {
-			return nil, errors.New("FRESHET_E2E_IMAGES is not set to name=reference,…: use make e2e")
+			return nil, fmt.Errorf("%s is not set to name=reference,…: use make e2e", images.Variable)
 		}
 		p.images[name] = ref
 	}
@@ -68,14 +78,30 @@ func install(ctx context.Context) (*installation, error) {
 	if p.Client, err = client.New(rest, client.Options{}); err != nil {
 		return nil, err
 	}
-	repository, tag, _ := strings.Cut(p.images["freshet"], ":")
+	ns := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-nodes-", Labels: map[string]string{podSecurityLabel: "privileged"}}}
+	if err := p.Create(ctx, &ns); err != nil {
+		return nil, err
+	}
+	p.privileged = ns.Name
+	repository, tag := p.images["freshet"], ""
+	if i := strings.LastIndex(repository, ":"); i > strings.LastIndex(repository, "/") { // a registry may have a port
+		repository, tag = repository[:i], repository[i+1:]
+	}
 	err = command(ctx, "helm", "upgrade", "--install", releaseName, "../../charts/freshet", "--namespace", operatorNamespace, "--create-namespace",
 		"--set", "image.repository="+repository, "--set", "image.tag="+tag,
 		"--set", "images.engine="+p.images["clickhouse-server"], "--set", "images.postgresql="+p.images["postgres"], "--wait", "--timeout", "2m")
 	if err != nil {
 		p.show(os.Stderr, operatorNamespace)
+		return nil, errors.Join(err, p.end())
 	}
-	return p, err
+	return p, nil
+}
+
+// end deletes what only tests need. The operator stays, as does what it stands on.
+func (p *installation) end() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return p.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.privileged}})
 }
 
 // operator returns the operator's Deployment.

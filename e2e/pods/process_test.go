@@ -4,56 +4,58 @@ package pods
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// signal signals the processes of a pod that have one of the names, as the kernel cuts them off. They are processes of this machine.
+//go:embed testdata/signal.sh
+var signalScript string
+
+// signal signals the processes of a pod that have one of the names, as the kernel cuts them off. It takes a pod on the same node that sees the
+// node's processes.
 func (w *world) signal(pod *corev1.Pod, s syscall.Signal, names ...string) {
 	w.t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
-	if err != nil {
+	hand := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "signal-", Namespace: w.privileged},
+		Spec: corev1.PodSpec{
+			NodeName: pod.Spec.NodeName, HostPID: true, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To(int64(0)),
+			Containers: []corev1.Container{{
+				Name: "signal", Image: w.images["postgres"], // it has a shell
+				Command:                  append([]string{"sh", "-euc", signalScript, "signal", strconv.Itoa(int(s)), string(pod.UID)}, names...),
+				SecurityContext:          &corev1.SecurityContext{Privileged: ptr.To(true), RunAsUser: ptr.To(int64(0))},
+				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+			}},
+		},
+	}
+	if err := w.Create(w.t.Context(), hand); err != nil {
 		w.t.Fatal(err)
 	}
-	signalled := 0
-	for _, file := range files {
-		pid, name := member(file, string(pod.UID))
-		if !slices.Contains(names, name) {
-			continue
+	var failed error
+	w.eventually("a signal for "+pod.Name, func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(hand), hand); err != nil {
+			return err
 		}
-		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) { // a process ends with the one that started it
-			w.t.Fatalf("signal %s of pod %s: %v", name, pod.Name, err)
+		switch hand.Status.Phase {
+		case corev1.PodSucceeded:
+			return nil
+		case corev1.PodFailed:
+			failed = fmt.Errorf("%+v", hand.Status.ContainerStatuses)
+			return nil
 		}
-		signalled++
+		return fmt.Errorf("%s: %+v", hand.Status.Phase, hand.Status.ContainerStatuses)
+	})
+	if err := errors.Join(failed, w.Delete(w.t.Context(), hand)); err != nil {
+		w.t.Fatalf("signal %v of pod %s: %v", names, pod.Name, err)
 	}
-	if signalled == 0 {
-		w.t.Fatalf("no process %v of pod %s is on this machine: the bare cluster's would be", names, pod.Name)
-	}
-}
-
-// member returns id and name of a process by its file /proc/…/cgroup, if it belongs to a pod.
-func member(file, podUID string) (pid int, name string) {
-	groups, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(string(groups), "pod"+podUID) {
-		return 0, "" // it may have ended
-	}
-	dir := filepath.Dir(file)
-	command, err := os.ReadFile(filepath.Join(dir, "comm"))
-	if err != nil {
-		return 0, ""
-	}
-	if pid, err = strconv.Atoi(filepath.Base(dir)); err != nil {
-		return 0, ""
-	}
-	return pid, strings.TrimSpace(string(command))
 }
 
 // kill kills a pod's processes as kill -9 does, and waits until kubelet has started them again.

@@ -27,7 +27,7 @@ func TestCluster_scalesAndRollsWithoutAFailedQuery(t *testing.T) {
 
 	began = time.Now()
 	before := clients.queries.Load()
-	image := w.images["freshet"] + "-again"
+	image := w.images["freshet-again"]
 	w.change(&c, "shop", func() { c.Spec.Gateway.Image = image })
 	w.eventually("the new image in all units", func(context.Context) error {
 		var set appsv1.StatefulSet

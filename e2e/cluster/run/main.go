@@ -1,7 +1,7 @@
 // Command run starts a cluster, runs a command in it with its kubeconfig, and ends the cluster with the command: tests, or a shell to try
 // things.
 //
-//	run [--nodes N] [--kafka] -- COMMAND [ARGUMENT …]
+//	run [--nodes N] [--images kafka,tests] -- COMMAND [ARGUMENT …]
 //
 // The command's environment has KUBECONFIG, kubectl and helm in its PATH, and in FRESHET_E2E_IMAGES name=reference of each image,
 // separated by commas. It reaches services and pods, and resolves their names as a pod does.
@@ -15,10 +15,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/freshet-io/freshet/e2e/cluster"
-	"github.com/freshet-io/freshet/e2e/images"
 )
 
 func main() {
@@ -50,18 +50,14 @@ func stage(ctx context.Context, args []string) (int, error) {
 	}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	nodes := flags.Int("nodes", 1, "number of nodes")
-	kafka := flags.Bool("kafka", false, "with the image of Kafka, which takes a JDK and Maven")
+	more := flags.String("images", "", "images to build besides, by their names, separated by commas: kafka takes a JDK and Maven")
 	if err := flags.Parse(args); err != nil {
 		return 2, err
 	}
 	if *nodes < 1 || *nodes > 9 || flags.NArg() == 0 {
-		return 2, errors.New("usage: run [--nodes 1…9] [--kafka] -- COMMAND [ARGUMENT …]")
+		return 2, errors.New("usage: run [--nodes 1…9] [--images NAME,…] -- COMMAND [ARGUMENT …]")
 	}
-	var demanded []string
-	if *kafka {
-		demanded = append(demanded, images.Kafka)
-	}
-	return run(ctx, *nodes, demanded, flags.Args())
+	return run(ctx, *nodes, strings.FieldsFunc(*more, func(r rune) bool { return r == ',' }), flags.Args())
 }
 
 // run prepares everything that takes the network, and then runs the rest in namespaces of its own.

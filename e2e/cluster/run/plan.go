@@ -21,10 +21,9 @@ import (
 // plan is what the cluster's owner is told.
 type plan struct {
 	Cluster cluster.Config
-	// Helm is its folder, Images are "name=reference" of each image.
-	Helm    string
-	Images  []string
-	Command []string
+	// Helm is its folder, Images is the value of [images.Variable].
+	Helm, Images string
+	Command      []string
 }
 
 // prepare builds or finds all programs and images.
@@ -55,11 +54,8 @@ func prepare(ctx context.Context, nodes int, demanded, command []string) (*plan,
 	}
 	for _, image := range all {
 		p.Cluster.Images = append(p.Cluster.Images, image.Path)
-		p.Images = append(p.Images, image.Name+"="+image.Ref)
-		if image.Name == images.Freshet {
-			p.Cluster.Aliases = map[string]string{image.Ref: image.Ref + "-again"}
-		}
 	}
+	p.Images = images.References(all)
 	p.Cluster.Pause = images.PauseRef
 	return p, nil
 }
@@ -116,7 +112,7 @@ func own(ctx context.Context, dir string) (int, error) {
 	cmd.WaitDelay = 30 * time.Second
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig,
 		"PATH="+strings.Join([]string{p.Cluster.Programs, p.Helm, os.Getenv("PATH")}, string(os.PathListSeparator)),
-		"FRESHET_E2E_IMAGES="+strings.Join(p.Images, ","))
+		images.Variable+"="+p.Images)
 	err = cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Exited() {
