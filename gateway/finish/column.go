@@ -54,8 +54,20 @@ type Column struct {
 	Quotient *Quotient
 }
 
-// Quotient describes a division that is finished here.
-type Quotient struct{ Dividend, Divisor Operand }
+// Quotient describes a division that is finished here, and what is made of it.
+type Quotient struct {
+	Dividend, Divisor Operand
+	Spread            Spread
+}
+
+// Spread says that a quotient is one of PostgreSQL's aggregates of how far values are from their average: NULL where the divisor is zero.
+type Spread uint8
+
+// The spreads. The zero value is a plain quotient.
+const (
+	Variance  Spread = 1 + iota
+	Deviation        // standard deviation: the root of the variance
+)
 
 // Operand is a Decimal(76, Scale) of the engine, followed by its display scale (Int32) if Display is Dynamic.
 type Operand struct{ Scale, Display int }

@@ -12,7 +12,7 @@ type decimal struct {
 	scale, display int
 }
 
-// addQuotient adds a column that is divided here. A divisor of zero is a guard.
+// addQuotient adds a column that is divided here. A divisor of zero is a guard, or NULL for a spread.
 func (d *Decoder) addQuotient(q Quotient, binary bool) {
 	write := pick(binary, binaryNumeric, textNumeric)
 	dividend, divisor := d.addOperand(q.Dividend), d.addOperand(q.Divisor)
@@ -23,9 +23,18 @@ func (d *Decoder) addQuotient(q Quotient, binary bool) {
 			return dst, false, nil
 		}
 		if b.unscaled.Sign() == 0 {
+			if q.Spread != 0 {
+				return dst, false, nil
+			}
 			return nil, false, errDivisionByZero
 		}
 		unscaled, scale := divide(a, b)
+		switch {
+		case q.Spread != 0 && a.unscaled.Sign() <= 0: // PostgreSQL's is a constant
+			unscaled, scale = new(big.Int), 0
+		case q.Spread == Deviation:
+			unscaled = root(unscaled, scale)
+		}
 		n, err := newNumeric(unscaled.String(), scale, scale)
 		if err != nil {
 			return nil, false, err
@@ -83,6 +92,14 @@ func divide(a, b decimal) (unscaled *big.Int, scale int) {
 		num.Neg(num)
 	}
 	return num, scale
+}
+
+// root is the square root of unscaled / 10^scale, rounded half up to the same scale, as sqrt_var in PostgreSQL's numeric.c rounds it.
+func root(unscaled *big.Int, scale int) *big.Int {
+	// ⌊√n + 1/2⌋ = ⌊(⌊√4n⌋ + 1) / 2⌋, where n = unscaled · 10^scale
+	n := new(big.Int).Mul(unscaled, pow10(scale))
+	n.Sqrt(n.Lsh(n, 2))
+	return n.Rsh(n.Add(n, big.NewInt(1)), 1)
 }
 
 // leading returns the weight and value of the first base-10000 digit that is not zero; both are 0 for zero.

@@ -68,7 +68,11 @@ func (a aggregation) counting(f, arg string) engineCall {
 
 // translate yields the aggregate's value; place makes the reference to an engine aggregate.
 func (a aggregation) translate(name string, star bool, x expr, place func(engineCall, expr) expr) expr {
-	if a.distinct && name != "count" && name != "min" && name != "max" {
+	switch {
+	case !a.distinct:
+	case name == "sum", name == "avg":
+		requireGroupable(x)
+	case name != "count" && name != "min" && name != "max":
 		fail("%s(DISTINCT)", name)
 	}
 	if x.isNull() && !star {
@@ -87,6 +91,8 @@ func (a aggregation) translate(name string, star bool, x expr, place func(engine
 		return a.average(x, null, place)
 	case "min", "max":
 		return a.extreme(name, x, null, place)
+	case "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop":
+		return a.spread(name, x, null, place)
 	case "bool_and", "every", "bool_or":
 		if x.oid != oidBool {
 			fail("%s over this type", name)
@@ -119,7 +125,7 @@ func (a aggregation) sum(x expr, null bool, place func(engineCall, expr) expr) e
 	case x.opaque:
 		fail("sum of an opaque type")
 	case x.oid == oidInt2 || x.oid == oidInt4:
-		return place(a.call("sum", "toInt64("+x.sql+")"), expr{oid: oidInt8, null: null, pad: -1})
+		return place(a.call(a.summing(), "toInt64("+x.sql+")"), expr{oid: oidInt8, null: null, pad: -1})
 	case x.oid == oidInt8:
 		x = toNumeric(x)
 	case x.oid != oidNumeric:
@@ -137,13 +143,33 @@ func (a aggregation) sum(x expr, null bool, place func(engineCall, expr) expr) e
 	}
 	// The engine sums in its widest type of the class, which is what the reference is described as.
 	d.dec.integer = width.integer
-	e := place(a.call("sum", arg), d)
+	e := place(a.call(a.summing(), arg), d)
 	if x.dec.display == displayDynamic {
 		display := place(a.call("max", x.dec.displaySQL), expr{oid: oidInt4, null: true, pad: -1})
 		e.dec.displaySQL = display.sql
 	}
 	e.dec.integer = min(x.dec.integer+sumDigits, e.dec.integer)
 	return e
+}
+
+// summing is the engine's aggregate that sums.
+func (a aggregation) summing() string {
+	if a.distinct {
+		return "sumDistinct"
+	}
+	return "sum"
+}
+
+// values counts what is summed: fewer than a sum can have.
+func (a aggregation) values(x expr, place func(engineCall, expr) expr) expr {
+	f, arg := "count", ""
+	if x.null {
+		arg = x.sql
+	}
+	if a.distinct {
+		f, arg = "uniqExact", x.sql
+	}
+	return place(a.counting(f, arg), expr{oid: oidInt8, pad: -1, bounded: true, high: 999_999_999_999_999})
 }
 
 // average is PostgreSQL's: the sum, as a numeric, divided by the number of values.
@@ -158,11 +184,7 @@ func (a aggregation) average(x expr, null bool, place func(engineCall, expr) exp
 	if isInteger(sum.oid) { // PostgreSQL sums smaller integers as bigint, too
 		sum = toNumeric(sum)
 	}
-	arg := ""
-	if x.null {
-		arg = x.sql
-	}
-	count := place(a.counting("count", arg), expr{oid: oidInt8, pad: -1, bounded: true, high: 999_999_999_999_999})
+	count := a.values(x, place)
 	n := toNumeric(count)
 	// Without a value the sum is NULL, and so is the quotient: its divisor must not be zero then.
 	n.sql = "CAST(greatest(" + count.sql + ", 1), '" + n.dec.String() + "')"

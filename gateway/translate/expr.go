@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/finish"
 )
 
 // expr is a translated expression: the engine's SQL together with what PostgreSQL's type system and the
@@ -55,6 +56,8 @@ type ratio struct {
 	dividend, divisor expr
 	// average says that the divisor is a count, which is at least 1.
 	average bool
+	// spread says that finish makes more than the quotient of it; then the value can only be shown.
+	spread finish.Spread
 	// scalar makes a scalar subquery of an expression over the operands; nil: they are at hand.
 	scalar func(sql string) string
 }

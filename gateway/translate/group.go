@@ -15,7 +15,9 @@ type group struct {
 	keys    []expr
 	aggs    []engineCall
 	bySQL   map[string]int
-	grouped bool // GROUP BY, as opposed to one group of all rows
+	grouped bool // every group has a row: there is no group of all rows
+	// sets are the grouping sets where there are several: a bit for each key that one has. The column gs has that of a row's.
+	sets []uint64
 
 	from  *tree
 	where []expr
@@ -52,18 +54,11 @@ func isGrouped(s *pg.SelectStmt) bool {
 
 // startGroups moves FROM and WHERE below the aggregation.
 func (q *query) startGroups(s *pg.SelectStmt, targets []target) {
-	g := &group{id: q.t.newLeaf(), bySQL: map[string]int{}, grouped: len(s.GroupClause) > 0}
+	g := &group{id: q.t.newLeaf(), bySQL: map[string]int{}}
 	if s.GroupDistinct {
 		fail("GROUP BY DISTINCT")
 	}
-	for _, n := range s.GroupClause {
-		key := q.value(groupTarget(n, targets, q.scope))
-		requireGroupable(key)
-		if key.lit != nil {
-			fail("GROUP BY of a constant")
-		}
-		g.keys = append(g.keys, key)
-	}
+	q.groupBy(g, s.GroupClause, targets)
 	g.from, g.where, g.joins = q.from, q.where, q.joins
 	q.group, q.grouped = g, true
 	q.where, q.joins = nil, nil
@@ -72,9 +67,6 @@ func (q *query) startGroups(s *pg.SelectStmt, targets []target) {
 
 // groupTarget finds what a GROUP BY item means: an ordinal, an input column, or else an output name.
 func groupTarget(n *pg.Node, targets []target, sc *scope) *pg.Node {
-	if n.GetGroupingSet() != nil {
-		fail("GROUPING SETS")
-	}
 	if c := n.GetAConst(); c != nil {
 		i := int(c.GetIval().GetIval())
 		if c.GetIval() == nil || i < 1 || i > len(targets) {
@@ -97,10 +89,19 @@ func groupTarget(n *pg.Node, targets []target, sc *scope) *pg.Node {
 
 func (q *query) groupText() string {
 	g := q.group
+	if len(g.sets) > 0 {
+		return q.setsText()
+	}
 	var keys []string
 	for _, k := range append(g.keys[:len(g.keys):len(g.keys)], g.correlated...) {
 		keys = append(keys, k.sql)
 	}
+	return q.aggregationText(keys)
+}
+
+// aggregationText writes the aggregation by some keys, which it yields as k1, k2, …
+func (q *query) aggregationText(keys []string) string {
+	g := q.group
 	items := keyItems(keys)
 	for i, a := range g.aggs {
 		items = append(items, a.sql()+" AS a"+strconv.Itoa(i+1))
@@ -109,7 +110,7 @@ func (q *query) groupText() string {
 		items = append(items, "count() AS a0")
 	}
 	list := strings.Join(items, ", ")
-	if len(g.joins) == 0 && len(g.from.parts) > 1 {
+	if len(g.joins) == 0 && len(g.from.parts) > 1 && len(keys)+len(g.aggs) > 0 {
 		parts, conds := q.t.semiJoins(g.from.parts, append(slices.Clone(g.from.conds), g.where...), list)
 		if e := q.t.aggregateEarly(parts, conds, keys, g.aggs); e != nil {
 			return e.text(keys, g.aggs)
@@ -188,7 +189,7 @@ func (q *query) groupedColumn(c *column) expr {
 		return key
 	}
 	for _, it := range q.scope.items {
-		if len(it.key) == 0 || !slices.Contains(it.columns, c) {
+		if len(q.group.sets) > 0 || len(it.key) == 0 || !slices.Contains(it.columns, c) {
 			continue
 		}
 		determined := !slices.ContainsFunc(it.key, func(k *column) bool {

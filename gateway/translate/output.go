@@ -45,7 +45,9 @@ func (t *translator) output(p *Plan, s *pg.SelectStmt) string {
 
 func finishColumn(e expr, f Field) finish.Column {
 	c := finish.Column{Name: f.Name, Type: f.TypeOID, Kind: kinds[e.oid], Pad: e.pad}
-	switch {
+	switch r := e.quotient(); {
+	case r != nil && r.spread != 0:
+		c.Quotient = &finish.Quotient{Dividend: operand(r.dividend), Divisor: operand(r.divisor), Spread: r.spread}
 	case e.opaque:
 		c.Kind = finish.String
 		if e.oid == oidNumeric {
@@ -57,7 +59,7 @@ func finishColumn(e expr, f Field) finish.Column {
 			fail("numeric whose display scale is not known")
 		}
 		c.Scale, c.Wide, c.Display = e.dec.scale, isWide(e), e.dec.display
-		if r := e.quotient(); r != nil {
+		if r != nil {
 			c.Quotient = &finish.Quotient{Dividend: operand(r.dividend), Divisor: operand(r.divisor)}
 		}
 	case e.oid == oidBpchar && e.pad < 0:

@@ -127,6 +127,8 @@ func (q *query) value(n *pg.Node) expr {
 		return q.nullTest(v.NullTest)
 	case *pg.Node_BooleanTest:
 		return q.booleanTest(v.BooleanTest)
+	case *pg.Node_GroupingFunc:
+		return q.grouping(v.GroupingFunc)
 	case *pg.Node_CaseExpr:
 		return q.caseExpr(v.CaseExpr)
 	case *pg.Node_CoalesceExpr:

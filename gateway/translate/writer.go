@@ -32,11 +32,14 @@ func (w *writer) write() *rows {
 		column := describe(t.e, name)
 		if w.q.top {
 			if r := t.e.quotient(); r != nil { // finish divides what topItem writes
-				column.ratio = &ratio{sql: name, dividend: r.dividend, divisor: r.divisor}
+				column.ratio = &ratio{sql: name, dividend: r.dividend, divisor: r.divisor, spread: r.spread}
 			}
 			out.columns = append(out.columns, outColumn{t.name, column})
 			items[i] = w.q.t.topItem(t.e, i)
 			continue
+		}
+		if r := t.e.quotient(); r != nil && r.spread != 0 {
+			fail("variance or standard deviation in a subquery")
 		}
 		out.columns = append(out.columns, outColumn{t.name, column})
 		items[i] = selectItem(t.e, name)
@@ -68,7 +71,7 @@ func (w *writer) eager() {
 	for i := range w.targets {
 		e := &w.targets[i].e
 		w.q.t.eager = w.q.t.eager || e.fails
-		if r := e.quotient(); r != nil && !r.average && r.divisor.lit == nil {
+		if r := e.quotient(); r != nil && !r.average && r.spread == 0 && r.divisor.lit == nil {
 			e.ratio = nil // finish would divide what is left
 		}
 	}

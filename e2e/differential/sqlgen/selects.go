@@ -179,7 +179,7 @@ func (g *gen) groupedSelect(want []family, inner bool) built {
 		b.rows = min(f.rows/2, 50)
 	}
 	var items []item
-	shown := true
+	shown, sets := true, false
 	for i, k := range keys {
 		if want == nil && g.chance(0.85) {
 			b.key = append(b.key, len(items))
@@ -195,7 +195,13 @@ func (g *gen) groupedSelect(want []family, inner bool) built {
 		for range 1 + g.weighted(4, 4, 2) {
 			items = append(items, item{e: g.expr(c, g.familyOf(c, measureFamilies), g.weighted(5, 3, 1))})
 		}
-		if len(keys) > 0 && g.chance(0.04) {
+		switch {
+		case len(keys) > 0 && g.chance(0.07): // its rows are not told apart by the keys
+			sets, shown = true, false
+			if g.chance(0.5) {
+				items = append(items, item{e: g.grouping(keys)})
+			}
+		case len(keys) > 0 && g.chance(0.04):
 			if e, ok := g.window(c); ok {
 				items = append(items, item{e: e})
 			}
@@ -206,10 +212,8 @@ func (g *gen) groupedSelect(want []family, inner bool) built {
 	for _, it := range items {
 		b.repeat = append(b.repeat, it.e.sql)
 	}
-	b.sql = fmt.Sprintf("SELECT %s FROM %s%s", list, f.sql, where)
-	group, unique := g.groupBy(keys, items)
-	b.sql += group
-	if !shown || !unique {
+	b.sql = fmt.Sprintf("SELECT %s FROM %s%s%s", list, f.sql, where, g.groupBy(keys, items, sets))
+	if !shown {
 		b.key = nil
 	}
 	if g.chance(0.16) {
@@ -241,10 +245,10 @@ func (g *gen) groupKeys(f fromClause) []expr {
 	return keys
 }
 
-// groupBy writes the keys by expression, position or alias.
-func (g *gen) groupBy(keys []expr, items []item) (string, bool) {
+// groupBy writes the keys by expression, position or alias, in grouping sets if wanted.
+func (g *gen) groupBy(keys []expr, items []item, sets bool) string {
 	if len(keys) == 0 {
-		return "", true
+		return ""
 	}
 	var parts []string
 	for _, k := range keys {
@@ -260,10 +264,9 @@ func (g *gen) groupBy(keys []expr, items []item) (string, bool) {
 			parts = append(parts, k.sql)
 		}
 	}
-	windowed := slices.ContainsFunc(items, func(it item) bool { return strings.Contains(it.e.sql, " OVER (") })
-	if len(keys) == 2 && !windowed && g.chance(0.03) { // its rows are not told apart by the keys
-		g.use("rollup, cube")
-		return fmt.Sprintf(" GROUP BY %s(%s)", g.one("ROLLUP", "CUBE"), strings.Join(parts, ", ")), false
+	list := strings.Join(parts, ", ")
+	if sets {
+		list = g.groupingSets(parts)
 	}
-	return " GROUP BY " + strings.Join(parts, ", "), true
+	return " GROUP BY " + list
 }

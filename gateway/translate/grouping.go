@@ -1,0 +1,180 @@
+package translate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// mostSets bounds how often GROUPING SETS, ROLLUP and CUBE have the rows read.
+const mostSets = 16
+
+// groupingSets returns the sets of items that a GROUP BY clause means: one unless it has GROUPING SETS, ROLLUP or CUBE, whose elements are
+// combined with each other and with the other items as SQL:2016 says (7.13, <group by clause>).
+func groupingSets(items []*pg.Node) [][]*pg.Node {
+	sets := [][]*pg.Node{nil}
+	for _, item := range items {
+		var combined [][]*pg.Node
+		for _, left := range sets {
+			for _, right := range elementSets(item) {
+				combined = append(combined, slices.Concat(left, right))
+			}
+		}
+		if sets = combined; len(sets) > mostSets {
+			fail("more than %d grouping sets", mostSets)
+		}
+	}
+	return sets
+}
+
+func elementSets(n *pg.Node) [][]*pg.Node {
+	g := n.GetGroupingSet()
+	if g == nil {
+		return [][]*pg.Node{columnsOf(n)}
+	}
+	var sets [][]*pg.Node
+	switch g.Kind {
+	case pg.GroupingSetKind_GROUPING_SET_EMPTY:
+		return [][]*pg.Node{nil}
+	case pg.GroupingSetKind_GROUPING_SET_ROLLUP:
+		for n := len(g.Content); n >= 0; n-- {
+			sets = append(sets, allColumnsOf(g.Content[:n]))
+		}
+	case pg.GroupingSetKind_GROUPING_SET_CUBE:
+		if len(g.Content) > 4 {
+			fail("more than %d grouping sets", mostSets)
+		}
+		for chosen := 1<<len(g.Content) - 1; chosen >= 0; chosen-- {
+			var set []*pg.Node
+			for i, element := range g.Content {
+				if chosen>>i&1 == 1 {
+					set = append(set, columnsOf(element)...)
+				}
+			}
+			sets = append(sets, set)
+		}
+	case pg.GroupingSetKind_GROUPING_SET_SETS:
+		for _, element := range g.Content {
+			sets = append(sets, elementSets(element)...)
+		}
+	default:
+		fail("GROUPING SETS of an unknown kind")
+	}
+	return sets
+}
+
+func allColumnsOf(elements []*pg.Node) []*pg.Node {
+	var all []*pg.Node
+	for _, n := range elements {
+		all = append(all, columnsOf(n)...)
+	}
+	return all
+}
+
+// columnsOf takes (a, b) apart, which is two items here.
+func columnsOf(n *pg.Node) []*pg.Node {
+	if row := n.GetRowExpr(); row != nil && row.RowFormat == pg.CoercionForm_COERCE_IMPLICIT_CAST {
+		return row.Args
+	}
+	return []*pg.Node{n}
+}
+
+// groupBy sets the keys of a group, and which of them each grouping set has.
+func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
+	sets := groupingSets(items)
+	g.grouped = true
+	for _, set := range sets {
+		keys := uint64(0)
+		for _, n := range set {
+			key := q.value(groupTarget(n, targets, q.scope))
+			requireGroupable(key)
+			if key.lit != nil {
+				fail("GROUP BY of a constant")
+			}
+			i := slices.IndexFunc(g.keys, func(k expr) bool { return k.sql == key.sql && k.oid == key.oid })
+			if i < 0 {
+				i = len(g.keys)
+				g.keys = append(g.keys, key)
+			}
+			if i >= 64 {
+				fail("more than 64 grouping keys")
+			}
+			keys |= 1 << i
+		}
+		g.grouped = g.grouped && keys != 0
+		g.sets = append(g.sets, keys)
+	}
+	if len(sets) == 1 {
+		g.sets = nil
+		return
+	}
+	for i := range g.keys {
+		if slices.ContainsFunc(g.sets, func(keys uint64) bool { return keys>>i&1 == 0 }) {
+			// It is NULL in the groups of that set, and no column of a table any more.
+			k := &g.keys[i]
+			*k = expr{sql: k.sql, oid: k.oid, null: true, refs: k.refs, dec: k.dec, collation: k.collation, pad: k.pad, opaque: k.opaque,
+				enum: k.enum, bounded: k.bounded, low: k.low, high: k.high, costly: k.costly, fails: k.fails}
+		}
+	}
+}
+
+// setColumn is the column of a group's rows that has the keys of their grouping set, as bits.
+const setColumn = "gs"
+
+// setsText writes an aggregation for each grouping set.
+func (q *query) setsText() string {
+	g := q.group
+	arms := make([]string, len(g.sets))
+	for i, set := range g.sets {
+		const arm = "_s"
+		var keys, items []string
+		for j, k := range g.keys {
+			value := "NULL"
+			if set>>j&1 == 1 {
+				keys = append(keys, k.sql)
+				value = arm + ".k" + strconv.Itoa(len(keys))
+			}
+			items = append(items, value+" AS k"+strconv.Itoa(j+1))
+		}
+		for j := range g.aggs {
+			name := "a" + strconv.Itoa(j+1)
+			items = append(items, arm+"."+name+" AS "+name)
+		}
+		items = append(items, "toUInt64("+strconv.FormatUint(set, 10)+") AS "+setColumn)
+		arms[i] = "SELECT " + strings.Join(items, ", ") + " FROM (" + q.aggregationText(keys) + ") AS " + arm
+	}
+	return strings.Join(arms, " UNION ALL ")
+}
+
+// grouping translates GROUPING(…): a bit for each argument, the last one the lowest, set where it is not among the keys of the row's set.
+func (q *query) grouping(f *pg.GroupingFunc) expr {
+	if !q.grouped {
+		fail("GROUPING without groups")
+	}
+	if len(f.Args) > 31 {
+		fail("GROUPING of more than 31 arguments")
+	}
+	g := q.group
+	terms := make([]string, len(f.Args))
+	for i, n := range f.Args {
+		e, ok := q.tryUngrouped(n)
+		if !ok {
+			fail("argument of GROUPING")
+		}
+		key := slices.IndexFunc(g.keys, func(k expr) bool { return k.sql == e.sql && k.oid == e.oid })
+		if key < 0 {
+			fail("argument of GROUPING that is not grouped by")
+		}
+		terms[i] = "0"
+		if len(g.sets) > 0 {
+			terms[i] = "bitShiftLeft(toInt32(NOT bitTest(" + leafName(g.id) + "." + setColumn + ", " + strconv.Itoa(key) + ")), " + strconv.Itoa(len(f.Args)-1-i) + ")"
+		}
+	}
+	out := expr{sql: "toInt32(" + strings.Join(terms, " + ") + ")", oid: oidInt4, pad: -1, bounded: true, high: 1<<len(f.Args) - 1}
+	if len(g.sets) > 0 {
+		out.refs = 1 << g.id
+	}
+	return out
+}
