@@ -12,6 +12,9 @@ const sumDigits = 12
 // aggregate translates an aggregate call of a query that groups.
 func (q *query) aggregate(f *pg.FuncCall) expr {
 	name := functionName(f)
+	if name == "percentile_cont" || name == "percentile_disc" {
+		return q.percentile(f, name)
+	}
 	if len(f.AggOrder) > 0 && name != "count" && name != "sum" && name != "min" && name != "max" && name != "avg" || f.AggWithinGroup || f.FuncVariadic {
 		fail("ordered aggregate")
 	}

@@ -98,8 +98,8 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 				i = len(g.keys)
 				g.keys = append(g.keys, key)
 			}
-			if i >= 64 {
-				fail("more than 64 grouping keys")
+			if len(sets) > 1 && i >= 64 {
+				fail("grouping sets over more than 64 keys")
 			}
 			keys |= 1 << i
 		}
@@ -113,9 +113,8 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 	for i := range g.keys {
 		if slices.ContainsFunc(g.sets, func(keys uint64) bool { return keys>>i&1 == 0 }) {
 			// It is NULL in the groups of that set, and no column of a table any more.
-			k := &g.keys[i]
-			*k = expr{sql: k.sql, oid: k.oid, null: true, refs: k.refs, dec: k.dec, collation: k.collation, pad: k.pad, opaque: k.opaque,
-				enum: k.enum, bounded: k.bounded, low: k.low, high: k.high, costly: k.costly, fails: k.fails}
+			g.keys[i] = g.keys[i].plain()
+			g.keys[i].null = true
 		}
 	}
 }

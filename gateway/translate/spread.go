@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"math/big"
 
 	"github.com/freshet-io/freshet/gateway/finish"
@@ -36,8 +37,9 @@ func (a aggregation) spread(name string, x expr, null bool, place func(engineCal
 	if s.sample {
 		divisor = a.q.numericArithmetic("*", n, a.q.numericArithmetic("-", n, numericLiteral(number{unscaled: big.NewInt(1)})))
 	}
-	// Where it is not shown but computed with, PostgreSQL is to do it.
-	e := with(oidNumeric, "toString(throwIf(1, 'freshet guard: "+name+" in an expression'))", dividend, divisor)
+	// Where it is neither shown nor compared with NULL, PostgreSQL is to compute it.
+	e := with(oidNumeric, fmt.Sprintf("if(isNull(%[1]s) OR %[2]s = 0, NULL, toString(throwIf(isNotNull(%[1]s), 'freshet guard: %[3]s in an expression')))",
+		dividend.sql, divisor.sql, name), dividend, divisor)
 	e.null, e.opaque = true, true
 	e.ratio = &ratio{sql: e.sql, dividend: dividend, divisor: divisor, spread: s.spread}
 	return e

@@ -34,6 +34,10 @@ func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
 		}
 		fallthrough
 	case famDate, famTS, famTSTZ, famFloat, famTime, famOther:
+		if g.chance(0.2) {
+			e, ok = g.percentile(inner, fam)
+			break
+		}
 		e, ok = g.extreme(inner, fam)
 	default:
 		return expr{}, false
@@ -43,6 +47,24 @@ func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
 		e.sql = fmt.Sprintf("%s FILTER (WHERE %s)", e.sql, g.predicate(inner, 1))
 	}
 	return e, ok
+}
+
+// percentile picks a value, or interpolates two for one of type float8.
+func (g *gen) percentile(c ctx, fam family) (expr, bool) {
+	name, of := "percentile_disc", fam
+	if fam == famFloat {
+		name, of = "percentile_cont", []family{famInt, famNum}[g.r.IntN(2)]
+	}
+	a := g.expr(c, of, 1)
+	if !a.t.canonical() || isConstant(a.sql) || a.t.kind == Bytea || a.t.kind == UUID {
+		return expr{}, false
+	}
+	g.use(name)
+	t := a.t
+	if fam == famFloat {
+		t = typ{kind: Float8}
+	}
+	return expr{sql: fmt.Sprintf("%s(%s) WITHIN GROUP (ORDER BY %s)", name, g.one("0", "0.25", "0.5", "0.5", "0.9", "1"), a.sql), t: t}, true
 }
 
 // extreme is min or max.
@@ -93,7 +115,7 @@ func (g *gen) distinct() string {
 }
 
 func (g *gen) numAggregate(c ctx) (expr, bool) {
-	switch g.weighted(6, 3, 2, 3, 1, 2) {
+	switch g.weighted(6, 3, 2, 3, 1, 1, 2) {
 	case 0:
 		a := g.expr(c, famNum, 2)
 		g.use("sum of numerics")
@@ -117,6 +139,8 @@ func (g *gen) numAggregate(c ctx) (expr, bool) {
 		}
 		g.use("variance, stddev")
 		return expr{sql: fmt.Sprintf("%s(%s)", g.one("variance", "stddev", "var_pop", "stddev_pop"), a.sql), t: typ{kind: Numeric, scale: varying, max: a.t.max * a.t.max}}, true
+	case 5:
+		return g.percentile(c, famNum)
 	default:
 		a := g.expr(c, famInt, 1)
 		g.use("sum of integers")

@@ -43,9 +43,6 @@ type kind struct {
 
 // startKind makes a cluster with images. The cluster is to be ended.
 func startKind(ctx context.Context, cache *toolchain.Cache, all []images.Image) (_ *kind, err error) {
-	if err := command(ctx, "docker", "version"); err != nil {
-		return nil, fmt.Errorf("kind needs Docker: %w", err)
-	}
 	progress := kubebin.Report(os.Stderr, time.Now, 10*time.Second)
 	programs, err := kubebin.Ensure(ctx, cache, kubebin.Kind, progress)
 	if err != nil {

@@ -49,6 +49,11 @@ func run(ctx context.Context, args []string) (code int, err error) {
 	if *inKind && *registry != "" {
 		return 2, errors.New("a cluster of kind needs no registry: leave out --kind or --registry")
 	}
+	if *inKind {
+		if err := command(ctx, "docker", "version"); err != nil {
+			return 1, fmt.Errorf("kind needs a Docker that runs: %w", err)
+		}
+	}
 	references := os.Getenv(images.Variable)
 	kubeconfig := ""
 	if *inKind || *registry != "" {

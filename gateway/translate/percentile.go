@@ -1,0 +1,89 @@
+package translate
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// exactDigits is how many decimal digits every float8 holds: a decimal of no more divided by a power of ten is the float8 that
+// PostgreSQL reads from its text.
+const exactDigits = 15
+
+// percentile translates percentile_cont and percentile_disc as PostgreSQL computes them in its orderedsetaggs.c: the values are sorted, and
+// one of them is picked, or two neighbours are interpolated in float8.
+func (q *query) percentile(f *pg.FuncCall, name string) expr {
+	if !f.AggWithinGroup || len(f.Args) != 1 || len(f.AggOrder) != 1 || f.AggDistinct || f.FuncVariadic {
+		fail("%s in this form", name)
+	}
+	by := f.AggOrder[0].GetSortBy()
+	if by.SortbyDir == pg.SortByDir_SORTBY_DESC || by.SortbyDir == pg.SortByDir_SORTBY_USING {
+		fail("%s in descending order", name)
+	}
+	var x, at expr
+	filter := ""
+	q.ungrouped(func() expr {
+		if f.AggFilter != nil {
+			filter = ", ifNull(" + boolText(q.cond(f.AggFilter)) + ", false)"
+		}
+		x, at = resolveUnknown(q.value(by.Node)), q.value(f.Args[0])
+		return expr{}
+	})
+	fraction := fractionOf(at)
+	if x.lit != nil {
+		fail("%s of a constant", name)
+	}
+	requireOrdered(x)
+	collect := "groupArray"
+	if filter != "" {
+		collect += "If"
+	}
+	d, value := expr{oid: oidFloat8, pad: -1}, ""
+	if name == "percentile_cont" {
+		value = "toFloat64(" + x.sql + ")"
+		if !isInteger(x.oid) && (x.oid != oidNumeric || x.dec.precision() > exactDigits) {
+			fail("%s over this type", name)
+		}
+	} else {
+		value = q.t.orderable(x)
+		if d = x.plain(); d.oid == oidNumeric && d.dec.display == displayDynamic {
+			d.dec.display = displayUnknown
+		}
+		if x.oid == oidBpchar || x.oid == oidBytea || x.oid == oidUUID {
+			fail("%s over this type", name)
+		}
+	}
+	d.null = true
+	picked := "if(n = 0, NULL, a[greatest(1, toInt64(ceil(" + fraction + " * n)))])"
+	if name == "percentile_cont" {
+		picked = bind("if(n = 0, NULL, if(floor(p) = ceil(p), l, l + (p - floor(p)) * (a[toInt64(ceil(p)) + 1] - l)))", "l", "a[toInt64(floor(p)) + 1]")
+		picked = bind(picked, "p", fraction+" * (n - 1)")
+	}
+	sql := bind(bind(picked, "n", "toInt64(length(a))"), "a", "arraySort("+collect+"("+value+filter+"))")
+	return q.aggregated(engineCall{args: sql}, d)
+}
+
+// fractionOf is a constant between 0 and 1 as a float8.
+func fractionOf(e expr) string {
+	if e.lit == nil || e.isNull() {
+		fail("percentile at what is not a constant")
+	}
+	var near float64
+	var err error
+	switch {
+	case e.lit.integer != nil:
+		near, _ = new(big.Float).SetInt(e.lit.integer).Float64()
+	case e.lit.numeric != nil:
+		near, _ = new(big.Rat).SetFrac(e.lit.numeric.unscaled, pow10(e.lit.numeric.scale)).Float64()
+	case e.lit.text != nil && (e.isUnknown() || e.oid == oidFloat8):
+		near, err = strconv.ParseFloat(strings.TrimSpace(*e.lit.text), 64)
+	default:
+		fail("percentile at what is not a number")
+	}
+	if err != nil || !(0 <= near && near <= 1) {
+		fail("percentile beyond 0 and 1")
+	}
+	return floatLiteral(oidFloat8, near, "").sql
+}
