@@ -45,32 +45,6 @@ func binaryFloat64(dst []byte, v float64) []byte {
 func textFloat32(dst []byte, v float32) []byte { return appendFloat(dst, float64(v), 32, 6) }
 func textFloat64(dst []byte, v float64) []byte { return appendFloat(dst, v, 64, 15) }
 
-// appendFloat writes the shortest digits that read back as the same value, in PostgreSQL's choice of
-// notation: positional for decimal exponents from -4 to below digits.
-func appendFloat(dst []byte, v float64, bits, digits int) []byte {
-	switch {
-	case math.IsNaN(v):
-		return append(dst, "NaN"...)
-	case math.IsInf(v, 1):
-		return append(dst, "Infinity"...)
-	case math.IsInf(v, -1):
-		return append(dst, "-Infinity"...)
-	case v == 0:
-		return strconv.AppendFloat(dst, v, 'f', -1, bits)
-	}
-	start := len(dst)
-	dst = strconv.AppendFloat(dst, v, 'e', -1, bits)
-	e := len(dst) - 1
-	for dst[e] != 'e' {
-		e--
-	}
-	exponent, _ := strconv.Atoi(string(dst[e+1:])) // strconv wrote it
-	if exponent < -4 || exponent >= digits {
-		return dst
-	}
-	return strconv.AppendFloat(dst[:start], v, 'f', -1, bits)
-}
-
 func raw(dst, v []byte) []byte { return append(dst, v...) }
 
 func stringWriter(oid uint32, binary bool) func(dst, v []byte) []byte {

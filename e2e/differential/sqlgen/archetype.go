@@ -44,7 +44,7 @@ var archetypes = []archetype{
 	{"tz", "timestamptz", typ{kind: Timestamptz}, 2, tameTimes("+00")},
 	{"tzx", "timestamptz", typ{kind: Timestamptz, wild: true}, 1, fixed("infinity", "-infinity", "0044-03-15 12:00:00+00 BC", "1970-01-01 00:00:00+00", "2024-03-31 00:59:59.999999+00", "2024-03-31 01:00:00+00", "2024-11-03 05:30:00+00")},
 	{"tm", "time", typ{kind: Time}, 1, fixed("00:00:00", "23:59:59.999999", "24:00:00", "12:30:00", "12:30:00.5", "06:00:01")},
-	{"f8", "float8", typ{kind: Float8}, 2, fixed("0", "1.5", "-2.25", "0.1", "1e300", "-1e-300", "123456789.125", "100", "3")},
+	{"f8", "float8", typ{kind: Float8}, 2, fixed("0", "1.5", "-2.25", "0.1", "1e300", "-1e-300", "123456789.125", "100", "1e23")},
 	{"f8x", "float8", typ{kind: Float8, special: true}, 1, fixed("NaN", "Infinity", "-Infinity", "-0", "0", "1", "5e-324")},
 	{"f4", "float4", typ{kind: Float4}, 1, fixed("0", "1.5", "0.1", "-3e30", "16777216", "7")},
 	{"u", "uuid", typ{kind: UUID}, 1, fixed("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "00000000-0000-4000-8000-000000000000", "12345678-9abc-4def-8123-456789abcdef", "80000000-0000-0000-0000-000000000000")},
