@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -56,13 +57,17 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 		}
 	}
 	d.null = true
-	picked := "if(n = 0, NULL, a[greatest(1, toInt64(ceil(" + fraction + " * n)))])"
-	if name == "percentile_cont" {
-		picked = bind("if(n = 0, NULL, if(floor(p) = ceil(p), l, l + (p - floor(p)) * (a[toInt64(ceil(p)) + 1] - l)))", "l", "a[toInt64(floor(p)) + 1]")
-		picked = bind(picked, "p", fraction+" * (n - 1)")
+	values := q.aggregated(engineCall{args: "arraySort(" + collect + "(" + value + filter + "))"}, d).sql
+	count := "toInt64(length(" + values + "))"
+	d.refs = 1 << q.group.id
+	if name == "percentile_disc" {
+		d.sql = fmt.Sprintf("if(%[1]s = 0, NULL, %[2]s[greatest(1, toInt64(ceil(%[3]s * %[1]s)))])", count, values, fraction)
+		return d
 	}
-	sql := bind(bind(picked, "n", "toInt64(length(a))"), "a", "arraySort("+collect+"("+value+filter+"))")
-	return q.aggregated(engineCall{args: sql}, d)
+	position := "(" + fraction + " * (" + count + " - 1))"
+	first, second := values+"[toInt64(floor("+position+")) + 1]", values+"[toInt64(ceil("+position+")) + 1]"
+	d.sql = fmt.Sprintf("if(%[1]s = 0, NULL, if(floor(%[2]s) = ceil(%[2]s), %[3]s, %[3]s + (%[2]s - floor(%[2]s)) * (%[4]s - %[3]s)))", count, position, first, second)
+	return d
 }
 
 // fractionOf is a constant between 0 and 1 as a float8.
