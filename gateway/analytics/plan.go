@@ -127,7 +127,7 @@ func (r *Router) tree(sql string) (*translate.Tree, error) {
 func (r *Router) environment(names translate.Catalog, s *pgwire.SessionInfo, st pgwire.Statement) translate.Env {
 	env := translate.Env{
 		Catalog: names, SearchPath: s.SearchPath, TimeZone: s.TimeZone,
-		BytewiseCollation: r.replica.BytewiseCollation(), Dialect: r.cfg.Dialect, ParamOIDs: st.ParamOIDs, Rows: r.replica.Rows,
+		Traits: r.replica.Traits(), Dialect: r.cfg.Dialect, ParamOIDs: st.ParamOIDs, Rows: r.replica.Rows,
 	}
 	for _, f := range st.Fields {
 		env.Fields = append(env.Fields, translate.Field{

@@ -23,8 +23,8 @@ type Replica interface {
 	translate.Catalog
 	// Generation changes whenever the set of ready tables or a definition does.
 	Generation() uint64
-	// BytewiseCollation says that the database's default collation orders strings by their bytes.
-	BytewiseCollation() bool
+	// Traits are the source database's.
+	Traits() translate.Traits
 	// Rows estimates a table's number of rows.
 	Rows(cdc.TableID) int64
 	// Absence says why a table is not in the catalog, and what to do about it.

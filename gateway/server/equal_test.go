@@ -30,6 +30,11 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 		"SELECT id, extract(epoch FROM at), date_part('epoch', at), extract(epoch FROM at::date) FROM measure ORDER BY id",
 		"SELECT id, 100 / (part + 1), 100.0 / (part + 1) FROM measure ORDER BY value DESC, id LIMIT 5",
 		"SELECT sensor, sum(value) / count(*), avg(value) FROM measure GROUP BY sensor ORDER BY 2 DESC LIMIT 3",
+		"SELECT sensor, part % 3, sum(value), GROUPING(sensor, part % 3) FROM measure GROUP BY CUBE(sensor, part % 3) ORDER BY 4, 1, 2",
+		"SELECT sensor, count(*) FROM measure WHERE id < 0 GROUP BY GROUPING SETS ((sensor), ())",
+		"SELECT sensor, stddev(value), var_pop(part), sum(DISTINCT part), avg(DISTINCT value) FROM measure GROUP BY sensor ORDER BY sensor",
+		"SELECT sensor FROM measure GROUP BY sensor, part HAVING variance(id) IS NULL ORDER BY 1",
+		"SELECT sensor, percentile_cont(0.3) WITHIN GROUP (ORDER BY value), percentile_disc(0.9) WITHIN GROUP (ORDER BY at) FROM measure GROUP BY sensor ORDER BY sensor",
 	} {
 		if want, got := query(t, oltp, sql), query(t, columnar, sql); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, PostgreSQL says %v", sql, got, want)

@@ -15,6 +15,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica"
 	"github.com/freshet-io/freshet/gateway/analytics"
 	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/translate"
 )
 
 // unit keeps a source and its replica running, and is what the analytical route sees of them. While there is none, every
@@ -36,8 +37,7 @@ type incarnation struct {
 	source   source
 	registry *prometheus.Registry
 	number   uint64
-	// bytewise says that the database's default collation orders strings by their bytes.
-	bytewise bool
+	traits   translate.Traits // the source's
 }
 
 func newUnit(cfg Config) *unit { return &unit{cfg: cfg} }
@@ -83,7 +83,7 @@ func (u *unit) incarnate(ctx context.Context) error {
 		return fmt.Errorf("open source: %w", err)
 	}
 	defer source.Close()
-	bytewise, err := readBytewiseDefault(ctx, u.cfg)
+	traits, err := readTraits(ctx, u.cfg)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (u *unit) incarnate(ctx context.Context) error {
 	defer u.current.Store(nil)
 	u.problem.Store(nil)
 	u.current.Store(&incarnation{
-		replica: r, source: source, registry: registry, number: u.generations.Add(1), bytewise: bytewise,
+		replica: r, source: source, registry: registry, number: u.generations.Add(1), traits: traits,
 	})
 	return r.Run(ctx)
 }
@@ -138,10 +138,13 @@ func (u *unit) Generation() uint64 {
 	return i.number<<40 | i.replica.Generation()
 }
 
-// BytewiseCollation implements [analytics.Replica].
-func (u *unit) BytewiseCollation() bool {
+// Traits implements [analytics.Replica].
+func (u *unit) Traits() translate.Traits {
 	i, err := u.get()
-	return err == nil && i.bytewise
+	if err != nil {
+		return translate.Traits{}
+	}
+	return i.traits
 }
 
 // Rows implements [analytics.Replica].

@@ -38,7 +38,7 @@ func translateFor(t *testing.T, dialect translate.Dialect, sql string, params []
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := translate.Env{Catalog: ledger{}, SearchPath: []string{"public"}, TimeZone: "UTC", BytewiseCollation: true, Dialect: dialect}
+	env := translate.Env{Catalog: ledger{}, SearchPath: []string{"public"}, TimeZone: "UTC", Traits: translate.Traits{BytewiseCollation: true}, Dialect: dialect}
 	for i, oid := range oids {
 		env.Fields = append(env.Fields, translate.Field{Name: fmt.Sprintf("f%d", i+1), TypeOID: oid, Modifier: -1})
 	}

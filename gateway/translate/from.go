@@ -153,9 +153,8 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 		fail("WITH query that picks rows, used several times")
 	}
 	result := q.t.selectStmt(stmt, nil, c.outer)
-	c.use.fails = slices.ContainsFunc(result.columns, func(o outColumn) bool { return o.e.fails })
-	if c.use.fails && c.materialized(c.use.times) {
-		fail("WITH query that PostgreSQL materializes, of values that may fail, read or not")
+	if c.stmt.Ctematerialized == pg.CTEMaterialize_CTEMaterializeAlways && slices.ContainsFunc(result.columns, func(o outColumn) bool { return o.e.fails }) {
+		fail("MATERIALIZED query of values that may fail, read or not")
 	}
 	for i, name := range stringsOf(c.stmt.Aliascolnames) {
 		if i >= len(result.columns) {
@@ -165,6 +164,7 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 	}
 	leaf, names := q.subselect(result, v.Alias, v.Relname)
 	leaf.with, leaf.item = c.stmt, names.items[0]
+	c.use.watch(result, leaf.item.columns)
 	return leaf, names
 }
 

@@ -43,6 +43,9 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 	}
 	d, value := expr{oid: oidFloat8, pad: -1}, ""
 	if name == "percentile_cont" {
+		if !q.t.env.UnfusedFloats {
+			fail("%s of a server that multiplies and adds floats at once", name)
+		}
 		value = "toFloat64(" + x.sql + ")"
 		if !isInteger(x.oid) && (x.oid != oidNumeric || x.dec.precision() > exactDigits) {
 			fail("%s over this type", name)

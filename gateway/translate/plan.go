@@ -57,6 +57,15 @@ type Param struct {
 	Value  []byte
 }
 
+// Traits are what a database answers by besides its data.
+type Traits struct {
+	// BytewiseCollation says that the database's default collation orders strings by their bytes.
+	BytewiseCollation bool
+	// UnfusedFloats says that the server rounds a product of floats before it adds to it, as programs for x86-64 usually do. Where it is compiled to
+	// multiply and add at once, interpolated percentiles differ in the last digit.
+	UnfusedFloats bool
+}
+
 // Env is what a translation depends on besides the statement.
 type Env struct {
 	Catalog    Catalog
@@ -65,11 +74,10 @@ type Env struct {
 	Views map[AbsentTable]*View
 	// TimeZone is the session's setting, as PostgreSQL reports it.
 	TimeZone string
-	// BytewiseCollation says that the database's default collation orders strings by their bytes.
-	BytewiseCollation bool
-	Fields            []Field
-	ParamOIDs         []uint32
-	Params            []Param
+	Traits
+	Fields    []Field
+	ParamOIDs []uint32
+	Params    []Param
 	// Clock is the time that the statement sees; nil: one that asks for it is not translated.
 	Clock *Clock
 	// Zones are time zones by their names; nil is one that the source does not tell of.

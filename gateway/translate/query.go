@@ -58,7 +58,7 @@ func (t *translator) selectStmt(s *pg.SelectStmt, parent *query, ctes *cteList) 
 }
 
 func (t *translator) selectFor(s *pg.SelectStmt, parent *query, ctes *cteList, top bool) *rows {
-	ctes = withClause(s.WithClause, ctes)
+	ctes = t.withClause(s.WithClause, ctes)
 	switch {
 	case len(s.LockingClause) > 0 || s.IntoClause != nil:
 		fail("locking clause or INTO")
@@ -72,7 +72,7 @@ func (t *translator) selectFor(s *pg.SelectStmt, parent *query, ctes *cteList, t
 	return q.finish(s)
 }
 
-func withClause(w *pg.WithClause, ctes *cteList) *cteList {
+func (t *translator) withClause(w *pg.WithClause, ctes *cteList) *cteList {
 	if w == nil {
 		return ctes
 	}
@@ -82,6 +82,7 @@ func withClause(w *pg.WithClause, ctes *cteList) *cteList {
 	for _, n := range w.Ctes {
 		c := n.GetCommonTableExpr()
 		ctes = &cteList{cte{name: c.Ctename, stmt: c, outer: ctes, use: new(cteUse)}, ctes}
+		t.withs = append(t.withs, ctes.cte)
 	}
 	return ctes
 }

@@ -40,18 +40,41 @@ type cte struct {
 // cteUse is what is known of a WITH query since its uses were translated.
 type cteUse struct {
 	times int
-	fails bool // one of its values may
+	// unread are its columns whose values may fail, as long as no use has read them.
+	unread map[int]bool
 }
 
-// materialized says whether PostgreSQL computes all of a WITH query's values, read or not, when it is used a number of times.
-func (c cte) materialized(times int) bool {
-	switch c.stmt.Ctematerialized {
-	case pg.CTEMaterialize_CTEMaterializeAlways:
-		return true
-	case pg.CTEMaterialize_CTEMaterializeNever:
-		return false
+// watch learns which of a use's columns may fail, and when they are read.
+func (u *cteUse) watch(result *rows, columns []*column) {
+	first := u.unread == nil
+	if first {
+		u.unread = map[int]bool{}
 	}
-	return times > 1
+	for i, c := range columns {
+		if !result.columns[i].e.fails {
+			continue
+		}
+		if first {
+			u.unread[i] = true
+		}
+		onUse := c.onUse
+		c.onUse = func() {
+			delete(u.unread, i)
+			if onUse != nil {
+				onUse()
+			}
+		}
+	}
+}
+
+// requireRead refuses WITH queries that PostgreSQL materializes, being used several times, and of which nothing reads a value that may fail:
+// it fails there all the same.
+func (t *translator) requireRead() {
+	for _, c := range t.withs {
+		if c.use.times > 1 && len(c.use.unread) > 0 && c.stmt.Ctematerialized != pg.CTEMaterialize_CTEMaterializeNever {
+			fail("WITH query of a value that may fail, and is computed though nothing reads it")
+		}
+	}
 }
 
 type cteList struct {

@@ -55,6 +55,8 @@ type translator struct {
 	// inside is the view whose query is being translated; nil: the statement itself is. as is the role as which it reads, see [Access].
 	inside *View
 	as     uint32
+	// withs are the WITH queries up to now.
+	withs []cte
 	// accesses are what was read up to now.
 	accesses []Access
 }
@@ -97,6 +99,7 @@ func placeholder(source int) string { return marker + "[" + strconv.Itoa(source)
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	p := &Plan{Settings: maps.Clone(settings), Ordered: len(s.SortClause) > 0}
 	text := t.output(p, s)
+	t.requireRead()
 	if t.eager {
 		maps.Copy(p.Settings, eager)
 	}

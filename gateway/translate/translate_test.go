@@ -57,6 +57,7 @@ func translateText(t *testing.T, sql string, oids ...uint32) (*translate.Plan, e
 		t.Fatal(err)
 	}
 	env := translate.Env{Catalog: shop{}, SearchPath: []string{"public"}, TimeZone: "UTC", Rows: func(id cdc.TableID) int64 { return shopRows[id] }}
+	env.UnfusedFloats = true
 	for i, oid := range oids {
 		env.Fields = append(env.Fields, translate.Field{Name: fmt.Sprintf("f%d", i+1), TypeOID: oid, Modifier: -1})
 	}
@@ -156,6 +157,19 @@ func TestTranslate_refusesWhatIsNotProven(t *testing.T) {
 				t.Errorf("got plan %v and error %v, want Unsupported", plan, err)
 			}
 		})
+	}
+}
+
+func TestTranslate_interpolatesOnlyAsTheServerRounds(t *testing.T) {
+	tree, err := translate.Parse("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY id) FROM item")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unfused := range []bool{true, false} {
+		env := translate.Env{Catalog: shop{}, TimeZone: "UTC", Traits: translate.Traits{UnfusedFloats: unfused}, Fields: []translate.Field{{TypeOID: 701}}}
+		if _, err := translate.Translate(tree, env); (err == nil) != unfused {
+			t.Errorf("with floats unfused %t: %v", unfused, err)
+		}
 	}
 }
 

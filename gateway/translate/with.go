@@ -15,13 +15,14 @@ func (q *query) overWith(stmt *pg.SelectStmt) (expr, bool) {
 		return expr{}, false
 	}
 	c, ok := q.ctes.find(ref.Relname)
-	if !ok || c.use.fails && c.materialized(c.use.times+1) {
+	if !ok {
 		return expr{}, false
 	}
 	i := slices.IndexFunc(q.from.parts, func(p *tree) bool { return p.with == c.stmt })
 	if i < 0 {
 		return expr{}, false
 	}
+	c.use.times++
 	leaf := q.from.parts[i]
 	it := &item{name: ref.Relname, columns: leaf.item.columns}
 	if ref.Alias != nil {

@@ -36,9 +36,12 @@ func TestTranslate_runsAWithQueryOnceForItsAggregate(t *testing.T) {
 	}
 }
 
-func TestTranslate_takesAWithQueryThatMayFailWherePostgreSQLDoesNotMaterializeIt(t *testing.T) {
+func TestTranslate_takesAWithQueryThatMayFailUnlessPostgreSQLComputesWhatNothingReads(t *testing.T) {
 	for name, sql := range map[string]string{
 		"used once":        "WITH w AS (SELECT id, 1 / id AS x FROM item) SELECT id FROM w",
+		"read by one use":  "WITH w AS (SELECT id, 1 / id AS x FROM item) SELECT a.x FROM w a, w b WHERE a.id = b.id",
+		"read in a view":   "WITH w AS (SELECT id, 1 / id AS x FROM item) SELECT b.id FROM (SELECT * FROM w) a JOIN w b ON a.x = b.id",
+		"its aggregate":    "WITH w AS (SELECT id, 1 / id AS x FROM item) SELECT id FROM w WHERE x = (SELECT max(x) FROM w)",
 		"NOT MATERIALIZED": "WITH w AS NOT MATERIALIZED (SELECT id, 1 / id AS x FROM item) SELECT a.id FROM w a, w b WHERE a.id = b.id",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,41 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/connectors/dial"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// traitsSQL asks for [translate.Traits]. The database's row is read as JSON because its columns differ between PostgreSQL 14 and 18. The
+// percentile is 1 + 0.1·(8-1), which is 1.7 if the product is not rounded before it is added.
+const traitsSQL = `SELECT CASE d->>'datlocprovider'
+  WHEN 'b' THEN coalesce(d->>'datlocale', '') IN ('C', 'C.UTF-8', 'PG_UNICODE_FAST')
+  WHEN 'i' THEN false
+  ELSE d->>'datcollate' IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') END,
+  (SELECT percentile_cont(0.1) WITHIN GROUP (ORDER BY x) = '1.7000000000000002'::float8 FROM (VALUES (1), (8)) AS v(x))
+FROM (SELECT to_jsonb(r) FROM pg_catalog.pg_database r WHERE r.datname = current_database()) AS x(d)`
+
+func readTraits(ctx context.Context, cfg Config) (translate.Traits, error) {
+	if cfg.CockroachDB != nil { // whose strings are ordered so unless a column has a collation
+		return translate.Traits{BytewiseCollation: true}, nil
+	}
+	var traits translate.Traits
+	access, err := pgx.ParseConfig(cfg.PostgresURL)
+	if err != nil {
+		return traits, fmt.Errorf("configure gateway: PostgresURL: %w", err)
+	}
+	dial.Guard(&access.Config)
+	conn, err := pgx.ConnectConfig(ctx, access)
+	if err != nil {
+		return traits, fmt.Errorf("connect to read the database's traits: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := conn.QueryRow(ctx, traitsSQL).Scan(&traits.BytewiseCollation, &traits.UnfusedFloats); err != nil {
+		return traits, fmt.Errorf("read the database's traits: %w", err)
+	}
+	return traits, nil
+}
