@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/freshet-io/freshet/e2e/kubebin"
@@ -56,21 +55,6 @@ func (i Image) refs() []string {
 		return []string{i.Ref}
 	}
 	return []string{i.Ref, i.Again}
-}
-
-// Variable tells the tests the images' references: name=reference of each, separated by commas.
-const Variable = "FRESHET_E2E_IMAGES"
-
-// References are the images' names and references as in [Variable]. Again is Freshet's second name there, by the name freshet-again.
-func References(all []Image) string {
-	var list []string
-	for _, i := range all {
-		list = append(list, i.Name+"="+i.Ref)
-		if i.Again != "" {
-			list = append(list, i.Name+"-again="+i.Again)
-		}
-	}
-	return strings.Join(list, ",")
 }
 
 // keep is how many archives of an image stay in the cache. The largest has 600 MB.
@@ -156,14 +140,13 @@ func (b builder) inputs(ctx context.Context, cache *toolchain.Cache, kafka, test
 		return in, err
 	}
 	if tests {
+		progress := kubebin.Report(b.progress, time.Now, 10*time.Second)
 		for _, tool := range []struct {
 			set  kubebin.Set
 			name string
 			path *string
 		}{{kubebin.Kubectl, "kubectl", &in.kubectl}, {kubebin.Helm, "helm", &in.helm}} {
-			dir, err := kubebin.Ensure(ctx, cache, tool.set, func(program string, done, total int) {
-				b.progress(fmt.Sprintf("building %s: %d of at most %d packages", program, done, total))
-			})
+			dir, err := kubebin.Ensure(ctx, cache, tool.set, progress)
 			if err != nil {
 				return in, err
 			}

@@ -2,12 +2,11 @@ package kubebin
 
 import (
 	"fmt"
-	"io"
 	"time"
 )
 
-// Report returns a Progress that writes a line for every program's beginning and, at most, each interval.
-func Report(w io.Writer, now func() time.Time, interval time.Duration) Progress {
+// Report returns a Progress that tells of every program's beginning and then, at most, once in an interval.
+func Report(tell func(line string), now func() time.Time, interval time.Duration) Progress {
 	var program string
 	var last time.Time
 	return func(p string, done, total int) {
@@ -15,6 +14,6 @@ func Report(w io.Writer, now func() time.Time, interval time.Duration) Progress 
 			return
 		}
 		program, last = p, now()
-		fmt.Fprintf(w, "building %s: %d of at most %d packages\n", p, done, total)
+		tell(fmt.Sprintf("building %s: %d of at most %d packages", p, done, total))
 	}
 }

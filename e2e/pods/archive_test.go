@@ -57,7 +57,7 @@ func TestArchive_recoversADatabaseInPods(t *testing.T) {
 // takeBackup takes a base backup now, as a person does, and waits until status tells of it.
 func (w *world) takeBackup(name string) {
 	w.t.Helper()
-	if err := command(w.t.Context(), "kubectl", "create", "job", "--namespace", w.namespace, "--from=cronjob/shop-oltp-archive", name); err != nil {
+	if err := Command(w.t.Context(), "kubectl", "create", "job", "--namespace", w.namespace, "--from=cronjob/shop-oltp-archive", name); err != nil {
 		w.t.Fatal(err)
 	}
 	w.eventually("a base backup", func(ctx context.Context) error {

@@ -86,12 +86,12 @@ func TestCluster_movesFromADrainedNode(t *testing.T) {
 	stop := p.StartLoad(t, 2)
 	unit := w.pod("shop-unit-1")
 	node := unit.Spec.NodeName
-	if err := command(t.Context(), "kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=4m",
+	if err := Command(t.Context(), "kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=4m",
 		"--pod-selector="+RunnerLabel+"!=true"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := command(context.Background(), "kubectl", "uncordon", node); err != nil {
+		if err := Command(context.Background(), "kubectl", "uncordon", node); err != nil {
 			t.Error(err)
 		}
 	})

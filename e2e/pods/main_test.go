@@ -9,10 +9,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,14 +60,15 @@ func TestMain(m *testing.M) {
 
 // install installs the chart as a user does.
 func install(ctx context.Context) (*installation, error) {
-	p := &installation{images: map[string]string{}}
-	for pair := range strings.SplitSeq(os.Getenv(images.Variable), ",") {
-		name, ref, ok := strings.Cut(pair, "=")
-		if !ok {
-			return nil, fmt.Errorf("%s is not set to name=reference,…: use make e2e", images.Variable)
-		}
-		p.images[name] = ref
+	references, err := images.ParseReferences(os.Getenv(images.Variable))
+	if err != nil {
+		return nil, err
 	}
+	freshet, err := name.NewTag(references[images.Freshet])
+	if err != nil {
+		return nil, err
+	}
+	p := &installation{images: references}
 	rest, err := config.GetConfig()
 	if err != nil {
 		return nil, err
@@ -78,18 +79,14 @@ func install(ctx context.Context) (*installation, error) {
 	if p.Client, err = client.New(rest, client.Options{}); err != nil {
 		return nil, err
 	}
-	ns := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-nodes-", Labels: map[string]string{podSecurityLabel: "privileged"}}}
+	ns := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-nodes-", Labels: map[string]string{PodSecurityLabel: "privileged"}}}
 	if err := p.Create(ctx, &ns); err != nil {
 		return nil, err
 	}
 	p.privileged = ns.Name
-	repository, tag := p.images["freshet"], ""
-	if i := strings.LastIndex(repository, ":"); i > strings.LastIndex(repository, "/") { // a registry may have a port
-		repository, tag = repository[:i], repository[i+1:]
-	}
-	err = command(ctx, "helm", "upgrade", "--install", releaseName, "../../charts/freshet", "--namespace", operatorNamespace, "--create-namespace",
-		"--set", "image.repository="+repository, "--set", "image.tag="+tag,
-		"--set", "images.engine="+p.images["clickhouse-server"], "--set", "images.postgresql="+p.images["postgres"], "--wait", "--timeout", "2m")
+	err = Command(ctx, "helm", "upgrade", "--install", releaseName, "../../charts/freshet", "--namespace", operatorNamespace, "--create-namespace",
+		"--set", "image.repository="+freshet.Context().Name(), "--set", "image.tag="+freshet.TagStr(),
+		"--set", "images.engine="+p.images[images.ClickHouse], "--set", "images.postgresql="+p.images[images.PostgreSQL], "--wait", "--timeout", "2m")
 	if err != nil {
 		p.show(os.Stderr, operatorNamespace)
 		return nil, errors.Join(err, p.end())
@@ -125,11 +122,4 @@ func (p *installation) show(out io.Writer, namespace string) {
 		cmd.Stdout, cmd.Stderr = out, out
 		_ = cmd.Run() // best effort: something has failed already
 	}
-}
-
-func command(ctx context.Context, name string, args ...string) error {
-	if text, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, text)
-	}
-	return nil
 }

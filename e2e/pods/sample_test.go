@@ -23,7 +23,7 @@ func TestSample_becomesReadyAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel() // it leaves the machine alone for most of its time
 	w := newWorld(t)
 	began := time.Now()
-	if err := command(t.Context(), "kubectl", "apply", "--namespace", w.namespace, "-f", "../../manifests/samples/builtin.yaml"); err != nil {
+	if err := Command(t.Context(), "kubectl", "apply", "--namespace", w.namespace, "-f", "../../manifests/samples/builtin.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	w.awaitReady(1)

@@ -30,12 +30,10 @@ type world struct {
 	namespace string
 }
 
-const podSecurityLabel = "pod-security.kubernetes.io/enforce"
-
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	ns := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		GenerateName: "e2e-", Labels: map[string]string{podSecurityLabel: "restricted"},
+		GenerateName: "e2e-", Labels: map[string]string{PodSecurityLabel: "restricted"},
 	}}
 	if err := shared.Create(t.Context(), &ns); err != nil {
 		t.Fatal(err)

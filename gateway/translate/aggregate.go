@@ -21,9 +21,7 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 	var arg expr
 	var filter string
 	q.ungrouped(func() expr {
-		if f.AggFilter != nil {
-			filter = "ifNull(" + boolText(q.cond(f.AggFilter)) + ", false)"
-		}
+		filter = q.aggregateFilter(f)
 		if !f.AggStar {
 			if len(f.Args) != 1 {
 				fail("aggregate of several arguments")
@@ -34,6 +32,14 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 	})
 	a := aggregation{q: q, filter: filter, distinct: f.AggDistinct, some: q.group.grouped && filter == ""}
 	return a.translate(name, f.AggStar, arg, q.aggregated)
+}
+
+// aggregateFilter is an aggregate's FILTER, as [aggregation] takes it.
+func (q *query) aggregateFilter(f *pg.FuncCall) string {
+	if f.AggFilter == nil {
+		return ""
+	}
+	return "ifNull(" + boolText(q.cond(f.AggFilter)) + ", false)"
 }
 
 // aggregation writes one aggregate, as part of a group or over a window.
@@ -94,8 +100,6 @@ func (a aggregation) translate(name string, star bool, x expr, place func(engine
 		return a.average(x, null, place)
 	case "min", "max":
 		return a.extreme(name, x, null, place)
-	case "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop":
-		return a.spread(name, x, null, place)
 	case "bool_and", "every", "bool_or":
 		if x.oid != oidBool {
 			fail("%s over this type", name)
@@ -103,6 +107,9 @@ func (a aggregation) translate(name string, star bool, x expr, place func(engine
 		f := map[string]string{"bool_and": "min", "every": "min", "bool_or": "max"}[name]
 		d := expr{oid: oidBool, null: null, pad: -1}
 		return place(a.call(f, "toUInt8("+x.sql+")"), d)
+	}
+	if s, ok := spreads[name]; ok {
+		return a.spread(name, s, x, null, place)
 	}
 	fail("aggregate %s", name)
 	return expr{}
@@ -250,10 +257,7 @@ func (q *query) windowAggregate(f *pg.FuncCall, name, over string) expr {
 	if f.AggDistinct {
 		fail("DISTINCT in a window aggregate")
 	}
-	a := aggregation{q: q, over: over}
-	if f.AggFilter != nil {
-		a.filter = "ifNull(" + boolText(q.cond(f.AggFilter)) + ", false)"
-	}
+	a := aggregation{q: q, over: over, filter: q.aggregateFilter(f)}
 	var x expr
 	if !f.AggStar {
 		if len(f.Args) != 1 {

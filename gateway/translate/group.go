@@ -173,13 +173,16 @@ func (q *query) tryUngrouped(n *pg.Node) (e expr, ok bool) {
 }
 
 func (q *query) keyOf(e expr) (expr, bool) {
-	for i, k := range q.group.keys {
-		if k.sql == e.sql && k.oid == e.oid {
-			out := describe(k, "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), 1<<q.group.id)
-			return out, true
-		}
+	i := q.group.keyIndex(e)
+	if i < 0 {
+		return expr{}, false
 	}
-	return expr{}, false
+	return describe(q.group.keys[i], "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), 1<<q.group.id), true
+}
+
+// keyIndex finds the key that an expression below the aggregation is; -1 if it is none.
+func (g *group) keyIndex(e expr) int {
+	return slices.IndexFunc(g.keys, func(k expr) bool { return k.sql == e.sql && k.oid == e.oid })
 }
 
 // groupedColumn is a column seen over groups: a key, or determined by keys.

@@ -93,7 +93,7 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 			if key.lit != nil {
 				fail("GROUP BY of a constant")
 			}
-			i := slices.IndexFunc(g.keys, func(k expr) bool { return k.sql == key.sql && k.oid == key.oid })
+			i := g.keyIndex(key)
 			if i < 0 {
 				i = len(g.keys)
 				g.keys = append(g.keys, key)
@@ -162,7 +162,7 @@ func (q *query) grouping(f *pg.GroupingFunc) expr {
 		if !ok {
 			fail("argument of GROUPING")
 		}
-		key := slices.IndexFunc(g.keys, func(k expr) bool { return k.sql == e.sql && k.oid == e.oid })
+		key := g.keyIndex(e)
 		if key < 0 {
 			fail("argument of GROUPING that is not grouped by")
 		}

@@ -24,11 +24,9 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 		fail("%s in descending order", name)
 	}
 	var x, at expr
-	filter := ""
+	collect := aggregation{q: q, some: true}
 	q.ungrouped(func() expr {
-		if f.AggFilter != nil {
-			filter = ", ifNull(" + boolText(q.cond(f.AggFilter)) + ", false)"
-		}
+		collect.filter = q.aggregateFilter(f)
 		x, at = resolveUnknown(q.value(by.Node)), q.value(f.Args[0])
 		return expr{}
 	})
@@ -37,11 +35,8 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 		fail("%s of a constant", name)
 	}
 	requireOrdered(x)
-	collect := "groupArray"
-	if filter != "" {
-		collect += "If"
-	}
-	d, value := expr{oid: oidFloat8, pad: -1}, ""
+	var value string
+	d := expr{oid: oidFloat8, pad: -1}
 	if name == "percentile_cont" {
 		if !q.t.env.UnfusedFloats {
 			fail("%s of a server that multiplies and adds floats at once", name)
@@ -60,17 +55,17 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 		}
 	}
 	d.null = true
-	values := q.aggregated(engineCall{args: "arraySort(" + collect + "(" + value + filter + "))"}, d).sql
+	out := q.aggregated(engineCall{args: "arraySort(" + collect.call("groupArray", value).plain() + ")"}, d)
+	values := out.sql
 	count := "toInt64(length(" + values + "))"
-	d.refs = 1 << q.group.id
 	if name == "percentile_disc" {
-		d.sql = fmt.Sprintf("if(%[1]s = 0, NULL, %[2]s[greatest(1, toInt64(ceil(%[3]s * %[1]s)))])", count, values, fraction)
-		return d
+		out.sql = fmt.Sprintf("if(%[1]s = 0, NULL, %[2]s[greatest(1, toInt64(ceil(%[3]s * %[1]s)))])", count, values, fraction)
+		return out
 	}
 	position := "(" + fraction + " * (" + count + " - 1))"
 	first, second := values+"[toInt64(floor("+position+")) + 1]", values+"[toInt64(ceil("+position+")) + 1]"
-	d.sql = fmt.Sprintf("if(%[1]s = 0, NULL, if(floor(%[2]s) = ceil(%[2]s), %[3]s, %[3]s + (%[2]s - floor(%[2]s)) * (%[4]s - %[3]s)))", count, position, first, second)
-	return d
+	out.sql = fmt.Sprintf("if(%[1]s = 0, NULL, if(floor(%[2]s) = ceil(%[2]s), %[3]s, %[3]s + (%[2]s - floor(%[2]s)) * (%[4]s - %[3]s)))", count, position, first, second)
+	return out
 }
 
 // fractionOf is a constant between 0 and 1 as a float8.

@@ -15,10 +15,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/freshet-io/freshet/e2e/cluster"
+	"github.com/freshet-io/freshet/e2e/images"
 )
 
 func main() {
@@ -50,14 +50,14 @@ func stage(ctx context.Context, args []string) (int, error) {
 	}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	nodes := flags.Int("nodes", 1, "number of nodes")
-	more := flags.String("images", "", "images to build besides, by their names, separated by commas: kafka takes a JDK and Maven")
+	demanded := images.DemandFlag(flags)
 	if err := flags.Parse(args); err != nil {
 		return 2, err
 	}
 	if *nodes < 1 || *nodes > 9 || flags.NArg() == 0 {
 		return 2, errors.New("usage: run [--nodes 1…9] [--images NAME,…] -- COMMAND [ARGUMENT …]")
 	}
-	return run(ctx, *nodes, strings.FieldsFunc(*more, func(r rune) bool { return r == ',' }), flags.Args())
+	return run(ctx, *nodes, *demanded, flags.Args())
 }
 
 // run prepares everything that takes the network, and then runs the rest in namespaces of its own.

@@ -33,6 +33,7 @@ func prepare(ctx context.Context, nodes int, demanded, command []string) (*plan,
 		return nil, err
 	}
 	p := &plan{Command: command, Cluster: cluster.Config{Nodes: nodes}}
+	progress := kubebin.Report(func(line string) { fmt.Fprintln(os.Stderr, line) }, time.Now, 10*time.Second)
 	for _, s := range []struct {
 		set kubebin.Set
 		dir *string
@@ -42,7 +43,7 @@ func prepare(ctx context.Context, nodes int, demanded, command []string) (*plan,
 		{kubebin.Provisioner, &p.Cluster.Provisioner},
 		{kubebin.Helm, &p.Helm},
 	} {
-		if *s.dir, err = kubebin.Ensure(ctx, cache, s.set, kubebin.Report(os.Stderr, time.Now, 10*time.Second)); err != nil {
+		if *s.dir, err = kubebin.Ensure(ctx, cache, s.set, progress); err != nil {
 			return nil, err
 		}
 	}

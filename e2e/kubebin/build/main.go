@@ -19,7 +19,7 @@ func main() {
 	defer stop()
 	cache, err := toolchain.Default()
 	var kubernetes, helm string
-	progress := kubebin.Report(os.Stderr, time.Now, 10*time.Second)
+	progress := kubebin.Report(func(line string) { fmt.Fprintln(os.Stderr, line) }, time.Now, 10*time.Second)
 	if err == nil {
 		helm, err = kubebin.Ensure(ctx, cache, kubebin.Helm, progress)
 	}

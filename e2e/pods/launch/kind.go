@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/freshet-io/freshet/e2e/images"
 	"github.com/freshet-io/freshet/e2e/kubebin"
+	"github.com/freshet-io/freshet/e2e/pods"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -43,7 +43,7 @@ type kind struct {
 
 // startKind makes a cluster with images. The cluster is to be ended.
 func startKind(ctx context.Context, cache *toolchain.Cache, all []images.Image) (_ *kind, err error) {
-	progress := kubebin.Report(os.Stderr, time.Now, 10*time.Second)
+	progress := kubebin.Report(report, time.Now, 10*time.Second)
 	programs, err := kubebin.Ensure(ctx, cache, kubebin.Kind, progress)
 	if err != nil {
 		return nil, err
@@ -70,12 +70,12 @@ func startKind(ctx context.Context, cache *toolchain.Cache, all []images.Image) 
 		return nil, err
 	}
 	report("kind makes a cluster")
-	if err := command(ctx, k.program, "create", "cluster", "--name", kindName, "--config", config, "--kubeconfig", k.kubeconfig, "--wait", "3m"); err != nil {
+	if err := pods.Command(ctx, k.program, "create", "cluster", "--name", kindName, "--config", config, "--kubeconfig", k.kubeconfig, "--wait", "3m"); err != nil {
 		return nil, err
 	}
 	for _, image := range all {
 		report("loading image " + image.Name)
-		if err := command(ctx, k.program, "load", "image-archive", image.Path, "--name", kindName); err != nil {
+		if err := pods.Command(ctx, k.program, "load", "image-archive", image.Path, "--name", kindName); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +88,7 @@ func startKind(ctx context.Context, cache *toolchain.Cache, all []images.Image) 
 		if strings.HasSuffix(args, "--patch") {
 			list = append(list, sharedVolumes)
 		}
-		if err := command(ctx, kubectl, list...); err != nil {
+		if err := pods.Command(ctx, kubectl, list...); err != nil {
 			return nil, err
 		}
 	}
@@ -100,18 +100,11 @@ func (k *kind) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	// Files of volumes belong to the users of pods: a node may delete them.
-	emptied := command(ctx, "docker", "exec", kindName+"-worker", "find", kindVolumes, "-mindepth", "1", "-delete")
-	deleted := command(ctx, k.program, "delete", "cluster", "--name", kindName, "--kubeconfig", k.kubeconfig)
+	emptied := pods.Command(ctx, "docker", "exec", kindName+"-worker", "find", kindVolumes, "-mindepth", "1", "-delete")
+	deleted := pods.Command(ctx, k.program, "delete", "cluster", "--name", kindName, "--kubeconfig", k.kubeconfig)
 	removed := os.RemoveAll(k.dir)
 	if removed == nil { // so was all in it
 		emptied = nil
 	}
 	return errors.Join(emptied, deleted, removed)
-}
-
-func command(ctx context.Context, name string, args ...string) error {
-	if text, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, text)
-	}
-	return nil
 }

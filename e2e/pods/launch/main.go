@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/freshet-io/freshet/e2e/images"
+	"github.com/freshet-io/freshet/e2e/pods"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -38,45 +38,38 @@ func main() {
 	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string) (code int, err error) {
+func run(ctx context.Context, args []string) (code int, failed error) {
 	flags := flag.NewFlagSet("launch", flag.ContinueOnError)
 	inKind := flags.Bool("kind", false, "make a cluster with kind, in Docker")
 	registry := flags.String("registry", "", "push the images to this registry, or this part of one")
-	more := flags.String("images", "", "images to build besides, by their names, separated by commas: kafka takes a JDK and Maven")
+	demanded := images.DemandFlag(flags)
 	if err := flags.Parse(args); err != nil {
 		return 2, err
 	}
 	if *inKind && *registry != "" {
 		return 2, errors.New("a cluster of kind needs no registry: leave out --kind or --registry")
 	}
-	if *inKind {
-		if err := command(ctx, "docker", "version"); err != nil {
-			return 1, fmt.Errorf("kind needs a Docker that runs: %w", err)
-		}
-	}
-	references := os.Getenv(images.Variable)
-	kubeconfig := ""
+	references, kubeconfig := os.Getenv(images.Variable), ""
 	if *inKind || *registry != "" {
-		cache, err := toolchain.Default()
+		cache, all, err := build(ctx, *inKind, append(*demanded, images.Tests))
 		if err != nil {
-			return 1, err
-		}
-		demanded := append(strings.FieldsFunc(*more, func(r rune) bool { return r == ',' }), images.Tests)
-		all, err := images.Build(ctx, cache, report, demanded...)
-		if err != nil {
-			return 1, err
-		}
-		if *inKind {
-			k, err := startKind(ctx, cache, all)
-			if err != nil {
-				return 1, err
-			}
-			defer func() { err = errors.Join(err, k.end()) }()
-			kubeconfig = k.kubeconfig
-		} else if all, err = push(ctx, all, *registry); err != nil {
 			return 1, err
 		}
 		references = images.References(all)
+		if *inKind {
+			made, err := startKind(ctx, cache, all)
+			if err != nil {
+				return 1, err
+			}
+			defer func() { failed = errors.Join(failed, made.end()) }()
+			kubeconfig = made.kubeconfig
+		} else {
+			pushed, err := push(ctx, all, *registry)
+			if err != nil {
+				return 1, err
+			}
+			references = images.References(pushed)
+		}
 		report(images.Variable + "=" + references)
 	}
 	if references == "" {
@@ -87,6 +80,21 @@ func run(ctx context.Context, args []string) (code int, err error) {
 		return 1, err
 	}
 	return runPod(ctx, client, references, flags.Args())
+}
+
+// build builds the images, unless they are for kind and there is no Docker to run it in.
+func build(ctx context.Context, forKind bool, demanded []string) (*toolchain.Cache, []images.Image, error) {
+	if forKind {
+		if err := pods.Command(ctx, "docker", "version"); err != nil {
+			return nil, nil, fmt.Errorf("kind needs a Docker that runs: %w", err)
+		}
+	}
+	cache, err := toolchain.Default()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := images.Build(ctx, cache, report, demanded...)
+	return cache, all, err
 }
 
 // connect uses a kubeconfig; empty: what kubectl uses.

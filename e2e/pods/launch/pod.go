@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,12 +26,16 @@ const runnerName = "runner"
 
 // runPod runs the tests in a pod, writes what they print and returns their exit code. Nothing of the pod is left.
 func runPod(ctx context.Context, client kubernetes.Interface, references string, args []string) (code int, err error) {
-	image, err := reference(references, images.Tests)
+	known, err := images.ParseReferences(references)
 	if err != nil {
 		return 1, err
 	}
+	image := known[images.Tests]
+	if image == "" {
+		return 1, fmt.Errorf("%s has no image %s", images.Variable, images.Tests)
+	}
 	ns, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		GenerateName: "e2e-runner-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+		GenerateName: "e2e-runner-", Labels: map[string]string{pods.PodSecurityLabel: "restricted"},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		return 1, err
@@ -62,16 +65,6 @@ func runPod(ctx context.Context, client kubernetes.Interface, references string,
 	}
 	report("pod " + runnerName + " of namespace " + ns.Name + " runs the tests")
 	return follow(ctx, client.CoreV1().Pods(ns.Name))
-}
-
-// reference finds an image's in the value of [images.Variable].
-func reference(references, name string) (string, error) {
-	for pair := range strings.SplitSeq(references, ",") {
-		if ref, ok := strings.CutPrefix(pair, name+"="); ok {
-			return ref, nil
-		}
-	}
-	return "", fmt.Errorf("%s has no image %s", images.Variable, name)
 }
 
 // runner is a pod with the tests.
