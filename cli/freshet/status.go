@@ -36,9 +36,9 @@ func printStatus(w io.Writer, r platform.Report) error {
 		}
 	}
 	if rep := r.Replica; rep != nil && len(rep.Tables) > 0 {
-		fmt.Fprint(t, "\nTABLE\tSTATE\tROWS\n")
+		fmt.Fprint(t, "\nTABLE\tSTATE\tROWS\tCOLUMNS LEFT OUT\n")
 		for _, table := range rep.Tables {
-			fmt.Fprintf(t, "%s\t%s\t%d\n", table.Table, table.Phase, table.Rows)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", table.Table, table.Phase, table.Rows, leftOut(table))
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -71,6 +71,15 @@ func printConditions(w io.Writer, r *platform.Replica) {
 			fmt.Fprintf(w, "\ntable %s stopped: %s: %s; %s\n", table.Table, c.Code, c.Detail, c.Remedy)
 		}
 	}
+}
+
+// leftOut names the columns that are not on the replica.
+func leftOut(t platform.ReplicaTable) string {
+	columns := make([]string, len(t.Omitted))
+	for i, c := range t.Omitted {
+		columns[i] = fmt.Sprintf("%s (%s)", c.Column, c.Detail)
+	}
+	return strings.Join(columns, ", ")
 }
 
 // stream tells how far Kafka and Debezium are.

@@ -11,10 +11,13 @@ type TableID uint32
 // Table describes one version of a table's definition. A definition never
 // changes in place: a schema change yields a new *Table with the same ID.
 type Table struct {
-	ID      TableID
-	Schema  string
-	Name    string
+	ID     TableID
+	Schema string
+	Name   string
+	// Columns are those that are replicated, in order of Attr.
 	Columns []Column
+	// Omitted are the others, in order of Attr. No change and no copy has values of them.
+	Omitted []OmittedColumn `json:",omitempty"`
 	// Key lists the indexes into Columns that identify a row, in key order. Never empty
 	// for a table that is replicated.
 	Key []int
@@ -28,7 +31,8 @@ func (t *Table) FullName() string { return t.Schema + "." + t.Name }
 
 // SameRows reports whether t and o define one table so that a row of the one is a row of the other: they agree in all but their versions.
 func (t *Table) SameRows(o *Table) bool {
-	return t.ID == o.ID && t.Schema == o.Schema && t.Name == o.Name && slices.Equal(t.Columns, o.Columns) && slices.Equal(t.Key, o.Key)
+	return t.ID == o.ID && t.Schema == o.Schema && t.Name == o.Name && slices.Equal(t.Columns, o.Columns) &&
+		slices.Equal(t.Omitted, o.Omitted) && slices.Equal(t.Key, o.Key)
 }
 
 // Column is a column of a [Table].
@@ -49,6 +53,17 @@ type Column struct {
 	BytewiseCollation bool
 	// Enum says that the type is an enumeration; values travel as labels.
 	Enum bool
+}
+
+// OmittedColumn is a column of a [Table] that cannot be replicated. What reads it is for the source database to answer.
+type OmittedColumn struct {
+	Name string
+	// Type and Attr are what a [Column] has by these names.
+	Type uint32
+	Attr int16
+	// Code, Detail and Remedy say why it is left out. Detail completes "column … ".
+	Code           Code
+	Detail, Remedy string
 }
 
 // Op is what a [Change] did to a row.

@@ -68,6 +68,10 @@ func (t *catalogTable) discover() cdc.Discovered {
 		if c.Hidden && c.Virtual {
 			continue // of a hash-sharded key, which has its columns besides
 		}
+		if omitted := c.omission(); omitted != nil {
+			def.Omitted = append(def.Omitted, *omitted)
+			continue
+		}
 		col := cdc.Column{Name: c.Name, Type: c.Type, Modifier: c.Modifier, NotNull: c.NotNull, Attr: c.Attr, Enum: c.Kind == "e",
 			BytewiseCollation: c.Collation == "" || c.Collation == "default" || c.Collation == "C"}
 		if slices.Contains(t.key, c.Name) {
@@ -81,6 +85,20 @@ func (t *catalogTable) discover() cdc.Discovered {
 		}
 	}
 	return cdc.Discovered{Table: def, Stopped: t.judge(def)}
+}
+
+// omission says why a column cannot be replicated; nil if it can.
+func (c *catalogColumn) omission() *cdc.OmittedColumn {
+	o := cdc.OmittedColumn{Name: c.Name, Type: c.Type, Attr: c.Attr, Code: cdc.CodeUnsupportedType}
+	switch {
+	case c.Virtual:
+		o.Detail, o.Remedy = "is a virtual computed column, which changefeeds leave out", "make the column STORED"
+	case c.Kind != "e" && !Supported(c.Type):
+		o.Detail, o.Remedy = "has type "+c.TypeName, "change the column's type"
+	default:
+		return nil
+	}
+	return &o
 }
 
 // judge says why a table cannot be replicated, or nil.
@@ -97,11 +115,13 @@ func (t *catalogTable) judge(def *cdc.Table) *cdc.TableError {
 		case c.Hidden && slices.Contains(t.key, c.Name):
 			return stop(cdc.CodeNoKey, "ALTER TABLE … ALTER PRIMARY KEY USING COLUMNS (…), or exclude it", "it has no primary key but the hidden column %q", c.Name)
 		case c.Hidden:
+			// Names find such a column that * does not show: a statement's names could mean another one.
 			return stop(cdc.CodeUnsupportedType, "exclude the table, or make the column VISIBLE", "column %q is hidden", c.Name)
-		case c.Virtual:
-			return stop(cdc.CodeUnsupportedType, "exclude the table, or make the column STORED", "column %q is a virtual computed column, which changefeeds leave out", c.Name)
-		case c.Kind != "e" && !Supported(c.Type):
-			return stop(cdc.CodeUnsupportedType, "exclude the table or change the column's type", "column %q has type %s", c.Name, c.TypeName)
+		}
+	}
+	for _, o := range def.Omitted {
+		if slices.Contains(t.key, o.Name) {
+			return stop(o.Code, "exclude the table, or "+o.Remedy, "column %q of its key %s", o.Name, o.Detail)
 		}
 	}
 	if len(def.Key) == 0 {

@@ -203,7 +203,7 @@ const (
 func TestSQL_findsTablesAndSaysWhatStopsThem(t *testing.T) {
 	_, url := startServer(t, fixture(t), answer{Begins: "SELECT job_id", Rows: [][]string{
 		running("7", "running", "", cursor, "kafka://broker:9092?topic_prefix=other.", "shop.public.orders"),
-		running("8", "running", "", cursor, ourSink, "shop.public.orders\nshop.public.\"Odd\"")}})
+		running("8", "running", "", cursor, ourSink, "shop.public.orders\nshop.public.\"Odd\"\nshop.public.arrays\nshop.public.computed")}})
 	d := openTest(t, url, false)
 	found, err := d.Tables(t.Context())
 	if err != nil {
@@ -219,7 +219,8 @@ func TestSQL_findsTablesAndSaysWhatStopsThem(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]string{"orders": "ok", "Odd": "ok", "late": "SourceConfiguration", "keyless": "NoKey", "arrays": "UnsupportedType", "computed": "UnsupportedType"}
+	want := map[string]string{"orders": "ok", "Odd": "ok", "late": "SourceConfiguration", "keyless": "NoKey",
+		"arrays": "ok", "computed": "ok", "by_array": "UnsupportedType"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -234,6 +235,19 @@ func TestSQL_findsTablesAndSaysWhatStopsThem(t *testing.T) {
 			}
 		}
 	}
+	omitted := map[string][]cdc.OmittedColumn{}
+	for _, x := range found {
+		if len(x.Table.Omitted) > 0 && x.Stopped == nil {
+			omitted[x.Table.Name] = x.Table.Omitted
+		}
+	}
+	wantOmitted := map[string][]cdc.OmittedColumn{
+		"arrays":   {{Name: "tags", Type: 1009, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "has type STRING[]", Remedy: "change the column's type"}},
+		"computed": {{Name: "twice", Type: pgtype.Int8OID, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "is a virtual computed column, which changefeeds leave out", Remedy: "make the column STORED"}},
+	}
+	if diff := cmp.Diff(wantOmitted, omitted); diff != "" {
+		t.Errorf("columns left out (-want +got):\n%s", diff)
+	}
 	f, err := d.Changefeed(t.Context())
 	wantFeed := Changefeed{Job: "8", Start: cdc.Position{Major: 1763632799000000000, Minor: 1}, Created: time.Unix(1763632800, 0), Detail: "running"}
 	if diff := cmp.Diff(wantFeed, f); err != nil || diff != "" {
@@ -246,7 +260,8 @@ func TestSQL_createsTheChangefeedAndKeepsItsTables(t *testing.T) {
 	jobs := func(rows ...[]string) answer { return answer{Begins: "SELECT job_id", Rows: rows} }
 	paused := answer{Begins: "SELECT status", Rows: [][]string{{"paused"}}}
 	done := answer{Begins: ""}
-	all := "shop.public.orders\nshop.public.\"Odd\"\nshop.public.late"
+	odd := "\nshop.public.arrays\nshop.public.computed"
+	all := "shop.public.orders\nshop.public.\"Odd\"\nshop.public.late" + odd
 	for name, c := range map[string]struct {
 		answers []answer
 		want    []string
@@ -255,7 +270,7 @@ func TestSQL_createsTheChangefeedAndKeepsItsTables(t *testing.T) {
 		"one that failed": {[]answer{jobs(running("8", "failed", "gone", cursor, ourSink, all)), {Begins: "CREATE", Rows: [][]string{{"9"}}}},
 			[]string{"CREATE CHANGEFEED FOR TABLE"}},
 		"one that fits": {[]answer{jobs(running("8", "running", "", cursor, ourSink, all))}, nil},
-		"one that lacks a table": {[]answer{jobs(running("8", "running", "", cursor, ourSink, "shop.public.orders\nshop.public.\"Odd\""))},
+		"one that lacks a table": {[]answer{jobs(running("8", "running", "", cursor, ourSink, "shop.public.orders\nshop.public.\"Odd\""+odd))},
 			[]string{"PAUSE JOB 8", `ALTER CHANGEFEED 8 ADD "shop"."public"."late" WITH initial_scan = 'no'`, "RESUME JOB 8"}},
 		"one that was paused by a table that is gone": {[]answer{jobs(running("8", "paused", "dropped", cursor, ourSink, all+"\nshop.public.gone"))},
 			[]string{`ALTER CHANGEFEED 8 DROP "shop"."public"."gone"`, "RESUME JOB 8"}},

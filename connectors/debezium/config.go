@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/freshet-io/freshet/connectors/kafka"
@@ -79,6 +80,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.WatermarkInterval < 0 || c.StallLimit < 0 || c.StartWait < 0 || c.MemoryBytes < 0 || c.ChunkChanges < 0 {
 		return c, errors.New("configure source: intervals and sizes must not be negative")
 	}
+	c.Postgres.Unstreamed = []uint32{pgtype.NameOID} // Debezium replaces its values by NULL
 	c.Postgres.Logger, c.Postgres.Registerer = c.Logger, c.Registerer
 	return c, nil
 }

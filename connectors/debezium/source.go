@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -134,9 +133,6 @@ func (s *Source) Tables(ctx context.Context) ([]cdc.Discovered, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range found {
-		found[i] = judge(found[i])
-	}
 	if s.connect != nil {
 		if err := s.prepareConnector(ctx, found); err != nil {
 			return nil, err
@@ -173,23 +169,6 @@ func (s *Source) forgetProgress(ctx context.Context) error {
 		return err
 	}
 	return s.connect.forget(ctx, s.cfg.Prefix, settings)
-}
-
-// judge stops tables that PostgreSQL can stream and Debezium cannot.
-func judge(d cdc.Discovered) cdc.Discovered {
-	if d.Table == nil || d.Stopped != nil {
-		return d
-	}
-	for _, c := range d.Table.Columns {
-		if c.Type == pgtype.NameOID {
-			d.Stopped = &cdc.TableError{
-				Code: cdc.CodeUnsupportedType, Table: d.Table.FullName(),
-				Detail: fmt.Sprintf("column %q has type name, whose values Debezium replaces by NULL", c.Name),
-				Remedy: "exclude the table, change the column's type to text, or use the direct stream",
-			}
-		}
-	}
-	return d
 }
 
 // prepareConnector creates the topics that are missing and registers the connector.

@@ -273,9 +273,6 @@ func (st *stream) refresh() error {
 			return &cdc.TerminalError{Code: cdc.CodeConfiguration, Detail: fmt.Sprintf("two tables share topic %s, one of them is %s", topic, name),
 				Remedy: "exclude or rename one of them: names that differ in special characters only are the same for Debezium"}
 		}
-		if judge(cdc.Discovered{Table: def.Newest}).Stopped != nil {
-			def = postgres.Definition{}
-		}
 		st.tables[topic] = def
 	}
 	return nil
@@ -346,8 +343,5 @@ func (st *stream) betweenTransactions(ctx context.Context) error {
 
 // announce hands over what the catalog has queued.
 func (st *stream) announce(ctx context.Context) error {
-	return cdc.Announce(ctx, st.h, st.s.log, func() (cdc.Discovered, cdc.TableID, bool) {
-		d, dropped, ok := st.s.catalog.Next()
-		return judge(d), dropped, ok
-	})
+	return cdc.Announce(ctx, st.h, st.s.log, st.s.catalog.Next)
 }

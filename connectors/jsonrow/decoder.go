@@ -38,11 +38,14 @@ const (
 
 // plan is what decoding needs to know of a table.
 type plan struct {
+	// column finds a column by its name: omitted stands for those that the table omits.
 	column map[string]int
 	isKey  []bool
 	// next is the column that came after each column in the last row, -1 first; the order rarely changes.
 	next []int
 }
+
+const omitted = -1
 
 // NewDecoder returns a decoder of rows whose values are decoded by values.
 func NewDecoder(values Values) *Decoder {
@@ -81,7 +84,7 @@ const (
 	keyOnly              // the key's columns, with values
 )
 
-// Row decodes a row that has every column and no other.
+// Row decodes a row that has every column and no other but those that the table omits.
 func (dec *Decoder) Row(t *cdc.Table, object []byte) (cdc.Row, error) {
 	return dec.decode(t, object, wholeRow)
 }
@@ -113,6 +116,9 @@ func (dec *Decoder) decode(t *cdc.Table, object []byte, want part) (cdc.Row, err
 					return d.Skip()
 				}
 				return fmt.Errorf("%w: column %q is unknown", ErrMisfit, name)
+			}
+			if i == omitted {
+				return d.Skip()
 			}
 			p.next[last+1] = i
 		}
@@ -164,6 +170,9 @@ func (dec *Decoder) plan(t *cdc.Table) *plan {
 		p.column[c.Name], p.next[i] = i, i
 	}
 	p.next[n] = n
+	for _, c := range t.Omitted {
+		p.column[c.Name] = omitted
+	}
 	for _, k := range t.Key {
 		p.isKey[k] = true
 	}

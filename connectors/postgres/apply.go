@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
@@ -15,6 +16,8 @@ type relation struct {
 	// table is what changes are handed over with; nil for changes that nobody wants.
 	table *cdc.Table
 	isKey []bool
+	// into says which of the table's columns each of the shape's is; -1: one that is not replicated.
+	into []int
 	// generation is the registry's when table was looked up.
 	generation uint64
 }
@@ -94,7 +97,7 @@ func (st *stream) relationChanged(ctx context.Context, body []byte) error {
 func (s *Source) lookAgain(ctx context.Context, id cdc.TableID) error {
 	s.refreshing.Lock()
 	defer s.refreshing.Unlock()
-	defs, err := discover(ctx, s.pool, s.selector, id)
+	defs, err := s.discover(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -141,9 +144,10 @@ func (rel *relation) resolve(reg *registry) {
 	for _, k := range rel.table.Key {
 		rel.isKey[k] = true
 	}
+	rel.into = rel.shape.columnsOf(rel.table)
 }
 
-// describes reports whether a table has the shape's columns.
+// describes reports whether a table has all of the shape's columns and no others.
 func (s shape) describes(t *cdc.Table) bool {
 	if len(s.columns) != len(t.Columns) {
 		return false
@@ -154,6 +158,15 @@ func (s shape) describes(t *cdc.Table) bool {
 		}
 	}
 	return true
+}
+
+// columnsOf maps the shape's columns onto those of a table with which it agrees, by name; -1: the table omits it.
+func (s shape) columnsOf(t *cdc.Table) []int {
+	into := make([]int, len(s.columns))
+	for i, c := range s.columns {
+		into[i] = slices.IndexFunc(t.Columns, func(k cdc.Column) bool { return k.Name == c.name })
+	}
+	return into
 }
 
 // provisional makes a definition of what a relation message says, with those key columns that it still has.
@@ -239,11 +252,11 @@ func (rel *relation) decode(kind byte, body []byte, mem *batch) (cdc.Change, err
 	if err != nil {
 		return cdc.Change{}, err
 	}
-	n := len(rel.shape.columns)
+	n := len(rel.table.Columns)
 	c := cdc.Change{Table: rel.table}
 	if tuple == tupleKey || tuple == tupleOld {
 		c.Old = mem.row(n)
-		if b, err = decodeTuple(b, c.Old); err != nil {
+		if b, err = decodeTuple(b, c.Old, rel.into); err != nil {
 			return c, err
 		}
 		if kind == kindDelete {
@@ -260,7 +273,7 @@ func (rel *relation) decode(kind byte, body []byte, mem *batch) (cdc.Change, err
 		return c, fmt.Errorf("decode change: tuple kind %q does not belong in message kind %q", tuple, kind)
 	}
 	c.New = mem.row(n)
-	if _, err = decodeTuple(b, c.New); err != nil {
+	if _, err = decodeTuple(b, c.New, rel.into); err != nil {
 		return c, err
 	}
 	c.Op = cdc.Insert

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
@@ -42,6 +42,7 @@ type catalogTable struct {
 	Indexes       []catalogIndex
 	Leaves        []catalogLeaf
 	serverVersion int
+	unstreamed    []uint32 // see Config.Unstreamed
 }
 
 type catalogColumn struct {
@@ -89,12 +90,12 @@ func (d *definition) discovered() cdc.Discovered {
 }
 
 // discover reads the definitions of the selected tables; only those of ids if any are given.
-func discover(ctx context.Context, pool *pgxpool.Pool, sel cdc.Selector, ids ...cdc.TableID) ([]*definition, error) {
+func (s *Source) discover(ctx context.Context, ids ...cdc.TableID) ([]*definition, error) {
 	only := make([]uint32, 0, len(ids))
 	for _, id := range ids {
 		only = append(only, uint32(id))
 	}
-	rows, err := pool.Query(ctx, discoverSQL, only)
+	rows, err := s.pool.Query(ctx, discoverSQL, only)
 	if err != nil {
 		return nil, fmt.Errorf("discover tables: %w", err)
 	}
@@ -103,9 +104,10 @@ func discover(ctx context.Context, pool *pgxpool.Pool, sel cdc.Selector, ids ...
 		if err != nil {
 			return nil, err
 		}
-		if !sel.Selects(t.Schema, t.Name) {
+		if !s.selector.Selects(t.Schema, t.Name) {
 			return nil, nil
 		}
+		t.unstreamed = s.cfg.Unstreamed
 		return t.definition(), nil
 	})
 	if err != nil {
@@ -142,21 +144,31 @@ func scanTable(row pgx.CollectableRow) (*catalogTable, error) {
 func (t *catalogTable) definition() *definition {
 	table := &cdc.Table{ID: cdc.TableID(t.ID), Schema: t.Schema, Name: t.Name, Version: t.Version}
 	s := shape{schema: t.Schema, name: t.Name, identity: t.Identity[0]}
-	for _, c := range t.Columns {
-		typ, modifier, domain := c.Type, c.Modifier, uint32(0)
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if t.streams(c) {
+			s.columns = append(s.columns, shapeColumn{name: c.Name, typ: c.Type, modifier: c.Modifier})
+		}
+		if omitted := t.omission(c); omitted != nil {
+			table.Omitted = append(table.Omitted, *omitted)
+			continue
+		}
+		modifier, domain := c.Modifier, uint32(0)
 		if c.BaseType != 0 {
-			typ, modifier, domain = c.BaseType, c.BaseModifier, c.Type
+			modifier, domain = c.BaseModifier, c.Type
 		}
 		table.Columns = append(table.Columns, cdc.Column{
-			Name: c.Name, Type: typ, Domain: domain, Modifier: modifier, NotNull: c.NotNull, Attr: c.Attr,
+			Name: c.Name, Type: c.bottom(), Domain: domain, Modifier: modifier, NotNull: c.NotNull, Attr: c.Attr,
 			BytewiseCollation: c.Bytewise, Enum: c.kind() == "e",
 		})
-		s.columns = append(s.columns, shapeColumn{name: c.Name, typ: c.Type, modifier: c.Modifier})
 	}
-	key, stopped := t.judge()
+	key, stopped := t.judge(table.Columns)
 	table.Key = key
 	return &definition{table: table, stopped: stopped, shape: s}
 }
+
+// bottom returns the OID of the type below any domain.
+func (c *catalogColumn) bottom() uint32 { return cmp.Or(c.BaseType, c.Type) }
 
 // kind returns pg_type.typtype below any domain.
 func (c *catalogColumn) kind() string {

@@ -25,6 +25,8 @@ type Config struct {
 	// Include and Exclude are patterns on schema.table, in which * stands for any characters and ?
 	// for one. A table is selected if it matches an Include and no Exclude. Default Include: "public.*".
 	Include, Exclude []string
+	// Unstreamed are OIDs of types whose values the transport does not carry that brings the changes in place of Stream (see [Companion]).
+	Unstreamed []uint32
 	// SystemID, when set, is the only database system that is accepted (see [Source.SystemID]).
 	SystemID string
 	// StatusInterval is how often confirmed positions are reported. Default 1 s.

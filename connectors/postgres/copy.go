@@ -150,7 +150,7 @@ func tableIsAtFault(state string) bool {
 // the one that the snapshot knows. TRUNCATE and rewrites put a new file in place, in which an
 // older snapshot sees no rows: the copy would be empty although the changes up to the TRUNCATE are still to come.
 func (s *Source) unchanged(ctx context.Context, conn *pgconn.PgConn, d *definition) error {
-	now, err := discover(ctx, s.pool, s.selector, d.table.ID)
+	now, err := s.discover(ctx, d.table.ID)
 	if err != nil {
 		return err
 	}

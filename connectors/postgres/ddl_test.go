@@ -94,10 +94,10 @@ func TestStream_stopsTablesAndTakesThemUpAgain(t *testing.T) {
 	b.follow()
 	b.same()
 	stoppedWith := func(code cdc.Code) func() bool { return func() bool { return b.stopped("t") == code } }
-	b.exec("ALTER TABLE t ADD COLUMN p point", "INSERT INTO t VALUES (1, 1, '(1,1)')", "INSERT INTO bystander VALUES (1)")
-	b.await("an unsupported type", stoppedWith(cdc.CodeUnsupportedType))
+	b.exec("ALTER TABLE t ALTER id TYPE int4range USING int4range(id, id + 1)", "INSERT INTO t VALUES ('[1,1]', 1)", "INSERT INTO bystander VALUES (1)")
+	b.await("a key of an unsupported type", stoppedWith(cdc.CodeUnsupportedType))
 	b.same()
-	b.exec("ALTER TABLE t DROP COLUMN p", "UPDATE t SET v = 2")
+	b.exec("ALTER TABLE t ALTER id TYPE int USING lower(id)", "UPDATE t SET v = 2")
 	b.await("the type goes away", stoppedWith(""))
 	b.same()
 	b.exec("ALTER TABLE t DROP CONSTRAINT t_pkey")
@@ -109,6 +109,36 @@ func TestStream_stopsTablesAndTakesThemUpAgain(t *testing.T) {
 	b.await("a key again", stoppedWith(""))
 	b.exec("UPDATE t SET v = 4")
 	b.same()
+}
+
+func TestStream_leavesColumnsOutAndTakesThemIn(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, '{1}')")
+	b.follow()
+	b.same()
+	omits := func(columns, omitted string) func() bool {
+		return func() bool {
+			def, why := b.model.Table("public", "t")
+			if def == nil || why != nil {
+				return false
+			}
+			names := ""
+			for _, c := range def.Omitted {
+				names += c.Name
+			}
+			return b.columns("t") == columns && names == omitted
+		}
+	}
+	for _, step := range []struct{ ddl, columns, omitted string }{
+		{"ALTER TABLE t ADD COLUMN p point DEFAULT '(1,1)', ADD COLUMN w int", "id v w ", "p"},
+		{"ALTER TABLE t ALTER v TYPE int[] USING v::int[]", "id w ", "vp"},
+		{"ALTER TABLE t ALTER v TYPE text USING v[1]", "id v w ", "p"},
+		{"ALTER TABLE t DROP COLUMN p", "id v w ", ""},
+	} {
+		b.exec("BEGIN; INSERT INTO t (id, v) SELECT max(id) + 1, '{2}' FROM t; "+step.ddl+"; UPDATE t SET id = -id; COMMIT",
+			"UPDATE t SET id = abs(id) + 100")
+		b.await(step.ddl, omits(step.columns, step.omitted))
+		b.same()
+	}
 }
 
 func TestStream_followsPartitionsThatComeAndGo(t *testing.T) {

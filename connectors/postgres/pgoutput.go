@@ -135,19 +135,21 @@ func splitChange(b []byte) (id cdc.TableID, kind byte, tuple []byte, err error) 
 	return cdc.TableID(binary.BigEndian.Uint32(b)), b[4], b[5:], nil
 }
 
-// decodeTuple fills row, whose data then aliases b, and returns what follows the tuple.
-func decodeTuple(b []byte, row cdc.Row) ([]byte, error) {
+// decodeTuple fills row, whose data then aliases b, and returns what follows the tuple. into says which of the row's columns each of the
+// tuple's is; -1: none.
+func decodeTuple(b []byte, row cdc.Row, into []int) ([]byte, error) {
 	if len(b) < 2 {
 		return nil, fmt.Errorf("decode tuple: %w", errShort)
 	}
-	if n := int(binary.BigEndian.Uint16(b)); n != len(row) {
-		return nil, fmt.Errorf("decode tuple: %d columns, the relation has %d", n, len(row))
+	if n := int(binary.BigEndian.Uint16(b)); n != len(into) {
+		return nil, fmt.Errorf("decode tuple: %d columns, the relation has %d", n, len(into))
 	}
 	b = b[2:]
-	for i := range row {
+	for _, i := range into {
 		if len(b) == 0 {
 			return nil, fmt.Errorf("decode tuple: %w", errShort)
 		}
+		var value cdc.Datum
 		switch b[0] {
 		case 'b', 't':
 			if len(b) < 5 {
@@ -161,16 +163,19 @@ func decodeTuple(b []byte, row cdc.Row) ([]byte, error) {
 			if b[0] == 't' {
 				kind = cdc.Text
 			}
-			row[i] = cdc.Datum{Kind: kind, Data: b[5 : 5+size : 5+size]}
+			value = cdc.Datum{Kind: kind, Data: b[5 : 5+size : 5+size]}
 			b = b[5+size:]
 		case 'n':
-			row[i] = cdc.Datum{Kind: cdc.Null}
+			value.Kind = cdc.Null
 			b = b[1:]
 		case 'u':
-			row[i] = cdc.Datum{Kind: cdc.Unchanged}
+			value.Kind = cdc.Unchanged
 			b = b[1:]
 		default:
 			return nil, fmt.Errorf("decode tuple: column kind %q is unknown", b[0])
+		}
+		if i >= 0 {
+			row[i] = value
 		}
 	}
 	return b, nil

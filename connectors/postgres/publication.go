@@ -37,7 +37,7 @@ func ident(parts ...string) string { return pgx.Identifier(parts).Sanitize() }
 func (s *Source) refresh(ctx context.Context) error {
 	s.refreshing.Lock()
 	defer s.refreshing.Unlock()
-	defs, err := discover(ctx, s.pool, s.selector)
+	defs, err := s.discover(ctx)
 	if err != nil {
 		return err
 	}

@@ -26,11 +26,17 @@ CREATE TABLE full_keyless (a int); ALTER TABLE full_keyless REPLICA IDENTITY FUL
 CREATE TABLE keyless (a int, b int);
 CREATE TABLE nothing (a int PRIMARY KEY); ALTER TABLE nothing REPLICA IDENTITY NOTHING;
 CREATE TABLE deferred (a int PRIMARY KEY DEFERRABLE);
-CREATE TABLE arrays (a int PRIMARY KEY, b int[]);
-CREATE TABLE virtual (a int PRIMARY KEY, b int GENERATED ALWAYS AS (a + 1));
+CREATE TABLE arrays (a int PRIMARY KEY, b int[], c int);
+CREATE TABLE by_array (a int[] PRIMARY KEY, b int);
+CREATE TABLE by_other (a int[] PRIMARY KEY, b int UNIQUE NOT NULL); ALTER TABLE by_other REPLICA IDENTITY FULL;
+CREATE TABLE virtual (a int PRIMARY KEY, b int GENERATED ALWAYS AS (a + 1), c int);
+CREATE TABLE whole_virtual (a int PRIMARY KEY, b int GENERATED ALWAYS AS (a + 1)); ALTER TABLE whole_virtual REPLICA IDENTITY FULL;
+CREATE TABLE parted_virtual (a int PRIMARY KEY, b int GENERATED ALWAYS AS (a + 1)) PARTITION BY RANGE (a);
+CREATE TABLE parted_virtual_1 PARTITION OF parted_virtual DEFAULT; ALTER TABLE parted_virtual_1 REPLICA IDENTITY FULL;
 CREATE TABLE secured (a int PRIMARY KEY); ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
 CREATE TABLE parent (a int PRIMARY KEY); CREATE TABLE child (b int) INHERITS (parent);
 CREATE TABLE fuzzy (a int PRIMARY KEY, b text COLLATE nondeterministic);
+CREATE TABLE by_fuzzy (a text COLLATE nondeterministic PRIMARY KEY);
 CREATE UNLOGGED TABLE unlogged (a int PRIMARY KEY);
 CREATE TABLE parted (a int PRIMARY KEY) PARTITION BY RANGE (a);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (10);
@@ -63,14 +69,17 @@ func TestTables_saysWhichCanBeReplicatedAndWhyNot(t *testing.T) {
 		"public.good": "", "public.by_index": "", "public.full_unique": "", "public.parted": "",
 		"public.full_keyless": cdc.CodeNoKey, "public.keyless": cdc.CodeNoKey, "public.nothing": cdc.CodeNoKey,
 		"public.deferred": cdc.CodeNoKey, "public.mixed": cdc.CodeNoKey, "public.child": cdc.CodeNoKey,
-		"public.arrays": cdc.CodeUnsupportedType, "public.virtual": cdc.CodeUnsupportedType, "public.fuzzy": cdc.CodeUnsupportedType,
+		"public.arrays": "", "public.by_other": "", "public.virtual": "", "public.fuzzy": "",
+		"public.by_array": cdc.CodeUnsupportedType, "public.by_fuzzy": cdc.CodeUnsupportedType,
+		"public.whole_virtual": cdc.CodeConfiguration, "public.parted_virtual": cdc.CodeConfiguration,
 		"public.secured": cdc.CodeConfiguration, "public.parent": cdc.CodeConfiguration,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tables differ (-want +got):\n%s", diff)
 	}
-	// Publishing a table without a key would make these fail.
+	// Publishing a table without a key, or with a virtual column in its replica identity, would make these fail.
 	b.exec("INSERT INTO keyless VALUES (1, 1)", "UPDATE keyless SET b = 2", "INSERT INTO nothing VALUES (1)", "DELETE FROM nothing",
+		"INSERT INTO whole_virtual VALUES (1)", "UPDATE whole_virtual SET a = 2", "INSERT INTO parted_virtual VALUES (1)", "DELETE FROM parted_virtual",
 		"INSERT INTO mixed VALUES (1)", "UPDATE mixed SET a = 2")
 }
 
@@ -108,6 +117,21 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 	if diff := cmp.Diff(want, good); diff != "" {
 		t.Errorf("definition differs (-want +got):\n%s", diff)
 	}
+	omitted := map[string][]cdc.OmittedColumn{}
+	for _, name := range []string{"arrays", "virtual", "fuzzy", "by_other"} {
+		omitted[name] = got[name].Omitted
+	}
+	wantOmitted := map[string][]cdc.OmittedColumn{
+		"arrays": {{Name: "b", Type: 1007, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
+		"virtual": {{Name: "b", Type: 23, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "is a virtual generated column, which is not streamed",
+			Remedy: "make the column STORED (PostgreSQL 18)"}},
+		"fuzzy": {{Name: "b", Type: 25, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "has a nondeterministic collation",
+			Remedy: "use a deterministic collation"}},
+		"by_other": {{Name: "a", Type: 1007, Attr: 1, Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
+	}
+	if diff := cmp.Diff(wantOmitted, omitted); diff != "" {
+		t.Errorf("columns left out differ (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff([]int{0}, got["by_index"].Key); diff != "" {
 		t.Errorf("key of by_index: %s", diff)
 	}
@@ -124,6 +148,10 @@ func TestTables_followsKeysThatAreNotPrimary(t *testing.T) {
 		"DELETE FROM by_index WHERE a = 2",
 		"INSERT INTO full_unique VALUES (NULL, 1), (2, 2)", "UPDATE full_unique SET a = 5 WHERE b = 1", "UPDATE full_unique SET b = 9 WHERE b = 2",
 		"DELETE FROM full_unique WHERE b = 1",
+		"INSERT INTO arrays VALUES (1, '{1,2}', 3), (2, NULL, 4)", "UPDATE arrays SET c = 5, b = '{}'", "UPDATE arrays SET a = 9 WHERE a = 1",
+		"INSERT INTO by_other VALUES ('{1}', 1), ('{2}', 2)", "UPDATE by_other SET a = '{3}' WHERE b = 1", "UPDATE by_other SET b = 5 WHERE b = 2",
+		"INSERT INTO virtual (a, c) VALUES (1, 1), (2, 2)", "UPDATE virtual SET c = 7 WHERE a = 1", "UPDATE virtual SET a = 8 WHERE a = 2",
+		"INSERT INTO fuzzy VALUES (1, 'x'), (2, 'y')", "DELETE FROM fuzzy WHERE b = 'x'",
 		"INSERT INTO good (id, p, m, t, u) VALUES (1, 2.50, 'sad', 'x', 'y'), (2, 1, 'happy', NULL, '')", "UPDATE good SET id = 3 WHERE id = 1")
 	b.same()
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,14 +21,14 @@ var supportedTypes = []uint32{
 	114, 3802, // json, jsonb
 }
 
-// judge finds the key of a table, or says why it cannot be replicated.
-func (t *catalogTable) judge() (key []int, stopped *cdc.TableError) {
-	for _, check := range []func() *cdc.TableError{t.checkAccess, t.checkKind, t.checkColumns} {
+// judge finds the key of a table among the columns that are replicated, or says why it cannot be replicated.
+func (t *catalogTable) judge(columns []cdc.Column) (key []int, stopped *cdc.TableError) {
+	for _, check := range []func() *cdc.TableError{t.checkAccess, t.checkKind, t.checkIdentity} {
 		if stopped := check(); stopped != nil {
 			return nil, stopped
 		}
 	}
-	return t.findKey()
+	return t.findKey(columns)
 }
 
 func (t *catalogTable) stop(code cdc.Code, remedy, detail string, args ...any) *cdc.TableError {
@@ -62,102 +63,114 @@ func (t *catalogTable) checkKind() *cdc.TableError {
 	return nil
 }
 
-func (t *catalogTable) checkColumns() *cdc.TableError {
-	if len(t.Columns) == 0 {
-		return t.stop(cdc.CodeNoKey, "exclude it", "it has no columns")
+// checkIdentity refuses a table that applications could not change any more once it is published: since 18 PostgreSQL refuses updates where the
+// replica identity has a column that is not.
+func (t *catalogTable) checkIdentity() *cdc.TableError {
+	whole := t.Identity == "f" || slices.ContainsFunc(t.Leaves, func(l catalogLeaf) bool { return l.Identity == "f" })
+	i := slices.IndexFunc(t.Columns, func(c catalogColumn) bool { return !t.streams(&c) })
+	if !whole || i < 0 || t.serverVersion < 180000 {
+		return nil
 	}
-	for _, c := range t.Columns {
-		typ := c.Type
-		if c.BaseType != 0 {
-			typ = c.BaseType
-		}
-		switch {
-		case c.kind() != "e" && !slices.Contains(supportedTypes, typ):
-			return t.stop(cdc.CodeUnsupportedType, "exclude the table or change the column's type",
-				"column %q has type %s", c.Name, c.TypeName)
-		case c.Generated == "v":
-			return t.stop(cdc.CodeUnsupportedType, "exclude the table or make the column STORED (PostgreSQL 18)",
-				"column %q is a virtual generated column, which is not streamed", c.Name)
-		case c.Generated != "" && t.serverVersion < 180000:
-			return t.stop(cdc.CodeUnsupportedType, "exclude the table or upgrade to PostgreSQL 18",
-				"column %q is a generated column, which this version does not stream", c.Name)
-		case !c.Deterministic:
-			return t.stop(cdc.CodeUnsupportedType, "exclude the table or use a deterministic collation",
-				"column %q has a nondeterministic collation", c.Name)
-		}
+	return t.stop(cdc.CodeConfiguration, "make the column STORED, give the table another replica identity than FULL, or exclude it",
+		"its replica identity is FULL and column %q is a virtual generated column: PostgreSQL would refuse updates of what it publishes", t.Columns[i].Name)
+}
+
+// omission says why a column cannot be replicated; nil if it can.
+func (t *catalogTable) omission(c *catalogColumn) *cdc.OmittedColumn {
+	omit := func(remedy, detail string, args ...any) *cdc.OmittedColumn {
+		return &cdc.OmittedColumn{Name: c.Name, Type: c.bottom(), Attr: c.Attr, Code: cdc.CodeUnsupportedType,
+			Detail: fmt.Sprintf(detail, args...), Remedy: remedy}
+	}
+	switch {
+	case c.kind() != "e" && !slices.Contains(supportedTypes, c.bottom()):
+		return omit("change the column's type", "has type %s", c.TypeName)
+	case slices.Contains(t.unstreamed, c.bottom()):
+		return omit("change the column's type, or use the direct stream", "has type %s, which the transport does not carry", c.TypeName)
+	case c.Generated == "v":
+		return omit("make the column STORED (PostgreSQL 18)", "is a virtual generated column, which is not streamed")
+	case !t.streams(c):
+		return omit("upgrade to PostgreSQL 18", "is a generated column, which this version does not stream")
+	case !c.Deterministic:
+		return omit("use a deterministic collation", "has a nondeterministic collation")
 	}
 	return nil
 }
 
+// streams reports whether the column is part of what the server sends.
+func (t *catalogTable) streams(c *catalogColumn) bool {
+	return c.Generated == "" || c.Generated == "s" && t.serverVersion >= 180000
+}
+
 // findKey chooses the columns that identify a row: those of the replica identity, because only
 // they come with a delete. Under REPLICA IDENTITY FULL all columns come, so that any unique key will do.
-func (t *catalogTable) findKey() ([]int, *cdc.TableError) {
-	const remedy = "add a PRIMARY KEY, or a unique index on NOT NULL columns with ALTER TABLE … REPLICA IDENTITY USING INDEX"
-	if t.Kind == "p" {
-		return t.findPartitionedKey(remedy)
-	}
+func (t *catalogTable) findKey(columns []cdc.Column) ([]int, *cdc.TableError) {
+	remedy := "add a PRIMARY KEY, or a unique index on NOT NULL columns with ALTER TABLE … REPLICA IDENTITY USING INDEX"
+	lack := "it has no usable key: no primary key that is not deferrable and no replica identity index"
 	var usable func(catalogIndex) bool
-	switch t.Identity {
-	case "d":
+	switch {
+	case t.Kind == "p":
+		// It is the partitions' replica identity that decides what a change carries.
+		for _, l := range t.Leaves {
+			if l.Identity != "d" && l.Identity != "f" {
+				return nil, t.stop(cdc.CodeNoKey, "ALTER TABLE … REPLICA IDENTITY DEFAULT on every partition",
+					"one of its partitions has a replica identity other than DEFAULT or FULL")
+			}
+		}
 		usable = func(x catalogIndex) bool { return x.Primary }
-	case "i":
+		lack = "it is partitioned and has no primary key"
+	case t.Identity == "d":
+		usable = func(x catalogIndex) bool { return x.Primary }
+	case t.Identity == "i":
 		usable = func(x catalogIndex) bool { return x.Identity }
-	case "f":
+	case t.Identity == "f":
 		usable = func(catalogIndex) bool { return true }
 	default:
 		return nil, t.stop(cdc.CodeNoKey, "ALTER TABLE … REPLICA IDENTITY DEFAULT (or USING INDEX)",
 			"its replica identity is NOTHING, so that updates and deletes cannot be followed")
 	}
-	if key := t.keyOf(usable); key != nil {
+	key, omitted := t.keyOf(columns, usable)
+	switch {
+	case key != nil:
 		return key, nil
+	case omitted != nil:
+		return nil, t.stop(omitted.Code, "exclude the table, or "+omitted.Remedy, "column %q of its key %s", omitted.Name, omitted.Detail)
 	}
-	return nil, t.stop(cdc.CodeNoKey, remedy, "it has no usable key: no primary key that is not deferrable and no replica identity index")
+	return nil, t.stop(cdc.CodeNoKey, remedy, "%s", lack)
 }
 
-// findPartitionedKey goes by the partitions' replica identity: it is theirs that decides what a change carries.
-func (t *catalogTable) findPartitionedKey(remedy string) ([]int, *cdc.TableError) {
-	for _, l := range t.Leaves {
-		if l.Identity != "d" && l.Identity != "f" {
-			return nil, t.stop(cdc.CodeNoKey, "ALTER TABLE … REPLICA IDENTITY DEFAULT on every partition",
-				"one of its partitions has a replica identity other than DEFAULT or FULL")
-		}
-	}
-	if key := t.keyOf(func(x catalogIndex) bool { return x.Primary }); key != nil {
-		return key, nil
-	}
-	return nil, t.stop(cdc.CodeNoKey, remedy, "it is partitioned and has no primary key")
-}
-
-// keyOf returns the columns of the best index that may be used: the primary key first, then the narrowest.
-func (t *catalogTable) keyOf(usable func(catalogIndex) bool) []int {
-	var best []int
+// keyOf returns the columns of the best index that may be used: the primary key first, then the narrowest. Where there is
+// none, omitted may be the column for want of which an index is not one.
+func (t *catalogTable) keyOf(columns []cdc.Column, usable func(catalogIndex) bool) (best []int, omitted *cdc.OmittedColumn) {
 	for _, x := range t.Indexes {
 		if !usable(x) || !x.Unique || !x.Immediate || !x.Valid || !x.Plain {
 			continue
 		}
-		key := t.columnsOf(x)
-		if key == nil {
-			continue
-		}
-		if x.Primary {
-			return key
-		}
-		if best == nil || len(key) < len(best) {
+		key, lacks := t.columnsOf(columns, x)
+		switch {
+		case key == nil:
+			omitted = cmp.Or(omitted, lacks)
+		case x.Primary:
+			return key, nil
+		case best == nil || len(key) < len(best):
 			best = key
 		}
 	}
-	return best
+	return best, omitted
 }
 
-// columnsOf maps an index onto the table's columns; nil unless all are NOT NULL.
-func (t *catalogTable) columnsOf(x catalogIndex) []int {
-	key := make([]int, 0, len(x.Attrs))
+// columnsOf maps an index onto the replicated columns. It returns no key unless all are NOT NULL, and the column that is not replicated
+// if there is one.
+func (t *catalogTable) columnsOf(columns []cdc.Column, x catalogIndex) (key []int, omitted *cdc.OmittedColumn) {
 	for _, attr := range x.Attrs {
-		i := slices.IndexFunc(t.Columns, func(c catalogColumn) bool { return c.Attr == attr })
-		if i < 0 || !t.Columns[i].NotNull {
-			return nil
+		i := slices.IndexFunc(columns, func(c cdc.Column) bool { return c.Attr == attr })
+		if i < 0 {
+			at := slices.IndexFunc(t.Columns, func(c catalogColumn) bool { return c.Attr == attr })
+			return nil, t.omission(&t.Columns[at])
+		}
+		if !columns[i].NotNull {
+			return nil, nil
 		}
 		key = append(key, i)
 	}
-	return key
+	return key, nil
 }

@@ -15,12 +15,14 @@ type TableStatus struct {
 	Phase        Phase
 	// Stopped says why the table is stopped; nil otherwise.
 	Stopped *cdc.TableError
+	// Omitted are the columns that are not replicated.
+	Omitted []cdc.OmittedColumn
 	// Rows is the number of rows in the current snapshot, 0 unless the table is ready.
 	Rows int64
 }
 
 func tableStatus(def *cdc.Table, phase Phase, rows int64, why *cdc.TableError) TableStatus {
-	return TableStatus{ID: def.ID, Schema: def.Schema, Name: def.Name, Phase: phase, Rows: rows, Stopped: why}
+	return TableStatus{ID: def.ID, Schema: def.Schema, Name: def.Name, Phase: phase, Rows: rows, Stopped: why, Omitted: def.Omitted}
 }
 
 // Generation counts the changes of which tables are ready and how they are

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
@@ -15,7 +16,7 @@ const catalogSQL = `
 SELECT c.oid, c.relname, a.attname, a.atttypid, a.atttypmod, a.attnum, a.attnotnull, t.typtype = 'e',
  a.attcollation = 0 OR k.collname IN ('C', 'POSIX', 'ucs_basic', 'pg_c_utf8')
   OR k.collname = 'default' AND d.datlocprovider = 'b' AND d.datlocale IN ('C', 'C.UTF-8'),
- coalesce(array_position(i.indkey::int2[], a.attnum), -1)
+ coalesce(array_position(i.indkey::int2[], a.attnum), -1), format_type(a.atttypid, a.atttypmod)
 FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
 JOIN pg_type t ON t.oid = a.atttypid
@@ -54,6 +55,12 @@ func readCatalog(ctx context.Context, conn *pgconn.PgConn) (catalog, error) {
 		}
 		if at := number(row[9]); at >= 0 {
 			keys[t][int(at)] = len(t.Columns)
+		}
+		switch oid := uint32(number(row[3])); oid {
+		case pgtype.IntervalOID, pgtype.TextArrayOID:
+			t.Omitted = append(t.Omitted, cdc.OmittedColumn{Name: string(row[2]), Type: oid, Attr: int16(number(row[5])),
+				Code: cdc.CodeUnsupportedType, Detail: "has type " + string(row[10])})
+			continue
 		}
 		t.Columns = append(t.Columns, cdc.Column{
 			Name: string(row[2]), Type: uint32(number(row[3])), Modifier: int32(number(row[4])), Attr: int16(number(row[5])),

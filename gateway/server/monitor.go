@@ -56,6 +56,16 @@ type TableStatus struct {
 	Phase   string   `json:"phase"` // copying, ready or stopped
 	Rows    int64    `json:"rows"`
 	Stopped *Stopped `json:"stopped,omitempty"`
+	// Omitted are the columns that are not replicated: what reads them runs on the database.
+	Omitted []OmittedColumn `json:"omitted,omitempty"`
+}
+
+// OmittedColumn is a column that is not replicated, and why. Detail completes "column … ".
+type OmittedColumn struct {
+	Column string   `json:"column"`
+	Code   cdc.Code `json:"code"`
+	Detail string   `json:"detail"`
+	Remedy string   `json:"remedy"`
 }
 
 // status reads the unit's state.
@@ -113,6 +123,9 @@ func tableStatus(t replica.TableStatus) TableStatus {
 	out := TableStatus{Table: t.Schema + "." + t.Name, Phase: string(t.Phase), Rows: t.Rows}
 	if t.Stopped != nil {
 		out.Stopped = &Stopped{t.Stopped.Code, t.Stopped.Detail, t.Stopped.Remedy}
+	}
+	for _, c := range t.Omitted {
+		out.Omitted = append(out.Omitted, OmittedColumn{c.Name, c.Code, c.Detail, c.Remedy})
 	}
 	return out
 }

@@ -46,6 +46,8 @@ type expr struct {
 	lenient bool
 	// share is the part of the rows that a condition is expected to keep; 0: not known.
 	share float64
+	// omitted says why the replica has no values of it; empty: it has.
+	omitted string
 	// ratio says of which operands the value is the quotient.
 	ratio *ratio
 }

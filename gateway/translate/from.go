@@ -82,7 +82,7 @@ func (q *query) fromItem(n *pg.Node) (*tree, namespace) {
 		if stmt == nil {
 			fail("subquery in FROM that is not a query")
 		}
-		return q.subselect(q.t.selectStmt(stmt, nil, q.ctes), v.RangeSubselect.Alias, "")
+		return q.subselect(q.t.selectStmt(stmt, q.ctes, readByFrom), v.RangeSubselect.Alias, "")
 	case *pg.Node_JoinExpr:
 		return q.join(v.JoinExpr)
 	}
@@ -106,19 +106,12 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 	q.t.read(table.ID, table.Version)
 	id := q.t.newLeaf()
 	number := len(q.t.sources)
-	src := source{table: table, used: map[int]bool{}, bound: map[int]bool{}}
-	q.t.sources = append(q.t.sources, src)
+	q.t.sources = append(q.t.sources, source{table: table, used: map[int]bool{}, bound: map[int]bool{}})
 	it := &item{name: table.Name, schema: table.Schema}
-	for i, c := range table.Columns {
-		e := columnType(c)
-		e.sql = leafName(id) + "." + ident(c.Name)
-		e.refs = 1 << id
-		e.table, e.attr, e.source, e.index = table.ID, c.Attr, number+1, i
-		e.origin = columnID{number + 1, i}
-		it.columns = append(it.columns, &column{name: c.Name, e: e, onUse: func() { src.used[i] = true }})
-	}
+	columns, replicated := q.t.columnsOf(table, id, number)
+	it.columns = columns
 	for _, k := range table.Key {
-		it.key = append(it.key, it.columns[k])
+		it.key = append(it.key, replicated[k])
 	}
 	rename(it, v.Alias)
 	leaf := &tree{id: id, source: number + 1, key: table.Key}
@@ -152,7 +145,7 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 	if c.use.times > 1 && picks(stmt) {
 		fail("WITH query that picks rows, used several times")
 	}
-	result := q.t.selectStmt(stmt, nil, c.outer)
+	result := q.t.selectStmt(stmt, c.outer, readByFrom)
 	if c.stmt.Ctematerialized == pg.CTEMaterialize_CTEMaterializeAlways && slices.ContainsFunc(result.columns, func(o outColumn) bool { return o.e.fails }) {
 		fail("MATERIALIZED query of values that may fail, read or not")
 	}

@@ -23,7 +23,7 @@ var kinds = map[uint32]finish.Kind{
 
 // output translates the statement for the client and compares it with PostgreSQL's own description.
 func (t *translator) output(p *Plan, s *pg.SelectStmt) string {
-	r := t.selectFor(s, nil, nil, true)
+	r := t.selectStmt(s, nil, readByClient)
 	if len(r.columns) != len(t.env.Fields) {
 		fail("result of another number of columns than PostgreSQL describes")
 	}

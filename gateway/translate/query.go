@@ -34,9 +34,18 @@ type query struct {
 	noWindows bool
 	// emptyGroups says that a group may be missing when the result is joined: its aggregates are those of no rows.
 	emptyGroups bool
-	// top writes the output for the client.
-	top bool
+	// reader is who reads the rows.
+	reader reader
 }
+
+// reader is who reads the rows of a query.
+type reader uint8
+
+const (
+	readByExpression reader = iota // or a set operation
+	readByFrom                     // a FROM clause, of which it is an item
+	readByClient
+)
 
 // rows is a translated query: its SQL and what its output columns c1, c2, … hold.
 type rows struct {
@@ -52,22 +61,18 @@ type outColumn struct {
 	e    expr
 }
 
-// selectStmt translates a query. parent is the enclosing query if outer references to it may be allowed.
-func (t *translator) selectStmt(s *pg.SelectStmt, parent *query, ctes *cteList) *rows {
-	return t.selectFor(s, parent, ctes, false)
-}
-
-func (t *translator) selectFor(s *pg.SelectStmt, parent *query, ctes *cteList, top bool) *rows {
+// selectStmt translates a query, which refers to nothing outside.
+func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 	ctes = t.withClause(s.WithClause, ctes)
 	switch {
 	case len(s.LockingClause) > 0 || s.IntoClause != nil:
 		fail("locking clause or INTO")
 	case s.Op != pg.SetOperation_SETOP_NONE:
-		return t.setOperation(s, ctes, top)
+		return t.setOperation(s, ctes, by)
 	case len(s.ValuesLists) > 0:
-		return t.values(s, ctes, top)
+		return t.values(s, ctes, by)
 	}
-	q := &query{t: t, parent: parent, ctes: ctes, top: top}
+	q := &query{t: t, ctes: ctes, reader: by}
 	q.base(s)
 	return q.finish(s)
 }
@@ -126,8 +131,11 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 		}
 	}
 	for i := range targets {
-		if targets[i].node != nil {
-			targets[i].e = q.value(targets[i].node)
+		if n := targets[i].node; n != nil {
+			var absent bool
+			if targets[i].e, absent = q.handedOn(n); !absent {
+				targets[i].e = q.value(n)
+			}
 		}
 		targets[i].e = resolveUnknown(targets[i].e)
 	}

@@ -147,6 +147,7 @@ func (s *scope) mask() uint64 {
 }
 
 func (c *column) use() expr {
+	requirePresent(c.e)
 	if c.onUse != nil {
 		c.onUse()
 	}

@@ -8,18 +8,18 @@ import (
 )
 
 // setOperation translates UNION, INTERSECT and EXCEPT.
-func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, top bool) *rows {
+func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 	// The ORDER BY and LIMIT of s are for over; what combined gets with some is an arm with its own.
 	r := t.combined(&pg.SelectStmt{Op: s.Op, All: s.All, Larg: s.Larg, Rarg: s.Rarg}, ctes)
-	if !top && len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil {
+	if by != readByClient && len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil {
 		return r
 	}
-	return t.over(r, s, ctes, top)
+	return t.over(r, s, ctes, by)
 }
 
 // over selects everything from a translated query, with the ORDER BY and LIMIT of s.
-func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, top bool) *rows {
-	q := &query{t: t, ctes: ctes, top: top, noWindows: true}
+func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, by reader) *rows {
+	q := &query{t: t, ctes: ctes, reader: by, noWindows: true}
 	tree, ns := q.subselect(r, nil, "")
 	q.from = tree
 	q.scope = &scope{owner: q, items: ns.items, visible: ns.visible}
@@ -100,11 +100,11 @@ func joinArms(s *pg.SelectStmt, left, right string, columns []outColumn) string 
 }
 
 func (t *translator) arm(s *pg.SelectStmt, ctes *cteList) *rows {
-	return t.selectFor(s, nil, ctes, false)
+	return t.selectStmt(s, ctes, readByExpression)
 }
 
 // values translates VALUES into a UNION ALL of rows.
-func (t *translator) values(s *pg.SelectStmt, ctes *cteList, top bool) *rows {
+func (t *translator) values(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 	q := &query{t: t, ctes: ctes, scope: &scope{}, noJoins: true}
 	q.scope.owner = q
 	var table [][]expr
@@ -146,8 +146,8 @@ func (t *translator) values(s *pg.SelectStmt, ctes *cteList, top bool) *rows {
 		arms[r] = "SELECT " + strings.Join(texts[r], ", ")
 	}
 	out.sql = strings.Join(arms, " UNION ALL ")
-	if top || len(s.SortClause) > 0 || s.LimitCount != nil || s.LimitOffset != nil {
-		return t.over(out, s, ctes, top)
+	if by == readByClient || len(s.SortClause) > 0 || s.LimitCount != nil || s.LimitOffset != nil {
+		return t.over(out, s, ctes, by)
 	}
 	return out
 }

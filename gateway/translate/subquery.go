@@ -94,7 +94,7 @@ func negate(e expr, negated bool) expr {
 // exists translates EXISTS.
 func (q *query) exists(stmt *pg.SelectStmt) expr {
 	if !isPlain(stmt) || !limitsToSome(stmt) {
-		r := q.t.selectStmt(stmt, nil, q.ctes)
+		r := q.t.selectStmt(stmt, q.ctes, readByExpression)
 		return expr{sql: "(SELECT count() FROM (SELECT 1 FROM (" + r.sql + ") LIMIT 1)) > 0", oid: oidBool, pad: -1}
 	}
 	c := q.correlate(stmt)
@@ -250,7 +250,7 @@ func (q *query) uncorrelated(stmt *pg.SelectStmt) (e expr, ok bool) {
 			ok = false
 		}
 	}()
-	r := q.t.selectStmt(stmt, nil, q.ctes)
+	r := q.t.selectStmt(stmt, q.ctes, readByExpression)
 	if len(r.columns) != 1 {
 		fail("scalar subquery of several columns")
 	}
@@ -356,7 +356,7 @@ func (q *query) tryRows(stmt *pg.SelectStmt) (r *rows, ok bool) {
 			ok = false
 		}
 	}()
-	return q.t.selectStmt(stmt, nil, q.ctes), true
+	return q.t.selectStmt(stmt, q.ctes, readByExpression), true
 }
 
 // correlatedIn: x IN (SELECT y … tied by equalities) is EXISTS with the further equality x = y as long as only

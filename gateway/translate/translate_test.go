@@ -29,6 +29,9 @@ func (shop) Table(_ []string, schema, name string) (*cdc.Table, bool) {
 	column := func(attr int16, name string, oid uint32, mod int32, notNull bool) cdc.Column {
 		return cdc.Column{Name: name, Type: oid, Modifier: mod, NotNull: notNull, Attr: attr, BytewiseCollation: name != "localized"}
 	}
+	omitted := func(attr int16, name string) cdc.OmittedColumn {
+		return cdc.OmittedColumn{Name: name, Type: 600, Attr: attr, Code: cdc.CodeUnsupportedType, Detail: "has type point"}
+	}
 	tables := map[string]*cdc.Table{
 		"item": {ID: 1, Schema: "public", Name: "item", Key: []int{0}, Columns: []cdc.Column{
 			column(1, "id", 23, -1, true), column(2, "name", 25, -1, false), column(3, "price", 1700, numeric12d2, false),
@@ -45,6 +48,9 @@ func (shop) Table(_ []string, schema, name string) (*cdc.Table, bool) {
 		"customer": {ID: 4, Schema: "public", Name: "customer", Key: []int{0}, Columns: []cdc.Column{
 			column(1, "id", 23, -1, true), column(2, "name", 25, -1, false), column(3, "home.town", 25, -1, false),
 		}},
+		"place": {ID: 5, Schema: "public", Name: "place", Key: []int{0}, Columns: []cdc.Column{
+			column(2, "id", 23, -1, true), column(4, "name", 25, -1, false),
+		}, Omitted: []cdc.OmittedColumn{omitted(1, "spot"), omitted(3, "area"), omitted(5, "customer")}},
 	}
 	t, ok := tables[name]
 	return t, ok && (schema == "" || schema == "public")

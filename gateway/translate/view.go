@@ -94,7 +94,7 @@ func (q *query) viewRows(v *View) *rows {
 	if v.Owner != 0 {
 		t.as = v.Owner
 	}
-	r := t.selectStmt(stmt, nil, nil)
+	r := t.selectStmt(stmt, nil, readByFrom)
 	if len(r.columns) != len(v.Columns) {
 		fail("columns that are not those described")
 	}

@@ -19,7 +19,7 @@ func (w *writer) write() *rows {
 	s := w.stmt
 	distinct, distinctOn := w.distinct()
 	order, cuts := "", s.LimitCount != nil || s.LimitOffset != nil || len(distinctOn) > 0
-	if len(s.SortClause) > 0 && (w.q.top || cuts) {
+	if len(s.SortClause) > 0 && (w.q.reader == readByClient || cuts) {
 		order = " ORDER BY " + w.sortKeys(distinct)
 	}
 	if order != "" && cuts {
@@ -30,7 +30,7 @@ func (w *writer) write() *rows {
 	for i, t := range w.targets {
 		name := "c" + strconv.Itoa(i+1)
 		column := describe(t.e, name)
-		if w.q.top {
+		if w.q.reader == readByClient {
 			if r := t.e.quotient(); r != nil { // finish divides what topItem writes
 				column.ratio = &ratio{sql: name, dividend: r.dividend, divisor: r.divisor, spread: r.spread}
 			}
@@ -50,7 +50,7 @@ func (w *writer) write() *rows {
 	}
 	list := selectList(items)
 	rest := list + order + strings.Join(distinctOn, ", ")
-	if !w.q.top && !distinct && order == "" && s.LimitCount == nil && s.LimitOffset == nil {
+	if w.q.reader != readByClient && !distinct && order == "" && s.LimitCount == nil && s.LimitOffset == nil {
 		out.averages = averagesOf(w.targets)
 	}
 	for _, a := range out.averages {
@@ -110,6 +110,7 @@ func (w *writer) distinct() (bool, []string) {
 
 // requireGroupable refuses values whose equality or representative differs between the engines.
 func requireGroupable(e expr) {
+	requirePresent(e)
 	switch {
 	case isFloat(e.oid):
 		fail("grouping floating-point numbers")
@@ -161,7 +162,7 @@ func (w *writer) sortKeys(distinct bool) string {
 func (w *writer) distinctKey(e expr) string {
 	for i, t := range w.targets {
 		if t.e.sql == e.sql {
-			if w.q.top {
+			if w.q.reader == readByClient {
 				return w.q.t.topName(i)
 			}
 			return "c" + strconv.Itoa(i+1)
@@ -195,6 +196,7 @@ func direction(by *pg.SortBy) string {
 
 // requireOrdered refuses types whose order the engine does not share.
 func requireOrdered(e expr) {
+	requirePresent(e)
 	switch {
 	case e.opaque || e.oid == oidInterval:
 		fail("order of values of an opaque type")

@@ -53,6 +53,14 @@ type ReplicaTable struct {
 	Phase   string     `json:"phase"`
 	Rows    int64      `json:"rows"`
 	Stopped *Condition `json:"stopped,omitempty"`
+	// Omitted are the columns that are not replicated: what reads them runs on PostgreSQL.
+	Omitted []OmittedColumn `json:"omitted,omitempty"`
+}
+
+// OmittedColumn is a column that is not replicated, and why. The detail completes "column … ".
+type OmittedColumn struct {
+	Column string `json:"column"`
+	Condition
 }
 
 // Condition needs a person; docs/runbook.md has a section for every code.

@@ -13,7 +13,8 @@ import (
 )
 
 // Schema creates the tables that random transactions work on: plain, with a composite text key, partitioned with
-// row movement, with values out of line (TOAST), and with the whole row as replica identity.
+// row movement, with values out of line (TOAST), and with the whole row as replica identity. Two have columns that are not
+// replicated, in line and out of line.
 const Schema = `
 CREATE TABLE plain (id int PRIMARY KEY, amount numeric(12,2), note text, at timestamptz DEFAULT now());
 CREATE TABLE composite (a int, b text, v bigint NOT NULL DEFAULT 0, u uuid, d date, PRIMARY KEY (b, a));
@@ -21,9 +22,9 @@ CREATE TABLE parted (id int, region int, v text, PRIMARY KEY (id, region)) PARTI
 CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN (0);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 CREATE TABLE parted_2 PARTITION OF parted DEFAULT;
-CREATE TABLE toasted (id int PRIMARY KEY, n int, big text, raw bytea);
-ALTER TABLE toasted ALTER big SET STORAGE EXTERNAL, ALTER raw SET STORAGE EXTERNAL;
-CREATE TABLE whole (id int PRIMARY KEY, n int, big text);
+CREATE TABLE toasted (id int PRIMARY KEY, n int, tags text[] DEFAULT array_fill('a "tag"'::text, ARRAY[1000]), big text, raw bytea);
+ALTER TABLE toasted ALTER tags SET STORAGE EXTERNAL, ALTER big SET STORAGE EXTERNAL, ALTER raw SET STORAGE EXTERNAL;
+CREATE TABLE whole (id int PRIMARY KEY, span interval DEFAULT '1 day', n int, big text, spot point);
 ALTER TABLE whole REPLICA IDENTITY FULL;
 ALTER TABLE whole ALTER big SET STORAGE EXTERNAL;
 `
@@ -69,13 +70,15 @@ var templates = []string{
 	"UPDATE parted SET region = {n} % 4 WHERE id = {k}",
 	"UPDATE parted SET v = NULL WHERE id = {k}",
 	"DELETE FROM parted WHERE region = {k} % 4",
-	"INSERT INTO toasted VALUES ({k}, {n}, repeat('x{n}', 3000), decode(repeat('ab', 5000), 'hex')) ON CONFLICT DO NOTHING",
+	"INSERT INTO toasted (id, n, big, raw) VALUES ({k}, {n}, repeat('x{n}', 3000), decode(repeat('ab', 5000), 'hex')) ON CONFLICT DO NOTHING",
 	"UPDATE toasted SET n = n + 1 WHERE id = {k}",
 	"UPDATE toasted SET n = n + 1, big = repeat('y{n}', 2000) WHERE id = {k}",
 	"UPDATE toasted SET id = id + 100 WHERE id = {k}",
 	"DELETE FROM toasted WHERE id = {k}",
-	"INSERT INTO whole VALUES ({k}, {n}, repeat('z{n}', 2000)) ON CONFLICT DO NOTHING",
+	"INSERT INTO whole (id, n, big) VALUES ({k}, {n}, repeat('z{n}', 2000)) ON CONFLICT DO NOTHING",
 	"UPDATE whole SET n = {n} WHERE id = {k}",
+	"UPDATE whole SET span = span * {n}, spot = point({k}, {n})",
+	"UPDATE toasted SET tags[{k}] = NULL",
 	"UPDATE whole SET id = id + 50 WHERE id = {k}",
 	"DELETE FROM whole WHERE id = {k}",
 	"SAVEPOINT s; INSERT INTO plain VALUES ({k} + 500) ON CONFLICT DO NOTHING; ROLLBACK TO s; DELETE FROM plain WHERE id = {k}",

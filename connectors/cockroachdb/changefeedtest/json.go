@@ -16,7 +16,7 @@ type Encoder struct{ types *pgtype.Map }
 // NewEncoder returns an encoder.
 func NewEncoder() *Encoder { return &Encoder{types: pgtype.NewMap()} }
 
-// Row encodes a row as a JSON object.
+// Row encodes a row as a JSON object. Columns that are omitted have some value.
 func (e *Encoder) Row(t *cdc.Table, row cdc.Row) ([]byte, error) {
 	b := []byte{'{'}
 	for i, c := range t.Columns {
@@ -32,6 +32,13 @@ func (e *Encoder) Row(t *cdc.Table, row cdc.Row) ([]byte, error) {
 			return nil, fmt.Errorf("encode column %q: %w", c.Name, err)
 		}
 		b = append(append(append(b, name...), ": "...), value...)
+	}
+	for _, c := range t.Omitted {
+		name, err := json.Marshal(c.Name)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(append(b, ", "...), name...), `: ["a value", null, 1.5]`...)
 	}
 	return append(b, '}'), nil
 }

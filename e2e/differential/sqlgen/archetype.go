@@ -51,6 +51,8 @@ var archetypes = []archetype{
 	{"by", "bytea", typ{kind: Bytea}, 1, fixed(`\x`, `\x00`, `\xff00`, `\x616263`)},
 	{"js", "json", typ{kind: JSON}, 1, fixed(`{"a": 1}`, `[1,  2]`, `null`, `"x"`)},
 	{"jb", "jsonb", typ{kind: JSONB}, 1, fixed(`{"a": 1}`, `[1, 2]`, `null`, `{"b": {"c": "d"}}`)},
+	{"iv", "interval", typ{kind: Interval}, 1, fixed("1 day", "24:00:00", "-1 mon", "1 year 2 mons -3 days 04:05:06.789", "00:00:00")},
+	{"ta", "text[]", typ{kind: TextArray}, 1, fixed("{}", "{a}", `{a,NULL,"b c"}`, "{{a,b},{c,d}}", `{"a,b"}`)},
 	{"en", "mood", typ{kind: Enum}, 1, fixed("sad", "ok", "happy")},
 }
 

@@ -179,7 +179,13 @@ func (g *gen) tableSource(limit float64) (*relation, string) {
 	for float64(len(t.Rows)) > limit {
 		t = g.w.Tables[g.r.IntN(len(g.w.Tables))]
 	}
-	return g.tableRelation(t)
+	rel, sql := g.tableRelation(t)
+	if g.chance(0.06) {
+		g.use("all columns of a table in a subquery")
+		rel.table, rel.key = false, nil
+		sql = fmt.Sprintf("(SELECT * FROM %s) AS %s", QuoteIdent(t.Name), rel.alias)
+	}
+	return rel, sql
 }
 
 func (g *gen) tableRelation(t *Table) (*relation, string) {

@@ -25,6 +25,7 @@ const (
 	JSONB
 	Enum
 	Interval
+	TextArray
 )
 
 // family groups the kinds that expressions mix freely.
@@ -76,7 +77,7 @@ func (k Kind) OID() uint32 {
 	return map[Kind]uint32{
 		Bool: 16, Int2: 21, Int4: 23, Int8: 20, Numeric: 1700, Float4: 700, Float8: 701,
 		Text: 25, Varchar: 1043, Bpchar: 1042, Date: 1082, Timestamp: 1114, Timestamptz: 1184,
-		Time: 1083, UUID: 2950, Bytea: 17, JSON: 114, JSONB: 3802, Interval: 1186,
+		Time: 1083, UUID: 2950, Bytea: 17, JSON: 114, JSONB: 3802, Interval: 1186, TextArray: 1009,
 	}[k]
 }
 
@@ -85,7 +86,7 @@ func (k Kind) sqlName() string {
 	return map[Kind]string{
 		Bool: "boolean", Int2: "int2", Int4: "int4", Int8: "int8", Numeric: "numeric", Float4: "float4",
 		Float8: "float8", Text: "text", Varchar: "varchar", Bpchar: "bpchar", Date: "date",
-		Timestamp: "timestamp", Timestamptz: "timestamptz", Time: "time", UUID: "uuid", Interval: "interval",
+		Timestamp: "timestamp", Timestamptz: "timestamptz", Time: "time", UUID: "uuid", Interval: "interval", TextArray: "text[]",
 	}[k]
 }
 

@@ -21,12 +21,17 @@ type observation struct {
 	hindered bool
 	// stopped and copying are tables that are not in the snapshot.
 	stopped, copying []string
+	// omitted are columns of tables that are in it.
+	omitted []string
 }
 
 // judge says what phase a unit is in. Messages hold nothing that changes by itself, for each change is a write.
 func judge(name string, s unit.Status, objective time.Duration) observation {
 	o := observation{name: name, position: s.Position, staleness: s.Staleness(), hindered: s.Problem != "", message: s.Problem}
 	for _, t := range s.Tables {
+		for _, c := range t.Omitted {
+			o.omitted = append(o.omitted, fmt.Sprintf("%s.%s (%s)", t.Table, c.Column, c.Detail))
+		}
 		switch {
 		case t.Stopped != nil:
 			o.stopped = append(o.stopped, fmt.Sprintf("%s (%s: %s; %s)", t.Table, t.Stopped.Code, t.Stopped.Detail, t.Stopped.Remedy))
@@ -156,7 +161,15 @@ func consistency(s *state, seen []observation) {
 			return
 		}
 	}
-	s.is(v1alpha1.ConditionSnapshotConsistent, ReasonComplete, "every unit has a snapshot of all tables")
+	const complete = "every unit has a snapshot of all tables"
+	for _, o := range seen {
+		if len(o.omitted) > 0 {
+			s.is(v1alpha1.ConditionSnapshotConsistent, ReasonComplete, "%s. Queries of columns that are left out go to the database: %s",
+				complete, strings.Join(o.omitted, ", "))
+			return
+		}
+	}
+	s.is(v1alpha1.ConditionSnapshotConsistent, ReasonComplete, complete)
 }
 
 // steps are what a staleness is rounded up to.

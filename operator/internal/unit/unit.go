@@ -50,6 +50,14 @@ type Table struct {
 	Table   string   `json:"table"`
 	Phase   string   `json:"phase"`
 	Stopped *Stopped `json:"stopped"`
+	// Omitted are the columns that are not replicated.
+	Omitted []OmittedColumn `json:"omitted"`
+}
+
+// OmittedColumn is a column that is not replicated. Detail completes "column … ".
+type OmittedColumn struct {
+	Column string `json:"column"`
+	Detail string `json:"detail"`
 }
 
 // PhaseCopying is the phase of a table that is not in the snapshot yet.
