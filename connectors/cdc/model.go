@@ -57,10 +57,7 @@ type Column struct {
 
 // OmittedColumn is a column of a [Table] that cannot be replicated. What reads it is for the source database to answer.
 type OmittedColumn struct {
-	Name string
-	// Type and Attr are what a [Column] has by these names.
-	Type uint32
-	Attr int16
+	Column
 	// Code, Detail and Remedy say why it is left out. Detail completes "column … ".
 	Code           Code
 	Detail, Remedy string

@@ -68,14 +68,14 @@ func (t *catalogTable) discover() cdc.Discovered {
 		if c.Hidden && c.Virtual {
 			continue // of a hash-sharded key, which has its columns besides
 		}
-		if omitted := c.omission(); omitted != nil {
-			def.Omitted = append(def.Omitted, *omitted)
-			continue
-		}
 		col := cdc.Column{Name: c.Name, Type: c.Type, Modifier: c.Modifier, NotNull: c.NotNull, Attr: c.Attr, Enum: c.Kind == "e",
 			BytewiseCollation: c.Collation == "" || c.Collation == "default" || c.Collation == "C"}
 		if slices.Contains(t.key, c.Name) {
 			col.NotNull = true
+		}
+		if detail, remedy := c.omission(); detail != "" {
+			def.Omitted = append(def.Omitted, cdc.OmittedColumn{Column: col, Code: cdc.CodeUnsupportedType, Detail: detail, Remedy: remedy})
+			continue
 		}
 		def.Columns = append(def.Columns, col)
 	}
@@ -87,18 +87,15 @@ func (t *catalogTable) discover() cdc.Discovered {
 	return cdc.Discovered{Table: def, Stopped: t.judge(def)}
 }
 
-// omission says why a column cannot be replicated; nil if it can.
-func (c *catalogColumn) omission() *cdc.OmittedColumn {
-	o := cdc.OmittedColumn{Name: c.Name, Type: c.Type, Attr: c.Attr, Code: cdc.CodeUnsupportedType}
+// omission says why a column cannot be replicated; empty if it can.
+func (c *catalogColumn) omission() (detail, remedy string) {
 	switch {
 	case c.Virtual:
-		o.Detail, o.Remedy = "is a virtual computed column, which changefeeds leave out", "make the column STORED"
+		return "is a virtual computed column, which changefeeds leave out", "make the column STORED"
 	case c.Kind != "e" && !Supported(c.Type):
-		o.Detail, o.Remedy = "has type "+c.TypeName, "change the column's type"
-	default:
-		return nil
+		return "has type " + c.TypeName, "change the column's type"
 	}
-	return &o
+	return "", ""
 }
 
 // judge says why a table cannot be replicated, or nil.

@@ -242,8 +242,8 @@ func TestSQL_findsTablesAndSaysWhatStopsThem(t *testing.T) {
 		}
 	}
 	wantOmitted := map[string][]cdc.OmittedColumn{
-		"arrays":   {{Name: "tags", Type: 1009, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "has type STRING[]", Remedy: "change the column's type"}},
-		"computed": {{Name: "twice", Type: pgtype.Int8OID, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "is a virtual computed column, which changefeeds leave out", Remedy: "make the column STORED"}},
+		"arrays":   {{Column: cdc.Column{Name: "tags", Type: 1009, Modifier: -1, Attr: 2, BytewiseCollation: true}, Code: cdc.CodeUnsupportedType, Detail: "has type STRING[]", Remedy: "change the column's type"}},
+		"computed": {{Column: cdc.Column{Name: "twice", Type: pgtype.Int8OID, Modifier: -1, Attr: 2, BytewiseCollation: true}, Code: cdc.CodeUnsupportedType, Detail: "is a virtual computed column, which changefeeds leave out", Remedy: "make the column STORED"}},
 	}
 	if diff := cmp.Diff(wantOmitted, omitted); diff != "" {
 		t.Errorf("columns left out (-want +got):\n%s", diff)

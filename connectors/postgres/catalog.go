@@ -153,18 +153,20 @@ func (t *catalogTable) definition() *definition {
 			table.Omitted = append(table.Omitted, *omitted)
 			continue
 		}
-		modifier, domain := c.Modifier, uint32(0)
-		if c.BaseType != 0 {
-			modifier, domain = c.BaseModifier, c.Type
-		}
-		table.Columns = append(table.Columns, cdc.Column{
-			Name: c.Name, Type: c.bottom(), Domain: domain, Modifier: modifier, NotNull: c.NotNull, Attr: c.Attr,
-			BytewiseCollation: c.Bytewise, Enum: c.kind() == "e",
-		})
+		table.Columns = append(table.Columns, c.column())
 	}
 	key, stopped := t.judge(table.Columns)
 	table.Key = key
 	return &definition{table: table, stopped: stopped, shape: s}
+}
+
+// column describes the column, whether it is replicated or not.
+func (c *catalogColumn) column() cdc.Column {
+	out := cdc.Column{Name: c.Name, Type: c.bottom(), Modifier: c.Modifier, NotNull: c.NotNull, Attr: c.Attr, BytewiseCollation: c.Bytewise, Enum: c.kind() == "e"}
+	if c.BaseType != 0 {
+		out.Modifier, out.Domain = c.BaseModifier, c.Type
+	}
+	return out
 }
 
 // bottom returns the OID of the type below any domain.

@@ -121,13 +121,16 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 	for _, name := range []string{"arrays", "virtual", "fuzzy", "by_other"} {
 		omitted[name] = got[name].Omitted
 	}
+	column := func(name string, typ uint32, attr int16) cdc.Column {
+		return cdc.Column{Name: name, Type: typ, Modifier: -1, NotNull: name == "a", Attr: attr, BytewiseCollation: typ != 25}
+	}
 	wantOmitted := map[string][]cdc.OmittedColumn{
-		"arrays": {{Name: "b", Type: 1007, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
-		"virtual": {{Name: "b", Type: 23, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "is a virtual generated column, which is not streamed",
+		"arrays": {{Column: column("b", 1007, 2), Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
+		"virtual": {{Column: column("b", 23, 2), Code: cdc.CodeUnsupportedType, Detail: "is a virtual generated column, which is not streamed",
 			Remedy: "make the column STORED (PostgreSQL 18)"}},
-		"fuzzy": {{Name: "b", Type: 25, Attr: 2, Code: cdc.CodeUnsupportedType, Detail: "has a nondeterministic collation",
+		"fuzzy": {{Column: column("b", 25, 2), Code: cdc.CodeUnsupportedType, Detail: "has a nondeterministic collation",
 			Remedy: "use a deterministic collation"}},
-		"by_other": {{Name: "a", Type: 1007, Attr: 1, Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
+		"by_other": {{Column: column("a", 1007, 1), Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
 	}
 	if diff := cmp.Diff(wantOmitted, omitted); diff != "" {
 		t.Errorf("columns left out differ (-want +got):\n%s", diff)

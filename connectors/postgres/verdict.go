@@ -78,8 +78,7 @@ func (t *catalogTable) checkIdentity() *cdc.TableError {
 // omission says why a column cannot be replicated; nil if it can.
 func (t *catalogTable) omission(c *catalogColumn) *cdc.OmittedColumn {
 	omit := func(remedy, detail string, args ...any) *cdc.OmittedColumn {
-		return &cdc.OmittedColumn{Name: c.Name, Type: c.bottom(), Attr: c.Attr, Code: cdc.CodeUnsupportedType,
-			Detail: fmt.Sprintf(detail, args...), Remedy: remedy}
+		return &cdc.OmittedColumn{Column: c.column(), Code: cdc.CodeUnsupportedType, Detail: fmt.Sprintf(detail, args...), Remedy: remedy}
 	}
 	switch {
 	case c.kind() != "e" && !slices.Contains(supportedTypes, c.bottom()):

@@ -56,16 +56,16 @@ func readCatalog(ctx context.Context, conn *pgconn.PgConn) (catalog, error) {
 		if at := number(row[9]); at >= 0 {
 			keys[t][int(at)] = len(t.Columns)
 		}
-		switch oid := uint32(number(row[3])); oid {
-		case pgtype.IntervalOID, pgtype.TextArrayOID:
-			t.Omitted = append(t.Omitted, cdc.OmittedColumn{Name: string(row[2]), Type: oid, Attr: int16(number(row[5])),
-				Code: cdc.CodeUnsupportedType, Detail: "has type " + string(row[10])})
-			continue
-		}
-		t.Columns = append(t.Columns, cdc.Column{
+		column := cdc.Column{
 			Name: string(row[2]), Type: uint32(number(row[3])), Modifier: int32(number(row[4])), Attr: int16(number(row[5])),
 			NotNull: string(row[6]) == "t", Enum: string(row[7]) == "t", BytewiseCollation: string(row[8]) == "t",
-		})
+		}
+		switch column.Type {
+		case pgtype.IntervalOID, pgtype.TextArrayOID:
+			t.Omitted = append(t.Omitted, cdc.OmittedColumn{Column: column, Code: cdc.CodeUnsupportedType, Detail: "has type " + string(row[10])})
+		default:
+			t.Columns = append(t.Columns, column)
+		}
 	}
 	for t, positions := range keys {
 		for at := 0; len(t.Key) < len(positions); at++ {

@@ -1,8 +1,10 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,10 +144,15 @@ func (p *planned) describe(id cdc.TableID) string {
 	return fmt.Sprintf("relation %d", id)
 }
 
-// definition prints a table as checkSQL does.
+// definition prints a table as checkSQL does, with the columns that are not replicated: which names there are decides what a statement means.
 func definition(t *cdc.Table) string {
-	lines := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
+	columns := slices.Clone(t.Columns)
+	for _, c := range t.Omitted {
+		columns = append(columns, c.Column)
+	}
+	slices.SortFunc(columns, func(a, b cdc.Column) int { return cmp.Compare(a.Attr, b.Attr) })
+	lines := make([]string, len(columns))
+	for i, c := range columns {
 		declared, modifier := c.Type, c.Modifier
 		if c.Domain != 0 {
 			declared, modifier = c.Domain, -1 // a domain takes no modifier; what it is over never changes

@@ -32,7 +32,10 @@ CREATE VIEW windowed AS SELECT id, item, row_number() OVER (PARTITION BY item OR
 CREATE VIEW sorted AS SELECT id, n FROM orders ORDER BY n DESC NULLS LAST, id LIMIT 5;
 CREATE VIEW guarded WITH (security_barrier) AS SELECT id FROM orders;
 CREATE VIEW listed AS SELECT id, generate_series(1, 2) AS g FROM orders;
-CREATE VIEW catalogue AS SELECT relname FROM pg_class`
+CREATE VIEW catalogue AS SELECT relname FROM pg_class;
+CREATE TABLE parcel (tags text[], id int PRIMARY KEY, spot point, item int, sent interval);
+INSERT INTO parcel SELECT '{a,b}', i, point(i, i), i % 5, '1 day' FROM generate_series(1, 50) i;
+CREATE VIEW parcels AS SELECT * FROM parcel`
 
 func everySchema(c *server.Config) { c.Include = []string{"*.*"} }
 
@@ -56,6 +59,8 @@ func TestGateway_viewsAnswerAsInPostgreSQL(t *testing.T) {
 		"SELECT sum(n), max(id) FROM sorted",
 		"SELECT id FROM sorted ORDER BY id",
 		"SELECT o.id FROM orders o WHERE o.item IN (SELECT id FROM outer_joined WHERE kind = 'k1') AND o.id NOT IN (SELECT order_id FROM priced WHERE order_id % 2 = 0) ORDER BY 1",
+		"SELECT item, count(*), min(id) FROM parcels GROUP BY item ORDER BY item",
+		"SELECT p.id, i.name FROM (SELECT * FROM parcels) AS p JOIN app.item i ON i.id = p.item ORDER BY p.id",
 		"WITH plain AS (SELECT id FROM orders WHERE n = 6) SELECT count(*) FROM plain",
 	} {
 		want := query(t, oltp, sql)
@@ -76,6 +81,8 @@ func TestGateway_saysWhyAViewIsNotColumnar(t *testing.T) {
 		"SELECT count(*) FROM catalogue":   "view public.catalogue: a relation that is built in",
 		"SELECT * FROM sorted":             "view public.sorted: its order, which the statement shows without asking for one",
 		"SELECT * FROM plain WHERE id = 5": "point read by key: PostgreSQL is the faster store",
+		"SELECT * FROM parcels":            `column "tags" has type text[], and is not on the replica`,
+		"SELECT count(spot) FROM parcel":   `column "spot" has type point, and is not on the replica`,
 		"SELECT count(*) FROM pg_tables":   "view pg_catalog.pg_tables: function that is not known to be free of effects",
 	} {
 		text := strings.Join(query(t, c, "EXPLAIN (FRESHET) "+sql), "; ")

@@ -30,7 +30,7 @@ func (shop) Table(_ []string, schema, name string) (*cdc.Table, bool) {
 		return cdc.Column{Name: name, Type: oid, Modifier: mod, NotNull: notNull, Attr: attr, BytewiseCollation: name != "localized"}
 	}
 	omitted := func(attr int16, name string) cdc.OmittedColumn {
-		return cdc.OmittedColumn{Name: name, Type: 600, Attr: attr, Code: cdc.CodeUnsupportedType, Detail: "has type point"}
+		return cdc.OmittedColumn{Column: column(attr, name, 600, -1, false), Code: cdc.CodeUnsupportedType, Detail: "has type point"}
 	}
 	tables := map[string]*cdc.Table{
 		"item": {ID: 1, Schema: "public", Name: "item", Key: []int{0}, Columns: []cdc.Column{

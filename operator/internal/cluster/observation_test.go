@@ -33,6 +33,18 @@ func TestJudge_namesThePhase(t *testing.T) {
 	}
 }
 
+func TestSumUp_namesColumnsThatAreLeftOut(t *testing.T) {
+	s := newState(&v1alpha1.HTAPCluster{}, manifest.Images{})
+	o := judge("a", unit.Status{Ready: true, Position: "0/1", Tables: []unit.Table{{Table: "public.t", Phase: "ready",
+		Omitted: []unit.OmittedColumn{{Column: "tags", Detail: "has type text[]"}}}}}, 5*time.Second)
+	sumUp(s, []observation{o})
+	c := meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionSnapshotConsistent)
+	const want = "every unit has a snapshot of all tables. Queries of columns that are left out go to the database: public.t.tags (has type text[])"
+	if c.Status != "True" || c.Message != want {
+		t.Errorf("%s is %s: %s", c.Type, c.Status, c.Message)
+	}
+}
+
 func TestSumUp_namesTheReasonThatNeedsAPersonFirst(t *testing.T) {
 	fresh := observation{name: "a", phase: v1alpha1.UnitFresh, position: "0/1"}
 	hindered := observation{name: "b", phase: v1alpha1.UnitFresh, position: "0/1", hindered: true, message: "slow"}
