@@ -56,6 +56,7 @@ type catalogColumn struct {
 	Generated     string `json:"generated"` // "", "s"tored or "v"irtual
 	Bytewise      bool   `json:"bytewise"`
 	Deterministic bool   `json:"deterministic"`
+	Collation     string `json:"collation"` // as SQL writes it; empty: none
 	// The base of a domain, resolved to the bottom; BaseType is 0 for other types.
 	BaseType     uint32 `json:"basetype"`
 	BaseKind     string `json:"basekind"`
@@ -163,6 +164,9 @@ func (t *catalogTable) definition() *definition {
 // column describes the column, whether it is replicated or not.
 func (c *catalogColumn) column() cdc.Column {
 	out := cdc.Column{Name: c.Name, Type: c.bottom(), Modifier: c.Modifier, NotNull: c.NotNull, Attr: c.Attr, BytewiseCollation: c.Bytewise, Enum: c.kind() == "e"}
+	if !c.Bytewise {
+		out.Collation = c.Collation
+	}
 	if c.BaseType != 0 {
 		out.Modifier, out.Domain = c.BaseModifier, c.Type
 	}

@@ -13,7 +13,7 @@ WITH RECURSIVE base(oid, bottom, modifier) AS (
     FROM partition p JOIN pg_class l ON l.oid = p.oid WHERE l.relkind <> 'p'
 ), collation_order AS (
     -- The default collation's order is the database's. Column names differ between 14 and 18.
-    SELECT l.oid, l.collisdeterministic AS deterministic,
+    SELECT l.oid, l.collisdeterministic AS deterministic, quote_ident(s.nspname) || '.' || quote_ident(l.collname) AS name,
         CASE coalesce(nullif(l.collprovider, 'd')::text, to_jsonb(d)->>'datlocprovider', 'c')
             WHEN 'b' THEN true
             WHEN 'c' THEN (CASE WHEN l.collprovider = 'd' THEN d.datcollate ELSE l.collcollate END)
@@ -21,7 +21,7 @@ WITH RECURSIVE base(oid, bottom, modifier) AS (
             ELSE false
         END AND coalesce(CASE WHEN l.collprovider = 'd' THEN to_jsonb(d)->>'datlocale'
             ELSE to_jsonb(l)->>'colllocale' END, 'C') IN ('C', 'C.UTF-8', 'PG_UNICODE_FAST') AS bytewise
-    FROM pg_collation l, pg_database d WHERE d.datname = current_database()
+    FROM pg_collation l JOIN pg_namespace s ON s.oid = l.collnamespace, pg_database d WHERE d.datname = current_database()
 )
 SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident::text, c.relrowsecurity,
     pg_has_role(c.relowner, 'USAGE'),
@@ -36,7 +36,7 @@ SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident:
             'notnull', a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid
                 AND k.contype = 'n' AND k.conkey = ARRAY[a.attnum] AND NOT k.convalidated),
             'generated', a.attgenerated, 'bytewise', coalesce(o.bytewise, true),
-            'deterministic', coalesce(o.deterministic, true),
+            'deterministic', coalesce(o.deterministic, true), 'collation', coalesce(o.name, ''),
             'basetype', coalesce(b.bottom::bigint, 0), 'basekind', coalesce(bt.typtype, ''),
             'basemodifier', coalesce(b.modifier, -1)) ORDER BY a.attnum), '[]')
         FROM pg_attribute a

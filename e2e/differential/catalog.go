@@ -16,7 +16,8 @@ const catalogSQL = `
 SELECT c.oid, c.relname, a.attname, a.atttypid, a.atttypmod, a.attnum, a.attnotnull, t.typtype = 'e',
  a.attcollation = 0 OR k.collname IN ('C', 'POSIX', 'ucs_basic', 'pg_c_utf8')
   OR k.collname = 'default' AND d.datlocprovider = 'b' AND d.datlocale IN ('C', 'C.UTF-8'),
- coalesce(array_position(i.indkey::int2[], a.attnum), -1), format_type(a.atttypid, a.atttypmod)
+ coalesce(array_position(i.indkey::int2[], a.attnum), -1), format_type(a.atttypid, a.atttypmod),
+ coalesce((SELECT quote_ident(s.nspname) FROM pg_namespace s WHERE s.oid = k.collnamespace) || '.' || quote_ident(k.collname), '')
 FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
 JOIN pg_type t ON t.oid = a.atttypid
@@ -59,6 +60,9 @@ func readCatalog(ctx context.Context, conn *pgconn.PgConn) (catalog, error) {
 		column := cdc.Column{
 			Name: string(row[2]), Type: uint32(number(row[3])), Modifier: int32(number(row[4])), Attr: int16(number(row[5])),
 			NotNull: string(row[6]) == "t", Enum: string(row[7]) == "t", BytewiseCollation: string(row[8]) == "t",
+		}
+		if !column.BytewiseCollation {
+			column.Collation = string(row[11])
 		}
 		switch column.Type {
 		case pgtype.IntervalOID, pgtype.TextArrayOID:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ClickHouse/ch-go"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/e2e/differential/sqlgen"
@@ -30,6 +31,7 @@ type EngineAddress struct{ HTTP, TCP, User, Password string }
 // replica's code.
 type Direct struct {
 	address  EngineAddress
+	postgres *pgconn.PgConn
 	database string
 	client   *engine.Client
 	tables   catalog
@@ -39,8 +41,8 @@ type Direct struct {
 }
 
 // OpenDirect copies the tables of a PostgreSQL database into a database of the engine.
-func OpenDirect(ctx context.Context, a EngineAddress, zones *timezone.Directory, dsn, database string, w *sqlgen.World) (*Direct, error) {
-	d := &Direct{address: a, database: database, timeZone: w.TimeZone, zones: map[string]*timezone.Zone{}}
+func OpenDirect(ctx context.Context, a EngineAddress, zones *timezone.Directory, dsn, database string, w *sqlgen.World) (d *Direct, err error) {
+	d = &Direct{address: a, database: database, timeZone: w.TimeZone, zones: map[string]*timezone.Zone{}}
 	for _, name := range sqlgen.TimeZones {
 		zone, err := zones.Find(ctx, name)
 		if err != nil {
@@ -52,7 +54,12 @@ func OpenDirect(ctx context.Context, a EngineAddress, zones *timezone.Directory,
 	if err != nil {
 		return nil, fmt.Errorf("connect to copy world %d: %w", w.Seed, err)
 	}
-	defer conn.Close(ctx)
+	defer func() {
+		if err != nil {
+			_ = conn.Close(ctx)
+		}
+	}()
+	d.postgres = conn
 	if d.tables, err = readCatalog(ctx, conn); err != nil {
 		return nil, err
 	}
@@ -76,7 +83,25 @@ func OpenDirect(ctx context.Context, a EngineAddress, zones *timezone.Directory,
 // Close removes the engine's copy.
 func (d *Direct) Close(ctx context.Context) error {
 	d.client.Close()
-	return d.post(ctx, "DROP DATABASE "+d.database, nil)
+	return errors.Join(d.postgres.Close(ctx), d.post(ctx, "DROP DATABASE "+d.database, nil))
+}
+
+// rank has PostgreSQL sort strings.
+func (d *Direct) rank(ctx context.Context) finish.Rank {
+	return func(collation string, values []string) ([]int, error) {
+		types := pgtype.NewMap()
+		list, err := types.Encode(pgtype.TextArrayOID, pgtype.BinaryFormatCode, values, nil)
+		if err != nil {
+			return nil, err
+		}
+		r := d.postgres.ExecParams(ctx, "SELECT n - 1 FROM unnest($1::text[]) WITH ORDINALITY AS s(v, n) ORDER BY v COLLATE "+collation,
+			[][]byte{list}, nil, []int16{pgtype.BinaryFormatCode}, nil).Read()
+		places := make([]int, len(r.Rows))
+		for i, row := range r.Rows {
+			places[i] = int(number(row[0]))
+		}
+		return places, r.Err
+	}
 }
 
 func (d *Direct) copyTable(ctx context.Context, conn *pgconn.PgConn, t *cdc.Table) error {
@@ -162,7 +187,13 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 		}
 		return Outcome{Defect: err}, nil
 	}
-	decoder, err := finish.NewDecoder(plan.Output, st.ResultFormats, finish.Style{TimeZone: d.timeZone, Zone: d.zones[d.timeZone]})
+	formats := make([]int16, len(plan.Columns()))
+	if len(st.ResultFormats) == 1 { // not of a Sort's columns
+		for i := range plan.Output {
+			formats[i] = st.ResultFormats[0]
+		}
+	}
+	decoder, err := finish.NewDecoder(plan.Columns(), formats, finish.Style{TimeZone: d.timeZone, Zone: d.zones[d.timeZone]})
 	switch {
 	case errors.Is(err, finish.ErrStyle):
 		return Outcome{Reason: "output style"}, nil
@@ -195,6 +226,11 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 		return Outcome{Reason: "guard: " + kind, EngineSQL: sql}, nil
 	case err != nil:
 		return Outcome{Defect: err, EngineSQL: sql}, nil
+	}
+	if plan.Sort != nil {
+		if answer.Rows, err = plan.Sort.Rows(answer.Rows, d.rank(ctx)); err != nil {
+			return Outcome{Defect: err, EngineSQL: sql}, nil
+		}
 	}
 	return Outcome{Columnar: true, Answer: &answer, EngineSQL: sql}, nil
 }

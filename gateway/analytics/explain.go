@@ -56,6 +56,9 @@ func (r *Router) Explain(ctx context.Context, s *pgwire.SessionInfo, st pgwire.S
 			lines = append(lines, fmt.Sprintf("Table: %s.%s (about %d rows)", rel.Table.Schema, rel.Table.Name, r.replica.Rows(rel.Table.ID)))
 		}
 	}
+	if p.plan.Sort != nil {
+		lines = append(lines, "Sort: "+sortText(p.plan.Sort))
+	}
 	sql := p.plan.SQL(func(i int) string { return p.plan.Relations[i].Table.FullName() })
 	return append(lines, "Engine statement: "+strings.ReplaceAll(sql, "\n", " ")), nil
 }

@@ -63,6 +63,8 @@ func (r *Router) permit(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 		return p.err
 	case p.plan.PointRead && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil:
 		return &pgwire.RelayError{Reason: reasonPointRead}
+	case p.tooMany.recent(r.clock()) && s.Settings.Route != pgwire.RouteColumnar:
+		return &pgwire.RelayError{Reason: reasonTooMany}
 	}
 	return r.verify(ctx, s, p)
 }
@@ -107,9 +109,9 @@ func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwir
 	}
 	p := r.translate(ctx, s, tree, st)
 	if _, refused := translate.AsUnsupported(p.err); refused || p.err == nil && !p.once {
-		r.plans.Add(key, &p)
+		r.plans.Add(key, p)
 	}
-	return &p
+	return p
 }
 
 func (r *Router) tree(sql string) (*translate.Tree, error) {

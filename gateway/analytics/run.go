@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/ClickHouse/ch-go"
@@ -43,7 +44,13 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(row [][]byte
 	if err := q.router.definitions.confirm(ctx, q.planned, reader.Position()); err != nil {
 		return 0, q.router.refusal(ctx, err)
 	}
-	n, err := deliver(reader, sink)
+	rows := result(reader)
+	if q.plan.Sort != nil {
+		if rows, err = q.sorted(ctx, reader); err != nil {
+			return 0, q.refusal(ctx, err)
+		}
+	}
+	n, err := deliver(rows, sink)
 	if err != nil {
 		return n, q.refusal(ctx, err)
 	}
@@ -92,12 +99,15 @@ func (q *query) start(ctx context.Context, formats []int16) (*batch.Reader, erro
 // job is the query as the dispatcher takes it.
 func (q *query) job(formats []int16) *batch.Query {
 	style := styleOf(q.session, q.zone)
+	if q.plan.Sort != nil { // whose columns come after the client's, as text
+		formats = append(slices.Clip(formats), make([]int16, len(q.plan.Sort.Keys))...)
+	}
 	return &batch.Query{
 		Key:      q.key(formats, style),
 		Build:    q.build,
 		Settings: settings(q.plan.Settings, q.tenant),
 		User:     q.session.SessionUser,
-		Encoder:  func() (batch.Encoder, error) { return newEncoder(q.plan.Output, formats, style) },
+		Encoder:  func() (batch.Encoder, error) { return newEncoder(q.plan.Columns(), formats, style) },
 	}
 }
 
@@ -223,6 +233,8 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 		return relay("unavailable", "the source did not tell its position")
 	case errors.Is(err, errUnconfirmed):
 		return relay("definition", "the source could not confirm the table definitions")
+	case errors.Is(err, finish.ErrTooMany):
+		return r.relay(&pgwire.RelayError{Reason: reasonTooMany})
 	case errors.Is(err, finish.ErrStyle):
 		return relay("untranslated", "the session's output settings are not handled")
 	case errors.As(err, &exception):

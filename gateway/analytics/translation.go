@@ -21,6 +21,8 @@ type planned struct {
 	zone *timezone.Zone
 	err  error
 	at   time.Time
+	// tooMany is when its rows were too many to sort.
+	tooMany overflow
 	// once says that it holds the time, which is another for the next statement.
 	once bool
 }
@@ -46,8 +48,8 @@ const (
 
 // translate translates a statement, and asks for what turns out to be needed: the definitions of views, the time of the transaction, and
 // the rules of time zones.
-func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *translate.Tree, st pgwire.Statement) planned {
-	p := planned{unqualified: map[cdc.TableID]bool{}, at: r.clock()}
+func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *translate.Tree, st pgwire.Statement) *planned {
+	p := &planned{unqualified: map[cdc.TableID]bool{}, at: r.clock()}
 	env := r.environment(recorder{r.replica, p.unqualified}, s, st)
 	env.Zones, env.Views = map[string]*timezone.Zone{}, map[translate.AbsentTable]*translate.View{}
 	asksTime, again := tree.AsksTime(), false

@@ -137,7 +137,7 @@ type SessionInfo struct {
 
 	// Ask runs one row-returning statement on the session's own backend, as the session's
 	// user, and returns its rows in text format, nil for NULL. It must not change
-	// anything. It is valid during Begin, Plan and Explain only. (PostgreSQL does not check
+	// anything. It is valid during Begin, Plan, Explain and Run only. (PostgreSQL does not check
 	// privileges when it describes a statement; this is the way to ask it.)
 	Ask func(ctx context.Context, sql string) ([][][]byte, error)
 	// Record notes how the statement ran, for SHOW freshet.last_route and its like.

@@ -151,7 +151,7 @@ func (s *session) tellSQL(sql string) string {
 			continue
 		}
 		fmt.Fprintf(&b, ", CASE WHEN coalesce(%s, '') OPERATOR(pg_catalog.=) ANY (ARRAY['',%s]) THEN pg_catalog.set_config(%s, %s, false) END",
-			custom(name), quote(s.told[n]), quote(name), quote(value))
+			custom(name), Quote(s.told[n]), Quote(name), Quote(value))
 	}
 	staleness := ""
 	if s.last.Snapshot != "" {
@@ -159,7 +159,7 @@ func (s *session) tellSQL(sql string) string {
 	}
 	for _, p := range [][2]string{{settingSnapshot, s.last.Snapshot}, {settingStaleness, staleness},
 		{settingLastRoute, s.last.Route}, {settingLastReason, s.last.Reason}} {
-		fmt.Fprintf(&b, ", pg_catalog.set_config(%s, %s, false)", quote(p[0]), quote(p[1]))
+		fmt.Fprintf(&b, ", pg_catalog.set_config(%s, %s, false)", Quote(p[0]), Quote(p[1]))
 	}
 	return b.String()
 }
@@ -189,8 +189,8 @@ func (s *session) noteTold(rows [][][]byte) {
 	}
 }
 
-// quote makes a string literal that means the same whatever standard_conforming_strings is.
-func quote(s string) string {
+// Quote makes a string literal that means the same whatever standard_conforming_strings is.
+func Quote(s string) string {
 	s = strings.ReplaceAll(s, "\x00", "")
 	return ` E'` + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + `'`
 }

@@ -100,10 +100,10 @@ func with(oid uint32, sql string, operands ...expr) expr {
 }
 
 func collationOf(operands ...expr) collation {
-	c := collationDefault
+	c := collationLiteral
 	for _, o := range operands {
 		if isString(o.oid) {
-			c = max(c, o.collation)
+			c = c.and(o.collation)
 		}
 	}
 	return c

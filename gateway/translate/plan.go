@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -109,6 +110,8 @@ type Plan struct {
 	Accesses []Access
 	// Output says how each result column is made of the engine's columns.
 	Output []finish.Column
+	// Sort is what becomes of the rows before the client sees them; nil: nothing. The engine yields the columns of Sort after those of Output then.
+	Sort *finish.Sort
 	// Settings are the engine settings that the SQL's meaning and speed depend on; all must be sent along.
 	Settings map[string]string
 	// PointRead says that every table is bound by equality on its whole key.
@@ -118,6 +121,14 @@ type Plan struct {
 
 	text []string // SQL between relations
 	refs []int    // refs[i] is the relation between text[i] and text[i+1]
+}
+
+// Columns are all columns that the engine yields.
+func (p *Plan) Columns() []finish.Column {
+	if p.Sort == nil {
+		return p.Output
+	}
+	return append(slices.Clip(p.Output), p.Sort.Columns()...)
 }
 
 // SQL returns the engine's statement. relation gives the text that stands for

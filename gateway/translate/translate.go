@@ -10,6 +10,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/finish"
 )
 
 // Translate turns the tree's single statement into a plan. The error is an [*Unsupported] when the statement has no
@@ -55,6 +56,8 @@ type translator struct {
 	// inside is the view whose query is being translated; nil: the statement itself is. as is the role as which it reads, see [Access].
 	inside *View
 	as     uint32
+	// sort is what becomes of the client's rows, if the engine cannot sort them.
+	sort *finish.Sort
 	// withs are the WITH queries up to now.
 	withs []cte
 	// accesses are what was read up to now.
@@ -100,6 +103,7 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	p := &Plan{Settings: maps.Clone(settings), Ordered: len(s.SortClause) > 0}
 	text := t.output(p, s)
 	t.requireRead()
+	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)
 	}

@@ -27,7 +27,11 @@ const numeric12d2 = 12<<16 | 2 + 4
 
 func (shop) Table(_ []string, schema, name string) (*cdc.Table, bool) {
 	column := func(attr int16, name string, oid uint32, mod int32, notNull bool) cdc.Column {
-		return cdc.Column{Name: name, Type: oid, Modifier: mod, NotNull: notNull, Attr: attr, BytewiseCollation: name != "localized"}
+		c := cdc.Column{Name: name, Type: oid, Modifier: mod, NotNull: notNull, Attr: attr, BytewiseCollation: name != "localized" && name != "german"}
+		if name == "german" {
+			c.Collation = `pg_catalog."de-x-icu"`
+		}
+		return c
 	}
 	omitted := func(attr int16, name string) cdc.OmittedColumn {
 		return cdc.OmittedColumn{Column: column(attr, name, 600, -1, false), Code: cdc.CodeUnsupportedType, Detail: "has type point"}
@@ -49,7 +53,7 @@ func (shop) Table(_ []string, schema, name string) (*cdc.Table, bool) {
 			column(1, "id", 23, -1, true), column(2, "name", 25, -1, false), column(3, "home.town", 25, -1, false),
 		}},
 		"place": {ID: 5, Schema: "public", Name: "place", Key: []int{0}, Columns: []cdc.Column{
-			column(2, "id", 23, -1, true), column(4, "name", 25, -1, false),
+			column(2, "id", 23, -1, true), column(4, "name", 25, -1, false), column(6, "german", 25, -1, false),
 		}, Omitted: []cdc.OmittedColumn{omitted(1, "spot"), omitted(3, "area"), omitted(5, "customer")}},
 	}
 	t, ok := tables[name]
@@ -120,6 +124,9 @@ func TestTranslate_refusesWhatIsNotProven(t *testing.T) {
 		{"float sum", "SELECT sum(weight) FROM item", []uint32{701}},
 		{"text order", "SELECT name FROM item ORDER BY localized", []uint32{25}},
 		{"text order by the collation of NULLIF's second operand", "SELECT id FROM item WHERE NULLIF(name, localized) > 'a'", []uint32{23}},
+		{"text order where a limit cuts off a subquery", "SELECT count(*) FROM (SELECT id FROM place ORDER BY german LIMIT 3) AS p", []uint32{20}},
+		{"text order by two collations", "SELECT id FROM place ORDER BY german || localized", []uint32{23}},
+		{"distinct on under another collation", "SELECT DISTINCT ON (german) id FROM place ORDER BY german", []uint32{23}},
 		{"standard deviation that is computed with", "SELECT stddev(price) + 1 FROM item", []uint32{1700}},
 		{"order by a variance", "SELECT name FROM item GROUP BY name ORDER BY variance(id)", []uint32{25}},
 		{"variance in a subquery", "SELECT v FROM (SELECT variance(id) AS v FROM item) AS s", []uint32{1700}},

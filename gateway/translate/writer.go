@@ -19,11 +19,20 @@ func (w *writer) write() *rows {
 	s := w.stmt
 	distinct, distinctOn := w.distinct()
 	order, cuts := "", s.LimitCount != nil || s.LimitOffset != nil || len(distinctOn) > 0
-	if len(s.SortClause) > 0 && (w.q.reader == readByClient || cuts) {
-		order = " ORDER BY " + w.sortKeys(distinct)
+	var keys []sortKey
+	if w.q.reader == readByClient || cuts {
+		keys = w.sortKeys()
 	}
-	if order != "" && cuts {
-		w.eager()
+	ranked := len(distinctOn) == 0 && w.ranked(keys)
+	if len(keys) > 0 && !ranked {
+		order = " ORDER BY " + w.orderText(keys, distinct)
+		if cuts {
+			w.eager()
+		}
+	}
+	verb := "SELECT "
+	if distinct {
+		verb += "DISTINCT "
 	}
 	out := &rows{}
 	items := make([]string, len(w.targets))
@@ -44,9 +53,8 @@ func (w *writer) write() *rows {
 		out.columns = append(out.columns, outColumn{t.name, column})
 		items[i] = selectItem(t.e, name)
 	}
-	verb := "SELECT "
-	if distinct {
-		verb += "DISTINCT "
+	if ranked {
+		return w.writeRanked(verb, items, out.columns, keys, distinct)
 	}
 	list := selectList(items)
 	rest := list + order + strings.Join(distinctOn, ", ")
@@ -142,20 +150,28 @@ func (w *writer) sortExpr(n *pg.Node) expr {
 	return w.q.value(n)
 }
 
-func (w *writer) sortKeys(distinct bool) string {
-	keys := make([]string, len(w.stmt.SortClause))
+func (w *writer) sortKeys() []sortKey {
+	keys := make([]sortKey, len(w.stmt.SortClause))
 	for i, n := range w.stmt.SortClause {
 		by := n.GetSortBy()
-		e := w.sortExpr(by.Node)
-		requireOrdered(e)
-		w.q.t.env.Dialect.checkOrder(e, by)
-		sql := w.q.t.orderable(e)
-		if distinct {
-			sql = w.distinctKey(e)
-		}
-		keys[i] = sql + direction(by)
+		keys[i] = sortKey{w.sortExpr(by.Node), by}
+		requireOrdered(keys[i].e)
+		w.q.t.env.Dialect.checkOrder(keys[i].e, by)
 	}
-	return strings.Join(keys, ", ")
+	return keys
+}
+
+// orderText writes ORDER BY for the engine.
+func (w *writer) orderText(keys []sortKey, distinct bool) string {
+	texts := make([]string, len(keys))
+	for i, k := range keys {
+		texts[i] = w.q.t.orderable(k.e)
+		if distinct {
+			texts[i] = w.distinctKey(k.e)
+		}
+		texts[i] += direction(k.by)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // distinctKey names the output column that a sort key of SELECT DISTINCT is.
@@ -176,22 +192,26 @@ func direction(by *pg.SortBy) string {
 	if len(by.UseOp) > 0 {
 		fail("ORDER BY USING")
 	}
-	descending := by.SortbyDir == pg.SortByDir_SORTBY_DESC
-	nullsFirst := descending
-	switch by.SortbyNulls {
-	case pg.SortByNulls_SORTBY_NULLS_FIRST:
-		nullsFirst = true
-	case pg.SortByNulls_SORTBY_NULLS_LAST:
-		nullsFirst = false
-	}
 	out := " ASC"
-	if descending {
+	if isDescending(by) {
 		out = " DESC"
 	}
-	if nullsFirst {
+	if isNullsFirst(by) {
 		return out + " NULLS FIRST"
 	}
 	return out + " NULLS LAST"
+}
+
+func isDescending(by *pg.SortBy) bool { return by.SortbyDir == pg.SortByDir_SORTBY_DESC }
+
+func isNullsFirst(by *pg.SortBy) bool {
+	switch by.SortbyNulls {
+	case pg.SortByNulls_SORTBY_NULLS_FIRST:
+		return true
+	case pg.SortByNulls_SORTBY_NULLS_LAST:
+		return false
+	}
+	return isDescending(by)
 }
 
 // requireOrdered refuses types whose order the engine does not share.

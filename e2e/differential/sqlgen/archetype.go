@@ -36,7 +36,7 @@ var archetypes = []archetype{
 	{"vn", "varchar(20)", typ{kind: Varchar}, 1, nastyText(20)},
 	{"c1", "char(1)", typ{kind: Bpchar, scale: 1}, 2, fixed("A", "B", "R", "N", "", "é", "%")},
 	{"c8", "char(8)", typ{kind: Bpchar, scale: 8}, 2, fixed("abc", "abc  ", "", "a b", "ABC", "12345678", "ÄÖ", "a_c", "abd")},
-	{"icu", `text COLLATE "en-x-icu"`, typ{kind: Text}, 1, fixed("a", "B", "b", "A", "ä", "Z", "_", "a b", "ab")},
+	{"icu", `text COLLATE "en-x-icu"`, typ{kind: Text}, 2, fixed("a", "B", "b", "A", "ä", "Z", "_", "a b", "ab", "it's", `a\b`, "")},
 	{"d", "date", typ{kind: Date}, 5, tameDates},
 	{"dx", "date", typ{kind: Date, wild: true}, 1, fixed("infinity", "-infinity", "0044-03-15 BC", "4713-11-24 BC", "5874897-12-31", "0001-01-01", "0001-12-31 BC", "9999-12-31", "10000-01-01", "1970-01-01", "1969-12-31", "1900-02-28")},
 	{"ts", "timestamp", typ{kind: Timestamp}, 4, tameTimes("")},

@@ -1,0 +1,102 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/freshet-io/freshet/gateway/finish"
+	"github.com/freshet-io/freshet/gateway/pgwire"
+)
+
+// sorted collects the result of a plan with a Sort, and yields it as the client sees it. PostgreSQL ranks the strings on the session's connection.
+func (q *query) sorted(ctx context.Context, reader result) (result, error) {
+	var rows [][][]byte
+	for {
+		more, err := reader.Next()
+		if err == io.EOF { //nolint:errorlint // one that is wrapped is a connection's end, not the result's
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	rows, err := q.plan.Sort.Rows(rows, func(collation string, values []string) ([]int, error) {
+		return q.rank(ctx, collation, values)
+	})
+	if errors.Is(err, finish.ErrTooMany) {
+		q.tooMany.Store(q.router.clock().UnixNano())
+	}
+	return &sortedRows{rows}, err
+}
+
+// rank implements [finish.Rank].
+func (q *query) rank(ctx context.Context, collation string, values []string) ([]int, error) {
+	rows, err := q.session.Ask(ctx, rankSQL(collation, values))
+	if err != nil {
+		return nil, fmt.Errorf("rank strings by collation %s: %w", collation, err)
+	}
+	places := make([]int, len(rows))
+	for i, row := range rows {
+		n, err := strconv.Atoi(string(row[0]))
+		if err != nil {
+			return nil, fmt.Errorf("rank strings by collation %s: %w", collation, err)
+		}
+		places[i] = n - 1
+	}
+	return places, nil
+}
+
+// rankSQL is the statement that sorts strings; its rows have their numbers, from 1.
+func rankSQL(collation string, values []string) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = pgwire.Quote(v)
+	}
+	return "SELECT s.number FROM pg_catalog.unnest(ARRAY[" + strings.Join(texts, ",") +
+		"]::pg_catalog.text[]) WITH ORDINALITY AS s(value, number) ORDER BY s.value COLLATE " + collation
+}
+
+// sortText says for EXPLAIN who sorts.
+func sortText(s *finish.Sort) string {
+	var collations []string
+	for _, k := range s.Keys {
+		if k.Collation != "" && !slices.Contains(collations, k.Collation) {
+			collations = append(collations, k.Collation)
+		}
+	}
+	return fmt.Sprintf("at most %d rows, by PostgreSQL's collation %s", finish.MostSorted, strings.Join(collations, ", "))
+}
+
+// sortedRows is a result that is at hand.
+type sortedRows struct{ rows [][][]byte }
+
+// Next implements [result].
+func (r *sortedRows) Next() ([][][]byte, error) {
+	if r.rows == nil {
+		return nil, io.EOF
+	}
+	rows := r.rows
+	r.rows = nil
+	return rows, nil
+}
+
+var reasonTooMany = fmt.Sprintf("more than %d rows to sort by a collation that PostgreSQL knows", finish.MostSorted)
+
+// tooManyLife is how long a statement that had too many rows to sort goes to PostgreSQL at once.
+const tooManyLife = time.Minute
+
+// overflow remembers when a statement had too many rows to sort.
+type overflow struct{ atomic.Int64 }
+
+func (o *overflow) recent(now time.Time) bool {
+	at := o.Load()
+	return at != 0 && now.Sub(time.Unix(0, at)) < tooManyLife
+}

@@ -1,0 +1,98 @@
+package server_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const cities = `CREATE COLLATION numbered (provider = icu, locale = 'en-u-kn-true');
+CREATE TABLE city (id int PRIMARY KEY, name text COLLATE "en-x-icu", land varchar(20) COLLATE "de-x-icu", code char(4) COLLATE numbered, n int, share numeric(6, 2));
+INSERT INTO city SELECT i, (ARRAY['Ährenfeld', 'zebra', 'Zürich', 'apple', 'Apple', 'it''s', 'a\b', '', NULL, 'öl', 'Öl', 'o-l', 'ol'])[i % 13 + 1],
+  (ARRAY['Zug', 'äußerst', 'Ausland', NULL])[i % 4 + 1], 'k' || i % 12, nullif(i % 7, 3), i * 1.25 FROM generate_series(1, 300) i;
+CREATE TABLE many (id int PRIMARY KEY, name text COLLATE "en-x-icu"); INSERT INTO many SELECT i, 'name ' || i FROM generate_series(1, 20001) i`
+
+func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
+	g := start(t, cities)
+	columnar, oltp := g.routes()
+	for _, sql := range []string{
+		"SELECT name, count(*), sum(n) FROM city GROUP BY name ORDER BY name",
+		"SELECT name, land, avg(share) FROM city GROUP BY 1, 2 ORDER BY land DESC, name NULLS FIRST",
+		"SELECT DISTINCT name FROM city ORDER BY name DESC NULLS LAST",
+		"SELECT DISTINCT land, n FROM city ORDER BY n DESC, land LIMIT 7 OFFSET 3",
+		"SELECT id, name FROM city ORDER BY name, id LIMIT 20",
+		"SELECT id FROM city WHERE n > 2 ORDER BY code DESC, share DESC OFFSET 150",
+		"SELECT code, sum(share) / count(*) FROM city GROUP BY code ORDER BY code",
+		"SELECT name FROM city ORDER BY name FETCH FIRST 3 ROWS WITH TIES",
+		"SELECT name AS n, row_number() OVER (PARTITION BY land ORDER BY id) AS place FROM city ORDER BY place, n, id LIMIT 30",
+		"SELECT name FROM city WHERE id < 20 UNION SELECT left(name, 3) FROM city WHERE id < 8 ORDER BY 1",
+		"SELECT name || '!' AS loud FROM city WHERE id < 40 GROUP BY name ORDER BY loud",
+		"SELECT coalesce(name, 'none') FROM city WHERE id < 40 GROUP BY name ORDER BY coalesce(name, 'none')",
+		"SELECT id FROM city WHERE false ORDER BY name",
+		"SELECT name FROM city ORDER BY name LIMIT 0",
+	} {
+		want := query(t, oltp, sql)
+		for range 2 { // the second time the statement is known
+			if got := query(t, columnar, sql); !slices.Equal(got, want) {
+				t.Errorf("%s: %v, PostgreSQL says %v", sql, got, want)
+			}
+		}
+	}
+	exec(t, columnar, "BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ")
+	const sql = "SELECT DISTINCT name FROM city ORDER BY name"
+	if got, want := query(t, columnar, sql), query(t, oltp, sql); !slices.Equal(got, want) {
+		t.Errorf("in a transaction: %v, PostgreSQL says %v", got, want)
+	}
+	exec(t, columnar, "COMMIT")
+	if text := strings.Join(query(t, columnar, "EXPLAIN (FRESHET) "+sql), "; "); !strings.Contains(text, `Sort: at most 20000 rows, by PostgreSQL's collation pg_catalog."en-x-icu"`) {
+		t.Errorf("EXPLAIN says %s", text)
+	}
+}
+
+func TestGateway_leavesLargeResultsToPostgreSQLToSort(t *testing.T) {
+	g := start(t, cities)
+	c := g.client()
+	const sql = "SELECT name FROM many ORDER BY name LIMIT 2"
+	for range 2 {
+		if got := query(t, c, sql); !slices.Equal(got, []string{"name 1", "name 10"}) {
+			t.Errorf("got %v", got)
+		}
+		if reason := one(t, c, "SHOW freshet.last_reason"); reason != "more than 20000 rows to sort by a collation that PostgreSQL knows" {
+			t.Errorf("the reason is %q", reason)
+		}
+	}
+	// The rows have changed for the better; the statement of another text is tried.
+	exec(t, c, "DELETE FROM many WHERE id = 7")
+	if got := query(t, c, sql+" OFFSET 1"); !slices.Equal(got, []string{"name 10", "name 100"}) {
+		t.Errorf("got %v", got)
+	}
+	if route := one(t, c, "SHOW freshet.last_route"); route != "columnar" {
+		t.Errorf("20000 rows took route %s", route)
+	}
+}
+
+func TestGateway_ordersByACollationInBinaryFormat(t *testing.T) {
+	g := start(t, cities)
+	columnar, oltp := g.routes()
+	const sql = "SELECT id, name, share FROM city WHERE id > $1 ORDER BY name DESC, share"
+	read := func(c *pgx.Conn) []string {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		r := c.PgConn().ExecParams(ctx, sql, [][]byte{[]byte("200")}, nil, nil, []int16{1}).Read()
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		var rows []string
+		for _, row := range r.Rows {
+			rows = append(rows, string(slices.Concat(row...)))
+		}
+		return rows
+	}
+	if got, want := read(columnar), read(oltp); len(got) != 100 || !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
