@@ -110,7 +110,7 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 			{Name: "m", Type: mood, Modifier: -1, Attr: 3, BytewiseCollation: true, Enum: true},
 			{Name: "t", Type: 25, Modifier: -1, Attr: 4, BytewiseCollation: true},
 			{Name: "u", Type: 25, Modifier: -1, NotNull: true, Attr: 5, BytewiseCollation: true},
-			{Name: "c", Type: 25, Modifier: -1, Attr: 6},
+			{Name: "c", Type: 25, Modifier: -1, Attr: 6, Collation: `pg_catalog."en-x-icu"`},
 			{Name: "double_id", Type: 20, Modifier: -1, Attr: 7, BytewiseCollation: true},
 		},
 	}
@@ -122,13 +122,14 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 		omitted[name] = got[name].Omitted
 	}
 	column := func(name string, typ uint32, attr int16) cdc.Column {
-		return cdc.Column{Name: name, Type: typ, Modifier: -1, NotNull: name == "a", Attr: attr, BytewiseCollation: typ != 25}
+		return cdc.Column{Name: name, Type: typ, Modifier: -1, NotNull: name == "a", Attr: attr, BytewiseCollation: true}
 	}
+	fuzzy := cdc.Column{Name: "b", Type: 25, Modifier: -1, Attr: 2, Collation: "public.nondeterministic"}
 	wantOmitted := map[string][]cdc.OmittedColumn{
 		"arrays": {{Column: column("b", 1007, 2), Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
 		"virtual": {{Column: column("b", 23, 2), Code: cdc.CodeUnsupportedType, Detail: "is a virtual generated column, which is not streamed",
 			Remedy: "make the column STORED (PostgreSQL 18)"}},
-		"fuzzy": {{Column: column("b", 25, 2), Code: cdc.CodeUnsupportedType, Detail: "has a nondeterministic collation",
+		"fuzzy": {{Column: fuzzy, Code: cdc.CodeUnsupportedType, Detail: "has a nondeterministic collation",
 			Remedy: "use a deterministic collation"}},
 		"by_other": {{Column: column("a", 1007, 1), Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
 	}

@@ -31,6 +31,11 @@ const (
 	OID                         // oid (Int64)
 	// OpaqueNumeric is a numeric that travels as PostgreSQL's own text (String). It has no binary form here.
 	OpaqueNumeric
+	// Interval is the difference of two timestamps (Int64 microseconds).
+	Interval
+	// IntervalSum is a sum or an average of such: whole numbers in a text (String), namely the sums of the days, of the microseconds beside them
+	// and of the days without their signs, and of an average the number of intervals.
+	IntervalSum
 )
 
 // Dynamic is the Display of a numeric whose display scale differs by row: it
@@ -89,7 +94,7 @@ func (c Column) EngineTypes() []string {
 		return []string{"Int16"}
 	case Int32, Date:
 		return []string{"Int32"}
-	case Int64, Timestamp, TimestampTZ, Time, OID:
+	case Int64, Timestamp, TimestampTZ, Time, OID, Interval:
 		return []string{"Int64"}
 	case Float32:
 		return []string{"Float32"}

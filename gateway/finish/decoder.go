@@ -117,6 +117,10 @@ func (d *Decoder) add(c Column, binary bool, style Style) error {
 		addScalar(d, new(proto.ColInt64), pick(binary, binaryTimestamp, textTimestampTZ))
 	case Time:
 		addScalar(d, new(proto.ColInt64), pick(binary, binaryInt64, textTime))
+	case Interval:
+		addScalar(d, new(proto.ColInt64), pick(binary, binaryDuration, textDuration))
+	case IntervalSum:
+		d.addIntervalSum(binary)
 	case String:
 		d.addBytes(new(proto.ColStr), stringWriter(c.Type, binary))
 	case OpaqueNumeric:

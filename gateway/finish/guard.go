@@ -12,6 +12,7 @@ import (
 var (
 	errDivisionByZero = errors.New("division by zero")
 	errOutsideZone    = errors.New("timestamp outside of its zone's rules")
+	errIntervalRange  = errors.New("interval out of range")
 )
 
 // GuardMessage starts the message of every exception that a translated statement raises on purpose.
@@ -26,7 +27,7 @@ var guardCodes = []proto.Error{
 // IsGuard reports whether the engine refused to compute a value on which it might differ from
 // PostgreSQL. The statement is then to be run by PostgreSQL, which gives the answer or the genuine error.
 func IsGuard(err error) bool {
-	if errors.Is(err, errDivisionByZero) || errors.Is(err, errOutsideZone) {
+	if errors.Is(err, errDivisionByZero) || errors.Is(err, errOutsideZone) || errors.Is(err, errIntervalRange) {
 		return true
 	}
 	e, ok := errors.AsType[*ch.Exception](err)

@@ -132,6 +132,8 @@ func (a aggregation) count(star bool, x expr, place func(engineCall, expr) expr)
 
 func (a aggregation) sum(x expr, null bool, place func(engineCall, expr) expr) expr {
 	switch {
+	case x.oid == oidInterval:
+		return a.durations(x, false, place)
 	case x.opaque:
 		fail("sum of an opaque type")
 	case x.oid == oidInt2 || x.oid == oidInt4:
@@ -184,6 +186,9 @@ func (a aggregation) values(x expr, place func(engineCall, expr) expr) expr {
 
 // average is PostgreSQL's: the sum, as a numeric, divided by the number of values.
 func (a aggregation) average(x expr, null bool, place func(engineCall, expr) expr) expr {
+	if x.oid == oidInterval {
+		return a.durations(x, true, place)
+	}
 	if x.oid == oidInt8 {
 		x = toNumeric(x)
 	}

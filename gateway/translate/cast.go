@@ -45,7 +45,7 @@ func (q *query) typeCast(c *pg.TypeCast) expr {
 		if !ok {
 			fail("interval constant of this form")
 		}
-		return expr{oid: oidInterval, lit: &literal{interval: &i}, pad: -1}
+		return intervalLiteral(i)
 	}
 	switch {
 	case e.isNull():

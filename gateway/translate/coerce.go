@@ -255,7 +255,7 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 		}
 	case oidInterval:
 		if i, ok := parseInterval(s, ""); ok {
-			return expr{oid: oidInterval, lit: &literal{interval: &i}, pad: -1}
+			return intervalLiteral(i)
 		}
 	case oidFloat4, oidFloat8:
 		if v, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil && floatForm.MatchString(s) && !math.IsInf(v, 0) {

@@ -29,7 +29,7 @@ func (q *query) compare(name string, l, r expr) expr {
 	case isFloat(l.oid):
 		return q.compareFloats(op, l, r)
 	case l.oid == oidInterval:
-		fail("comparison of intervals")
+		l, r = l.comparedAs(), r.comparedAs()
 	case l.oid == oidNumeric:
 		l.sql, r.sql = commonDecimal(l, r)
 	case isString(l.oid) && ordered && !q.t.bytewise(collationOf(l, r)):

@@ -130,7 +130,7 @@ func (e expr) engineType() string {
 		return "Int16"
 	case oidInt4, oidDate:
 		return "Int32"
-	case oidInt8, oidTimestamp, oidTimestampTZ, oidTime:
+	case oidInt8, oidTimestamp, oidTimestampTZ, oidTime, oidInterval:
 		return "Int64"
 	case oidFloat4:
 		return "Float32"
@@ -151,6 +151,9 @@ func (e expr) engineType() string {
 func (e expr) typed() string {
 	if e.lit != nil && e.lit.null {
 		return "CAST(NULL, 'Nullable(" + e.engineType() + ")')"
+	}
+	if e.sql == "" {
+		fail("interval constant that is not in the form of a duration")
 	}
 	return "CAST(" + e.sql + ", '" + e.engineType() + "')"
 }

@@ -59,6 +59,8 @@ func (q *query) momentArithmetic(op string, l, r expr) expr {
 		sql := fmt.Sprintf("(%s - %s)", l.sql, r.sql)
 		infinite := outside(l.sql, minArithmeticDay, maxArithmeticDay) + " OR " + outside(r.sql, minArithmeticDay, maxArithmeticDay)
 		return smallInteger("toInt32("+guarded(sql, infinite, "date out of range")+")", -maxArithmeticDay*2, maxArithmeticDay*2, l, r)
+	case isMoment(l.oid) && isMoment(r.oid) && op == "-":
+		return q.difference(l, r)
 	case l.oid == oidDate && (r.oid == oidInt4 || r.oid == oidInt2):
 		return q.addDays(op, l, r)
 	}
@@ -180,6 +182,9 @@ func extract(q *query, name string, args []expr) expr {
 		fail("extract of a field that is not constant")
 	}
 	field, x := strings.ToLower(*args[0].lit.text), args[1]
+	if x.oid == oidInterval {
+		return q.extractDuration(name, field, x)
+	}
 	if !isMoment(x.oid) || x.isNull() {
 		fail("extract from this type")
 	}

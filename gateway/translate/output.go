@@ -18,7 +18,7 @@ var kinds = map[uint32]finish.Kind{
 	oidFloat4: finish.Float32, oidFloat8: finish.Float64, oidText: finish.String, oidVarchar: finish.String,
 	oidName: finish.String, oidBpchar: finish.Char, oidNumeric: finish.Numeric, oidDate: finish.Date,
 	oidTimestamp: finish.Timestamp, oidTimestampTZ: finish.TimestampTZ, oidTime: finish.Time, oidUUID: finish.UUID,
-	oidBytea: finish.Bytea,
+	oidBytea: finish.Bytea, oidInterval: finish.Interval,
 }
 
 // output translates the statement for the client and compares it with PostgreSQL's own description.
@@ -48,6 +48,8 @@ func finishColumn(e expr, f Field) finish.Column {
 	switch r := e.quotient(); {
 	case r != nil && r.spread != 0:
 		c.Quotient = &finish.Quotient{Dividend: operand(r.dividend), Divisor: operand(r.divisor), Spread: r.spread}
+	case e.opaque && e.oid == oidInterval:
+		c.Kind = finish.IntervalSum
 	case e.opaque:
 		c.Kind = finish.String
 		if e.oid == oidNumeric {
@@ -66,6 +68,8 @@ func finishColumn(e expr, f Field) finish.Column {
 		fail("char of unknown width")
 	case c.Kind == 0:
 		fail("result of this type")
+	case e.oid == oidInterval && e.lit != nil:
+		fail("interval constant as a result")
 	}
 	return c
 }

@@ -218,7 +218,7 @@ func isNullsFirst(by *pg.SortBy) bool {
 func requireOrdered(e expr) {
 	requirePresent(e)
 	switch {
-	case e.opaque || e.oid == oidInterval:
+	case e.opaque || e.oid == oidInterval && e.lit != nil:
 		fail("order of values of an opaque type")
 	case isFloat(e.oid):
 		fail("order of floating-point numbers")

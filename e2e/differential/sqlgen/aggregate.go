@@ -34,6 +34,10 @@ func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
 		}
 		fallthrough
 	case famDate, famTS, famTSTZ, famFloat, famTime, famOther:
+		if fam == famOther && g.chance(0.7) {
+			e, ok = g.durationAggregate(inner)
+			break
+		}
 		if g.chance(0.2) {
 			e, ok = g.percentile(inner, fam)
 			break

@@ -86,6 +86,12 @@ func (g *gen) familyOf(c ctx, choice []family) family {
 }
 
 func (g *gen) comparison(c ctx, depth int) string {
+	if g.chance(0.04) {
+		if d, ok := g.duration(c, depth); ok {
+			g.use("comparison of intervals")
+			return fmt.Sprintf("%s %s %s", d, g.one("<", ">", "<=", ">=", "<>"), g.interval())
+		}
+	}
 	fam := g.comparableFamily(c)
 	a := g.expr(c, fam, depth-1)
 	op := g.one("=", "<>", "<", "<=", ">", ">=", "<=", ">=")

@@ -46,6 +46,24 @@ func (g *gen) interval() string {
 		"interval '2 hours'", "interval '90' day", "'1 week'::interval", "interval '1 year 2 months 3 days'")
 }
 
+// duration is the difference of two moments, one of them a timestamp.
+func (g *gen) duration(c ctx, depth int) (string, bool) {
+	of := [][2]family{{famTS, famTS}, {famTS, famTS}, {famTSTZ, famTSTZ}, {famTS, famDate}, {famDate, famTS}, {famTS, famTSTZ}}[g.r.IntN(6)]
+	a, b := g.expr(c, of[0], depth-1), g.expr(c, of[1], depth-1)
+	if a.t.wild || b.t.wild {
+		return "", false
+	}
+	g.use("timestamp - timestamp")
+	return fmt.Sprintf("(%s - %s)", a.sql, b.sql), true
+}
+
+// durationAggregate is an aggregate of durations.
+func (g *gen) durationAggregate(c ctx) (expr, bool) {
+	d, ok := g.duration(c, 1)
+	g.use("aggregate of intervals")
+	return expr{sql: fmt.Sprintf("%s(%s)", g.one("sum", "avg", "avg", "min", "max"), d), t: typ{kind: Interval}}, ok
+}
+
 // timestampExpr is arithmetic on timestamps with or without a zone.
 func (g *gen) timestampExpr(c ctx, fam family, depth int) expr {
 	kind := Timestamp

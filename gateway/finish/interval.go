@@ -1,0 +1,115 @@
+package finish
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/ClickHouse/ch-go/proto"
+)
+
+// interval is PostgreSQL's, without months.
+type interval struct {
+	days   int32
+	micros int64
+}
+
+// durationOf is the difference of two timestamps: whole days and a rest of the same sign (timestamp_mi in PostgreSQL's timestamp.c).
+func durationOf(micros int64) interval {
+	return interval{int32(micros / microsPerDay), micros % microsPerDay}
+}
+
+func textDuration(dst []byte, micros int64) []byte   { return textInterval(dst, durationOf(micros)) }
+func binaryDuration(dst []byte, micros int64) []byte { return binaryInterval(dst, durationOf(micros)) }
+
+// textInterval writes an interval as EncodeInterval in PostgreSQL's datetime.c does under IntervalStyle postgres.
+func textInterval(dst []byte, v interval) []byte {
+	if v.days != 0 {
+		dst = append(strconv.AppendInt(dst, int64(v.days), 10), " day"...)
+		if v.days != 1 {
+			dst = append(dst, 's')
+		}
+		if v.micros == 0 {
+			return dst
+		}
+		dst = append(dst, ' ')
+	}
+	rest := v.micros
+	switch {
+	case rest < 0:
+		dst, rest = append(dst, '-'), -rest
+	case v.days < 0:
+		dst = append(dst, '+')
+	}
+	if hours := rest / (3600 * microsPerSecond); hours > 99 { // of a sum
+		dst = strconv.AppendInt(dst, hours, 10)
+		return append(dst, textTime(nil, rest%(3600*microsPerSecond))[2:]...)
+	}
+	return textTime(dst, rest)
+}
+
+func binaryInterval(dst []byte, v interval) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(v.micros))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(v.days))
+	return binary.BigEndian.AppendUint32(dst, 0) // months
+}
+
+// addIntervalSum adds a column of sums or averages of intervals.
+func (d *Decoder) addIntervalSum(binary bool) {
+	values := new(proto.ColStr)
+	col := proto.NewColNullable[string](values)
+	write := pick(binary, binaryInterval, textInterval)
+	d.target(col)
+	d.columns = append(d.columns, func(dst []byte, i int) ([]byte, bool, error) {
+		if col.Nulls[i] != 0 {
+			return dst, false, nil
+		}
+		v, err := readIntervalSum(string(values.RowBytes(i)))
+		if err != nil {
+			return nil, false, err
+		}
+		return write(dst, v), true, nil
+	})
+}
+
+// readIntervalSum reads days, microseconds, the days without their signs and, of an average, the number of intervals.
+func readIntervalSum(text string) (interval, error) {
+	parts := strings.Fields(text)
+	if len(parts) != 3 && len(parts) != 4 {
+		return interval{}, fmt.Errorf("read a sum of intervals: %d numbers", len(parts))
+	}
+	numbers := make([]int64, len(parts))
+	for i, p := range parts {
+		var err error
+		if numbers[i], err = strconv.ParseInt(p, 10, 64); err != nil {
+			return interval{}, fmt.Errorf("%w: a sum of intervals: %w", errIntervalRange, err)
+		}
+	}
+	if numbers[2] > math.MaxInt32 { // PostgreSQL may have failed on the way
+		return interval{}, errIntervalRange
+	}
+	sum := interval{int32(numbers[0]), numbers[1]}
+	if len(numbers) == 3 {
+		return sum, nil
+	}
+	return sum.divide(float64(numbers[3])), nil
+}
+
+// divide is interval_div in PostgreSQL's timestamp.c. The conversions keep the compiler from multiplying and adding at once.
+func (v interval) divide(by float64) interval {
+	days := float64(v.days) / by
+	out := interval{days: int32(days)}
+	rest := toMicros(float64((days - float64(out.days)) * 86400))
+	if math.Abs(rest) >= 86400 {
+		whole := int32(rest / 86400)
+		out.days += whole
+		rest -= float64(whole) * 86400
+	}
+	out.micros = int64(math.RoundToEven(float64(float64(v.micros)/by) + float64(rest*microsPerSecond)))
+	return out
+}
+
+// toMicros rounds seconds to microseconds (TSROUND).
+func toMicros(seconds float64) float64 { return math.RoundToEven(seconds*1e6) / 1e6 }
