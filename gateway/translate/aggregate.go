@@ -15,6 +15,9 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 	if name == "percentile_cont" || name == "percentile_disc" {
 		return q.percentile(f, name)
 	}
+	if name == "string_agg" {
+		return q.stringAgg(f)
+	}
 	if len(f.AggOrder) > 0 && name != "count" && name != "sum" && name != "min" && name != "max" && name != "avg" || f.AggWithinGroup || f.FuncVariadic {
 		fail("ordered aggregate")
 	}
@@ -98,6 +101,16 @@ func (a aggregation) translate(name string, star bool, x expr, place func(engine
 		return a.sum(x, null, place)
 	case "avg":
 		return a.average(x, null, place)
+	case "any_value":
+		if a.over != "" {
+			fail("any_value over a window")
+		}
+		if x.dec.display == displayDynamic {
+			fail("any_value of numerics that display differently")
+		}
+		d := x.plain()
+		d.null = null
+		return place(a.call("any", x.sql), d)
 	case "min", "max":
 		return a.extreme(name, x, null, place)
 	case "bool_and", "every", "bool_or":
@@ -228,7 +241,7 @@ func (a aggregation) extreme(name string, x expr, null bool, place func(engineCa
 }
 
 // windowFunctions of rank and position.
-var windowFunctions = setOf("row_number rank dense_rank ntile lag lead first_value last_value nth_value")
+var windowFunctions = setOf("row_number rank dense_rank ntile percent_rank cume_dist lag lead first_value last_value nth_value")
 
 // window translates a call with OVER.
 func (q *query) window(f *pg.FuncCall, name string) expr {
@@ -252,7 +265,10 @@ func (q *query) window(f *pg.FuncCall, name string) expr {
 		if len(args) != 1 || args[0].lit == nil || args[0].lit.integer == nil || args[0].lit.integer.Sign() <= 0 {
 			fail("ntile of what is not a constant")
 		}
-		fail("ntile")
+		number := args[0].lit.integer.String()
+		return expr{sql: "toInt32(ntile(" + number + ")" + q.overAll(f.Over, wholePartition) + ")", oid: oidInt4, pad: -1, refs: q.scope.mask()}
+	case "percent_rank", "cume_dist":
+		return q.relativeRank(name, f.Over)
 	}
 	return q.neighbour(name, args, over)
 }

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -23,8 +24,24 @@ const (
 	frameExclusion       = 0x38000
 )
 
+// Frames that functions have which do not heed the window's own.
+const (
+	wholePartition = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+	untilPeers     = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+)
+
 // over writes a window.
 func (q *query) over(w *pg.WindowDef) string {
+	w = q.windowOf(w)
+	frame := ""
+	if w.FrameOptions&frameNonDefault != 0 {
+		frame = q.frame(w)
+	}
+	return q.overAll(w, frame)
+}
+
+// windowOf finds what OVER means.
+func (q *query) windowOf(w *pg.WindowDef) *pg.WindowDef {
 	if name := w.Name + w.Refname; name != "" {
 		base, ok := q.windows[name]
 		if !ok || w.Refname != "" || base.Refname != "" {
@@ -32,6 +49,12 @@ func (q *query) over(w *pg.WindowDef) string {
 		}
 		w = base
 	}
+	return w
+}
+
+// overAll writes a window with another frame than its own; empty: none.
+func (q *query) overAll(w *pg.WindowDef, frame string) string {
+	w = q.windowOf(w)
 	var parts []string
 	if len(w.PartitionClause) > 0 {
 		keys := make([]string, len(w.PartitionClause))
@@ -52,8 +75,8 @@ func (q *query) over(w *pg.WindowDef) string {
 		}
 		parts = append(parts, "ORDER BY "+strings.Join(keys, ", "))
 	}
-	if w.FrameOptions&frameNonDefault != 0 {
-		parts = append(parts, q.frame(w))
+	if frame != "" {
+		parts = append(parts, frame)
 	}
 	return " OVER (" + strings.Join(parts, " ") + ")"
 }
@@ -101,4 +124,17 @@ func (q *query) frame(w *pg.WindowDef) string {
 		end = offset(w.EndOffset) + " FOLLOWING"
 	}
 	return unit + " BETWEEN " + start + " AND " + end
+}
+
+// relativeRank is percent_rank or cume_dist: a quotient of two counts as float8, as PostgreSQL's windowfuncs.c divides them.
+func (q *query) relativeRank(name string, w *pg.WindowDef) expr {
+	if len(q.windowOf(w).OrderClause) == 0 {
+		fail("%s without ORDER BY", name)
+	}
+	rows := "count()" + q.overAll(w, wholePartition)
+	sql := fmt.Sprintf("toFloat64(count()%s) / toFloat64(%s)", q.overAll(w, untilPeers), rows)
+	if name == "percent_rank" { // of a single row it is 0
+		sql = fmt.Sprintf("toFloat64(rank()%s - 1) / toFloat64(greatest(%s - 1, 1))", q.overAll(w, ""), rows)
+	}
+	return expr{sql: "(" + sql + ")", oid: oidFloat8, pad: -1, refs: q.scope.mask()}
 }

@@ -26,10 +26,8 @@ func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
 		g.use("bool_and, bool_or")
 		e, ok = expr{sql: fmt.Sprintf("%s(%s)", g.one("bool_and", "bool_or", "every"), g.predicate(inner, 1)), t: typ{kind: Bool}}, true
 	case famStr:
-		if g.chance(0.05) {
-			g.use("string_agg")
-			a := g.expr(inner, famStr, 1)
-			e, ok = expr{sql: fmt.Sprintf("string_agg(%s::text, ',' ORDER BY %s::text)", a.sql, a.sql), t: typ{kind: Text}}, !isConstant(a.sql)
+		if g.chance(0.12) {
+			e, ok = g.stringAgg(inner)
 			break
 		}
 		fallthrough
@@ -51,6 +49,19 @@ func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
 		e.sql = fmt.Sprintf("%s FILTER (WHERE %s)", e.sql, g.predicate(inner, 1))
 	}
 	return e, ok
+}
+
+// stringAgg joins strings in an order that leaves none open.
+func (g *gen) stringAgg(c ctx) (expr, bool) {
+	a := g.expr(c, famStr, 1)
+	g.use("string_agg")
+	value, direction := a.sql+"::text", g.one("", " DESC")
+	by := value + direction + g.one("", "", " NULLS FIRST")
+	distinct := g.one("", "", "DISTINCT ")
+	if distinct == "" && g.chance(0.4) {
+		by = g.expr(c, []family{famInt, famNum, famDate}[g.r.IntN(3)], 1).sql + direction + g.one("", " NULLS LAST", " NULLS FIRST") + ", " + by
+	}
+	return expr{sql: fmt.Sprintf("string_agg(%s%s, %s ORDER BY %s)", distinct, value, g.one("','", "', '", "''"), by), t: typ{kind: Text}}, !isConstant(a.sql)
 }
 
 // percentile picks a value, or interpolates two for one of type float8.
@@ -212,7 +223,7 @@ func (g *gen) positional(c ctx, spec string) (expr, bool) {
 		return expr{}, false
 	}
 	count := intType(Int8, 1e5)
-	switch g.weighted(5, 1, 4, 2, 2) {
+	switch g.weighted(5, 2, 4, 2, 2) {
 	case 0:
 		g.use("row_number")
 		return expr{sql: fmt.Sprintf("row_number() OVER (%s)", spec), t: count}, true
