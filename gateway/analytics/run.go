@@ -192,12 +192,7 @@ func deliver(reader result, sink func(row [][]byte) error) (int64, error) {
 		}
 		if !streaming {
 			held = append(held, rows...)
-			for _, row := range rows {
-				for _, v := range row {
-					size += len(v) + 24
-				}
-			}
-			if size <= holdBack {
+			if size += sizeOf(rows); size <= holdBack {
 				continue
 			}
 			streaming, rows, held = true, held, nil
@@ -206,6 +201,17 @@ func deliver(reader result, sink func(row [][]byte) error) (int64, error) {
 			return sent, err
 		}
 	}
+}
+
+// sizeOf is about the memory that rows take, in bytes.
+func sizeOf(rows [][][]byte) int {
+	size := 0
+	for _, row := range rows {
+		for _, v := range row {
+			size += len(v) + 24
+		}
+	}
+	return size
 }
 
 // refusal turns what stopped a query into what the session must do.

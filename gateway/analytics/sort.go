@@ -18,7 +18,7 @@ import (
 // sorted collects the result of a plan with a Sort, and yields it as the client sees it. PostgreSQL ranks the strings on the session's connection.
 func (q *query) sorted(ctx context.Context, reader result) (result, error) {
 	var rows [][][]byte
-	for {
+	for size := 0; ; {
 		more, err := reader.Next()
 		if err == io.EOF { //nolint:errorlint // one that is wrapped is a connection's end, not the result's
 			break
@@ -27,14 +27,22 @@ func (q *query) sorted(ctx context.Context, reader result) (result, error) {
 			return nil, err
 		}
 		rows = append(rows, more...)
+		if size += sizeOf(more); size > mostSortedBytes {
+			return nil, q.tooLarge(finish.ErrTooMany)
+		}
 	}
 	rows, err := q.plan.Sort.Rows(rows, func(collation string, values []string) ([]int, error) {
 		return q.rank(ctx, collation, values)
 	})
+	return &sortedRows{rows}, q.tooLarge(err)
+}
+
+// tooLarge remembers that the statement is one for PostgreSQL, if that is what the error says.
+func (q *query) tooLarge(err error) error {
 	if errors.Is(err, finish.ErrTooMany) {
 		q.tooMany.Store(q.router.clock().UnixNano())
 	}
-	return &sortedRows{rows}, err
+	return err
 }
 
 // rank implements [finish.Rank].
@@ -88,7 +96,10 @@ func (r *sortedRows) Next() ([][][]byte, error) {
 	return rows, nil
 }
 
-var reasonTooMany = fmt.Sprintf("more than %d rows to sort by a collation that PostgreSQL knows", finish.MostSorted)
+const reasonTooMany = "a result too large to be sorted here, by a collation that PostgreSQL knows"
+
+// mostSortedBytes bounds what is held of a result until it can be sorted.
+const mostSortedBytes = 32 << 20
 
 // tooManyLife is how long a statement that had too many rows to sort goes to PostgreSQL at once.
 const tooManyLife = time.Minute

@@ -61,9 +61,16 @@ func TestGateway_leavesLargeResultsToPostgreSQLToSort(t *testing.T) {
 		if got := query(t, c, sql); !slices.Equal(got, []string{"name 1", "name 10"}) {
 			t.Errorf("got %v", got)
 		}
-		if reason := one(t, c, "SHOW freshet.last_reason"); reason != "more than 20000 rows to sort by a collation that PostgreSQL knows" {
+		if reason := one(t, c, "SHOW freshet.last_reason"); reason != "a result too large to be sorted here, by a collation that PostgreSQL knows" {
 			t.Errorf("the reason is %q", reason)
 		}
+	}
+	const wide = "SELECT repeat(name, 300) FROM many WHERE id < 20000 ORDER BY name"
+	if got := query(t, c, wide); len(got) != 19999 {
+		t.Errorf("%d wide rows", len(got))
+	}
+	if reason := one(t, c, "SHOW freshet.last_reason"); reason != "a result too large to be sorted here, by a collation that PostgreSQL knows" {
+		t.Errorf("of wide rows, the reason is %q", reason)
 	}
 	// The rows have changed for the better; the statement of another text is tried.
 	exec(t, c, "DELETE FROM many WHERE id = 7")
