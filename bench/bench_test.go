@@ -22,7 +22,7 @@ func TestBenchmarks_runToTheirEnd(t *testing.T) {
 	for _, b := range []struct {
 		name string
 		run  func(context.Context, bench.Options) (*report.Report, error)
-	}{{"ch", bench.CH}, {"staleness", bench.Staleness}, {"apply", bench.Apply}, {"scan", bench.Scan}, {"shares", bench.Shares}} {
+	}{{"ch", bench.CH}, {"reports", bench.Reports}, {"staleness", bench.Staleness}, {"apply", bench.Apply}, {"scan", bench.Scan}, {"shares", bench.Shares}} {
 		t.Run(b.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
@@ -61,18 +61,24 @@ func options(t *testing.T) bench.Options {
 	}
 }
 
+func checkSpeeds(t *testing.T, result *bench.QuerySpeeds, queries int) {
+	if result.AnswersDifferent != 0 || len(result.Queries) != queries {
+		t.Errorf("%d of %d answers differ: %s", result.AnswersDifferent, len(result.Queries), result.Differences)
+	}
+	for _, q := range result.Queries {
+		if !q.Columnar {
+			t.Errorf("%s did not run on the columnar route", q.Query)
+		}
+	}
+}
+
 // checkResult checks what must hold on any machine: work was done, on the columnar route, with right answers.
 func checkResult(t *testing.T, data any) {
 	switch result := data.(type) {
+	case *bench.QuerySpeeds:
+		checkSpeeds(t, result, 9)
 	case *bench.CHResult:
-		if result.AnswersDifferent != 0 || len(result.Queries) != 22 {
-			t.Errorf("%d of %d answers differ", result.AnswersDifferent, len(result.Queries))
-		}
-		for _, q := range result.Queries {
-			if !q.Columnar {
-				t.Errorf("%s did not run on the columnar route", q.Query)
-			}
-		}
+		checkSpeeds(t, &result.QuerySpeeds, 22)
 		both := result.Phases[2]
 		// A machine that is busy with other things may leave the replica staler than a query allows, which PostgreSQL then answers.
 		if both.TransactionsPerSecond == 0 || both.QueriesPerSecond == 0 || both.ColumnarShare == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/freshet-io/freshet/bench/report"
 	"github.com/freshet-io/freshet/bench/rig"
+	"github.com/freshet-io/freshet/workload/ch"
 )
 
 // The phases of the CH-benCHmark.
@@ -45,16 +46,11 @@ type PhaseResult struct {
 type CHResult struct {
 	Phases []*PhaseResult `json:"phases"`
 	// The losses are shares of the rate alone.
-	TransactionsLostToStream    float64       `json:"transactions_lost_to_change_stream"`
-	TransactionsLostToAnalytics float64       `json:"transactions_lost_to_analytics"`
-	AnalyticsLost               float64       `json:"analytics_lost_to_transactions"`
-	Queries                     []QuerySpeed  `json:"queries"`
-	SpeedUp                     float64       `json:"speed_up_geometric_mean"`
-	Slowest                     QuerySpeed    `json:"slowest"`
-	QueriesFailed               int           `json:"queries_failed"`
-	AnswersDifferent            int           `json:"answers_different"`
-	Differences                 []string      `json:"differences,omitempty"`
-	Gateway                     GatewayMemory `json:"gateway_memory"`
+	TransactionsLostToStream    float64 `json:"transactions_lost_to_change_stream"`
+	TransactionsLostToAnalytics float64 `json:"transactions_lost_to_analytics"`
+	AnalyticsLost               float64 `json:"analytics_lost_to_transactions"`
+	QuerySpeeds
+	Gateway GatewayMemory `json:"gateway_memory"`
 }
 
 // CH runs transactions and analytics, alone and together, then every CH-benCHmark query on both stores.
@@ -83,7 +79,7 @@ func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
 	if err := r.Vacuum(ctx); err != nil {
 		return nil, err
 	}
-	if err := out.measureQueries(ctx, o, r); err != nil {
+	if err := out.measure(ctx, o, r, ch.Queries()); err != nil {
 		return nil, err
 	}
 	return out.report(o), nil
@@ -203,15 +199,12 @@ func (c *CHResult) report(o Options) *report.Report {
 			rates.Series[0].Values = append(rates.Series[0].Values, p.TransactionsPerSecond)
 		}
 	}
-	r.Tables = append(r.Tables, phases, speedTable(c.Queries))
-	r.Charts = append(r.Charts, rates, speedChart(c.Queries))
+	r.Tables = append(r.Tables, phases, c.table())
+	r.Charts = append(r.Charts, rates, c.chart())
 	r.AtMost("transactions lost to the change stream", 100*c.TransactionsLostToStream, 5, "%.1f %%")
 	r.AtMost("transactions lost to the change stream and saturating analytics", 100*c.TransactionsLostToAnalytics, 10, "%.1f %%")
 	r.AtMost("analytics lost to full transactions", 100*c.AnalyticsLost, 5, "%.1f %%")
-	r.AtLeast("22 queries against PostgreSQL, geometric mean", c.SpeedUp, 10, "%.1f×")
-	r.AtLeast("slowest query against PostgreSQL ("+c.Slowest.Query+")", c.Slowest.SpeedUp, 1, "%.1f×")
-	r.AtMost("queries that the endpoint does not answer", float64(c.QueriesFailed), 0, "%.0f")
-	r.AtMost("answers that differ from PostgreSQL's", float64(c.AnswersDifferent), 0, "%.0f")
+	c.judge(r, 10)
 	r.AtMost("gateway memory at the full rate, peak", max(c.Phases[1].GatewayPeak, c.Phases[2].GatewayPeak), 300, "%.0f MiB")
 	r.AddSetting("gateway memory, peak of the whole benchmark", fmt.Sprintf("%.0f MiB; tables are copied in it, and a gateway that was suspended catches up", c.Gateway.Peak))
 	return r

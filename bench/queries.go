@@ -29,15 +29,25 @@ type QuerySpeed struct {
 	Failed bool `json:"failed,omitempty"`
 }
 
-// measureQueries runs every query on both stores, one at a time, and compares the answers by the way.
-func (c *CHResult) measureQueries(ctx context.Context, o Options, r *rig.Rig) error {
+// QuerySpeeds compares the stores on several queries.
+type QuerySpeeds struct {
+	Queries          []QuerySpeed `json:"queries"`
+	SpeedUp          float64      `json:"speed_up_geometric_mean"`
+	Slowest          QuerySpeed   `json:"slowest"`
+	QueriesFailed    int          `json:"queries_failed"`
+	AnswersDifferent int          `json:"answers_different"`
+	Differences      []string     `json:"differences,omitempty"`
+}
+
+// measure runs every query on both stores, one at a time, and compares the answers by the way. It needs the marker.
+func (c *QuerySpeeds) measure(ctx context.Context, o Options, r *rig.Rig, queries []ch.Query) error {
 	for run := range queryRuns {
 		o.Progress(fmt.Sprintf("queries one by one, run %d of %d", run+1, queryRuns))
 		if err := pulse(ctx, r); err != nil { // a new snapshot: no result of the last run is left
 			return err
 		}
 		compared, err := compareApart(ctx, o, compare.Config{
-			OLTP: r.OLTP(), Endpoint: r.Endpoint(), Tables: ch.WriteOrder, Queries: ch.Queries(),
+			OLTP: r.OLTP(), Endpoint: r.Endpoint(), Tables: ch.WriteOrder, Queries: queries,
 		})
 		if err != nil {
 			return err
@@ -47,14 +57,14 @@ func (c *CHResult) measureQueries(ctx context.Context, o Options, r *rig.Rig) er
 			o.Progress("a different answer: " + d.String())
 			c.Differences = append(c.Differences, d.String())
 		}
-		c.addRun(compared)
+		c.addRun(queries, compared)
 	}
-	c.sumQueries()
+	c.sum()
 	return nil
 }
 
-// sumQueries computes the speed-ups, over the queries that were answered.
-func (c *CHResult) sumQueries() {
+// sum computes the speed-ups, over the queries that were answered.
+func (c *QuerySpeeds) sum() {
 	logs, n := 0.0, 0.0
 	c.Slowest.SpeedUp = math.Inf(1)
 	for i := range c.Queries {
@@ -96,10 +106,10 @@ func compareApart(ctx context.Context, o Options, cfg compare.Config) (*compare.
 	return out.report, out.err
 }
 
-func (c *CHResult) addRun(compared *compare.Report) {
+func (c *QuerySpeeds) addRun(queries []ch.Query, compared *compare.Report) {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	first := c.Queries == nil
-	for i, q := range ch.Queries() {
+	for i, q := range queries {
 		t, answered := compared.Times[q.Name]
 		if first {
 			c.Queries = append(c.Queries, QuerySpeed{q.Name, ms(t.OLTP), ms(t.Endpoint), 0, true, false})
@@ -113,9 +123,9 @@ func (c *CHResult) addRun(compared *compare.Report) {
 	}
 }
 
-func speedTable(queries []QuerySpeed) report.Table {
+func (c *QuerySpeeds) table() report.Table {
 	t := report.Table{Title: "Queries one by one", Columns: []string{"query", "PostgreSQL ms", "Freshet ms", "speed-up", "route"}}
-	for _, q := range queries {
+	for _, q := range c.Queries {
 		route := "columnar"
 		switch {
 		case q.Failed:
@@ -128,15 +138,23 @@ func speedTable(queries []QuerySpeed) report.Table {
 	return t
 }
 
-func speedChart(queries []QuerySpeed) report.Chart {
-	c := report.Chart{Title: "Time of each query", Unit: "ms", Log: true,
+func (c *QuerySpeeds) chart() report.Chart {
+	out := report.Chart{Title: "Time of each query", Unit: "ms", Log: true,
 		Series: []report.Series{{Name: "PostgreSQL"}, {Name: "Freshet"}}}
-	for _, q := range queries {
-		c.Labels = append(c.Labels, q.Query)
-		c.Series[0].Values = append(c.Series[0].Values, q.PostgresMS)
-		c.Series[1].Values = append(c.Series[1].Values, q.ColumnarMS)
+	for _, q := range c.Queries {
+		out.Labels = append(out.Labels, q.Query)
+		out.Series[0].Values = append(out.Series[0].Values, q.PostgresMS)
+		out.Series[1].Values = append(out.Series[1].Values, q.ColumnarMS)
 	}
-	return c
+	return out
+}
+
+// judge compares with the targets.
+func (c *QuerySpeeds) judge(r *report.Report, least float64) {
+	r.AtLeast(fmt.Sprintf("%d queries against PostgreSQL, geometric mean", len(c.Queries)), c.SpeedUp, least, "%.1f×")
+	r.AtLeast("slowest query against PostgreSQL ("+c.Slowest.Query+")", c.Slowest.SpeedUp, 1, "%.1f×")
+	r.AtMost("queries that the endpoint does not answer", float64(c.QueriesFailed), 0, "%.0f")
+	r.AtMost("answers that differ from PostgreSQL's", float64(c.AnswersDifferent), 0, "%.0f")
 }
 
 func mean(values []float64) float64 {

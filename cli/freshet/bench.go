@@ -24,6 +24,7 @@ var benchmarks = []struct {
 	run         func(context.Context, bench.Options) (*report.Report, error)
 }{
 	{"ch", "CH-benCHmark: both kinds of clients, alone and together, and each query on both stores", bench.CH},
+	{"reports", "Reports with sorted names, subtotals, medians and durations, each on both stores", bench.Reports},
 	{"staleness", "Age of snapshots when queries start on them, by freshness mode", bench.Staleness},
 	{"apply", "Row changes applied per CPU-second, and a transaction of a million rows", bench.Apply},
 	{"scan", "Penalty of scanning live replicas against plain tables", bench.Scan},
