@@ -241,6 +241,8 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 		return relay("definition", "the source could not confirm the table definitions")
 	case errors.Is(err, finish.ErrTooMany):
 		return r.relay(&pgwire.RelayError{Reason: reasonTooMany})
+	case errors.Is(err, errUnranked):
+		return relay("unavailable", errUnranked.Error())
 	case errors.Is(err, finish.ErrStyle):
 		return relay("untranslated", "the session's output settings are not handled")
 	case errors.As(err, &exception):

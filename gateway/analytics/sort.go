@@ -49,13 +49,13 @@ func (q *query) tooLarge(err error) error {
 func (q *query) rank(ctx context.Context, collation string, values []string) ([]int, error) {
 	rows, err := q.session.Ask(ctx, rankSQL(collation, values))
 	if err != nil {
-		return nil, fmt.Errorf("rank strings by collation %s: %w", collation, err)
+		return nil, fmt.Errorf("%w by collation %s: %w", errUnranked, collation, err)
 	}
 	places := make([]int, len(rows))
 	for i, row := range rows {
 		n, err := strconv.Atoi(string(row[0]))
 		if err != nil {
-			return nil, fmt.Errorf("rank strings by collation %s: %w", collation, err)
+			return nil, fmt.Errorf("%w by collation %s: %w", errUnranked, collation, err)
 		}
 		places[i] = n - 1
 	}
@@ -95,6 +95,9 @@ func (r *sortedRows) Next() ([][][]byte, error) {
 	r.rows = nil
 	return rows, nil
 }
+
+// errUnranked says that PostgreSQL did not sort: the collation may have another name by now.
+var errUnranked = errors.New("PostgreSQL did not sort strings")
 
 const reasonTooMany = "a result too large to be sorted here, by a collation that PostgreSQL knows"
 

@@ -53,6 +53,23 @@ func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
 	}
 }
 
+func TestGateway_leavesTheOrderToPostgreSQLIfACollationIsRenamed(t *testing.T) {
+	g := start(t, cities)
+	c := g.client()
+	const sql = "SELECT DISTINCT code FROM city ORDER BY code"
+	want := query(t, c, sql)
+	if route := one(t, c, "SHOW freshet.last_route"); route != "columnar" {
+		t.Errorf("at first the route is %s", route)
+	}
+	exec(t, c, "ALTER COLLATION numbered RENAME TO counted")
+	if got := query(t, c, sql); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if reason := one(t, c, "SHOW freshet.last_reason"); !strings.HasPrefix(reason, "PostgreSQL did not sort strings") {
+		t.Errorf("the reason is %q", reason)
+	}
+}
+
 func TestGateway_leavesLargeResultsToPostgreSQLToSort(t *testing.T) {
 	g := start(t, cities)
 	c := g.client()
