@@ -228,9 +228,13 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 		return Outcome{Defect: err, EngineSQL: sql}, nil
 	}
 	if plan.Sort != nil {
-		if answer.Rows, err = plan.Sort.Rows(answer.Rows, d.rank(ctx)); err != nil {
-			return Outcome{Defect: err, EngineSQL: sql}, nil
-		}
+		answer.Rows, err = plan.Sort.Rows(answer.Rows, d.rank(ctx))
+	}
+	switch {
+	case errors.Is(err, finish.ErrTooMany):
+		return Outcome{Reason: err.Error(), EngineSQL: sql}, nil
+	case err != nil:
+		return Outcome{Defect: err, EngineSQL: sql}, nil
 	}
 	return Outcome{Columnar: true, Answer: &answer, EngineSQL: sql}, nil
 }
