@@ -156,7 +156,7 @@ func (t *catalogTable) definition() *definition {
 		}
 		table.Columns = append(table.Columns, c.column())
 	}
-	key, stopped := t.judge(table.Columns)
+	key, stopped := t.judge(table)
 	table.Key = key
 	return &definition{table: table, stopped: stopped, shape: s}
 }

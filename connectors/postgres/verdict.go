@@ -22,13 +22,13 @@ var supportedTypes = []uint32{
 }
 
 // judge finds the key of a table among the columns that are replicated, or says why it cannot be replicated.
-func (t *catalogTable) judge(columns []cdc.Column) (key []int, stopped *cdc.TableError) {
+func (t *catalogTable) judge(table *cdc.Table) (key []int, stopped *cdc.TableError) {
 	for _, check := range []func() *cdc.TableError{t.checkAccess, t.checkKind, t.checkIdentity} {
 		if stopped := check(); stopped != nil {
 			return nil, stopped
 		}
 	}
-	return t.findKey(columns)
+	return t.findKey(table)
 }
 
 func (t *catalogTable) stop(code cdc.Code, remedy, detail string, args ...any) *cdc.TableError {
@@ -102,7 +102,7 @@ func (t *catalogTable) streams(c *catalogColumn) bool {
 
 // findKey chooses the columns that identify a row: those of the replica identity, because only
 // they come with a delete. Under REPLICA IDENTITY FULL all columns come, so that any unique key will do.
-func (t *catalogTable) findKey(columns []cdc.Column) ([]int, *cdc.TableError) {
+func (t *catalogTable) findKey(table *cdc.Table) ([]int, *cdc.TableError) {
 	remedy := "add a PRIMARY KEY, or a unique index on NOT NULL columns with ALTER TABLE … REPLICA IDENTITY USING INDEX"
 	lack := "it has no usable key: no primary key that is not deferrable and no replica identity index"
 	var usable func(catalogIndex) bool
@@ -127,7 +127,7 @@ func (t *catalogTable) findKey(columns []cdc.Column) ([]int, *cdc.TableError) {
 		return nil, t.stop(cdc.CodeNoKey, "ALTER TABLE … REPLICA IDENTITY DEFAULT (or USING INDEX)",
 			"its replica identity is NOTHING, so that updates and deletes cannot be followed")
 	}
-	key, omitted := t.keyOf(columns, usable)
+	key, omitted := t.keyOf(table, usable)
 	switch {
 	case key != nil:
 		return key, nil
@@ -139,12 +139,12 @@ func (t *catalogTable) findKey(columns []cdc.Column) ([]int, *cdc.TableError) {
 
 // keyOf returns the columns of the best index that may be used: the primary key first, then the narrowest. Where there is
 // none, omitted may be the column for want of which an index is not one.
-func (t *catalogTable) keyOf(columns []cdc.Column, usable func(catalogIndex) bool) (best []int, omitted *cdc.OmittedColumn) {
+func (t *catalogTable) keyOf(table *cdc.Table, usable func(catalogIndex) bool) (best []int, omitted *cdc.OmittedColumn) {
 	for _, x := range t.Indexes {
 		if !usable(x) || !x.Unique || !x.Immediate || !x.Valid || !x.Plain {
 			continue
 		}
-		key, lacks := t.columnsOf(columns, x)
+		key, lacks := columnsOf(table, x)
 		switch {
 		case key == nil:
 			omitted = cmp.Or(omitted, lacks)
@@ -159,14 +159,14 @@ func (t *catalogTable) keyOf(columns []cdc.Column, usable func(catalogIndex) boo
 
 // columnsOf maps an index onto the replicated columns. It returns no key unless all are NOT NULL, and the column that is not replicated
 // if there is one.
-func (t *catalogTable) columnsOf(columns []cdc.Column, x catalogIndex) (key []int, omitted *cdc.OmittedColumn) {
+func columnsOf(table *cdc.Table, x catalogIndex) (key []int, omitted *cdc.OmittedColumn) {
 	for _, attr := range x.Attrs {
-		i := slices.IndexFunc(columns, func(c cdc.Column) bool { return c.Attr == attr })
+		i := slices.IndexFunc(table.Columns, func(c cdc.Column) bool { return c.Attr == attr })
 		if i < 0 {
-			at := slices.IndexFunc(t.Columns, func(c catalogColumn) bool { return c.Attr == attr })
-			return nil, t.omission(&t.Columns[at])
+			at := slices.IndexFunc(table.Omitted, func(c cdc.OmittedColumn) bool { return c.Attr == attr })
+			return nil, &table.Omitted[at]
 		}
-		if !columns[i].NotNull {
+		if !table.Columns[i].NotNull {
 			return nil, nil
 		}
 		key = append(key, i)

@@ -248,7 +248,8 @@ func (q *query) window(f *pg.FuncCall, name string) expr {
 	if q.noWindows || f.FuncVariadic || len(f.AggOrder) > 0 {
 		fail("window function here")
 	}
-	over := q.over(f.Over)
+	w := q.windowOf(f.Over)
+	over := w.over(w.own)
 	if aggregates[name] {
 		return q.windowAggregate(f, name, over)
 	}
@@ -266,9 +267,9 @@ func (q *query) window(f *pg.FuncCall, name string) expr {
 			fail("ntile of what is not a constant")
 		}
 		number := args[0].lit.integer.String()
-		return expr{sql: "toInt32(ntile(" + number + ")" + q.overAll(f.Over, wholePartition) + ")", oid: oidInt4, pad: -1, refs: q.scope.mask()}
+		return expr{sql: "toInt32(ntile(" + number + ")" + w.over(wholePartition) + ")", oid: oidInt4, pad: -1, refs: q.scope.mask()}
 	case "percent_rank", "cume_dist":
-		return q.relativeRank(name, f.Over)
+		return q.relativeRank(name, w)
 	}
 	return q.neighbour(name, args, over)
 }

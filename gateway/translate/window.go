@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -30,18 +31,26 @@ const (
 	untilPeers     = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 )
 
-// over writes a window.
-func (q *query) over(w *pg.WindowDef) string {
-	w = q.windowOf(w)
-	frame := ""
-	if w.FrameOptions&frameNonDefault != 0 {
-		frame = q.frame(w)
-	}
-	return q.overAll(w, frame)
+// window is what OVER means.
+type window struct {
+	// own is the frame that it is defined with; empty: PostgreSQL's default.
+	own string
+	// parts are PARTITION BY and ORDER BY.
+	parts   []string
+	ordered bool
 }
 
-// windowOf finds what OVER means.
-func (q *query) windowOf(w *pg.WindowDef) *pg.WindowDef {
+// over writes the window with a frame; empty: none.
+func (w window) over(frame string) string {
+	parts := slices.Clip(w.parts)
+	if frame != "" {
+		parts = append(parts, frame)
+	}
+	return " OVER (" + strings.Join(parts, " ") + ")"
+}
+
+// windowOf translates what OVER means.
+func (q *query) windowOf(w *pg.WindowDef) window {
 	if name := w.Name + w.Refname; name != "" {
 		base, ok := q.windows[name]
 		if !ok || w.Refname != "" || base.Refname != "" {
@@ -49,12 +58,6 @@ func (q *query) windowOf(w *pg.WindowDef) *pg.WindowDef {
 		}
 		w = base
 	}
-	return w
-}
-
-// overAll writes a window with another frame than its own; empty: none.
-func (q *query) overAll(w *pg.WindowDef, frame string) string {
-	w = q.windowOf(w)
 	var parts []string
 	if len(w.PartitionClause) > 0 {
 		keys := make([]string, len(w.PartitionClause))
@@ -75,10 +78,11 @@ func (q *query) overAll(w *pg.WindowDef, frame string) string {
 		}
 		parts = append(parts, "ORDER BY "+strings.Join(keys, ", "))
 	}
-	if frame != "" {
-		parts = append(parts, frame)
+	out := window{parts: parts, ordered: len(w.OrderClause) > 0}
+	if w.FrameOptions&frameNonDefault != 0 {
+		out.own = q.frame(w)
 	}
-	return " OVER (" + strings.Join(parts, " ") + ")"
+	return out
 }
 
 func (q *query) frame(w *pg.WindowDef) string {
@@ -127,14 +131,14 @@ func (q *query) frame(w *pg.WindowDef) string {
 }
 
 // relativeRank is percent_rank or cume_dist: a quotient of two counts as float8, as PostgreSQL's windowfuncs.c divides them.
-func (q *query) relativeRank(name string, w *pg.WindowDef) expr {
-	if len(q.windowOf(w).OrderClause) == 0 {
+func (q *query) relativeRank(name string, w window) expr {
+	if !w.ordered {
 		fail("%s without ORDER BY", name)
 	}
-	rows := "count()" + q.overAll(w, wholePartition)
-	sql := fmt.Sprintf("toFloat64(count()%s) / toFloat64(%s)", q.overAll(w, untilPeers), rows)
+	rows := "count()" + w.over(wholePartition)
+	sql := fmt.Sprintf("toFloat64(count()%s) / toFloat64(%s)", w.over(untilPeers), rows)
 	if name == "percent_rank" { // of a single row it is 0
-		sql = fmt.Sprintf("toFloat64(rank()%s - 1) / toFloat64(greatest(%s - 1, 1))", q.overAll(w, ""), rows)
+		sql = fmt.Sprintf("toFloat64(rank()%s - 1) / toFloat64(greatest(%s - 1, 1))", w.over(""), rows)
 	}
 	return expr{sql: "(" + sql + ")", oid: oidFloat8, pad: -1, refs: q.scope.mask()}
 }
