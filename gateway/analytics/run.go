@@ -44,13 +44,7 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(row [][]byte
 	if err := q.router.definitions.confirm(ctx, q.planned, reader.Position()); err != nil {
 		return 0, q.router.refusal(ctx, err)
 	}
-	rows := result(reader)
-	if q.plan.Sort != nil {
-		if rows, err = q.sorted(ctx, reader); err != nil {
-			return 0, q.refusal(ctx, err)
-		}
-	}
-	n, err := deliver(rows, sink)
+	n, err := q.deliver(ctx, reader, sink)
 	if err != nil {
 		return n, q.refusal(ctx, err)
 	}
@@ -162,26 +156,39 @@ type result interface {
 	Next() ([][][]byte, error)
 }
 
+// deliver hands the rows to the client, sorted if the engine could not sort them.
+func (q *query) deliver(ctx context.Context, reader result, sink func(row [][]byte) error) (int64, error) {
+	if q.plan.Sort == nil {
+		return deliver(reader, sink)
+	}
+	rows, err := q.sorted(ctx, reader)
+	if err != nil {
+		return 0, err
+	}
+	return send(rows, sink)
+}
+
+// send hands rows to the client, and returns how many it took.
+func send(rows [][][]byte, sink func(row [][]byte) error) (int64, error) {
+	for i, row := range rows {
+		if err := sink(row); err != nil {
+			return int64(i), err
+		}
+	}
+	return int64(len(rows)), nil
+}
+
 // deliver hands the rows to the client. The first holdBack bytes wait for the end of the execution.
 func deliver(reader result, sink func(row [][]byte) error) (int64, error) {
 	var held [][][]byte
 	var sent int64
 	size, streaming := 0, false
-	send := func(rows [][][]byte) error {
-		for _, row := range rows {
-			if err := sink(row); err != nil {
-				return err
-			}
-			sent++
-		}
-		return nil
-	}
 	for {
 		rows, err := reader.Next()
 		switch {
 		case err == io.EOF: //nolint:errorlint // one that is wrapped is a connection's end, not the result's
-			err := send(held)
-			return sent, err
+			n, err := send(held, sink)
+			return sent + n, err
 		case err != nil && sent > 0:
 			return sent, &pgwire.Error{
 				Code: "40001", Message: "the columnar engine could not finish a result that was already being sent",
@@ -197,7 +204,8 @@ func deliver(reader result, sink func(row [][]byte) error) (int64, error) {
 			}
 			streaming, rows, held = true, held, nil
 		}
-		if err := send(rows); err != nil {
+		n, err := send(rows, sink)
+		if sent += n; err != nil {
 			return sent, err
 		}
 	}

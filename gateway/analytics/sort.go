@@ -15,8 +15,8 @@ import (
 	"github.com/freshet-io/freshet/gateway/pgwire"
 )
 
-// sorted collects the result of a plan with a Sort, and yields it as the client sees it. PostgreSQL ranks the strings on the session's connection.
-func (q *query) sorted(ctx context.Context, reader result) (result, error) {
+// sorted collects the result of a plan with a Sort, and returns the rows that the client sees. PostgreSQL ranks the strings on the session's connection.
+func (q *query) sorted(ctx context.Context, reader result) ([][][]byte, error) {
 	var rows [][][]byte
 	for size := 0; ; {
 		more, err := reader.Next()
@@ -34,7 +34,7 @@ func (q *query) sorted(ctx context.Context, reader result) (result, error) {
 	rows, err := q.plan.Sort.Rows(rows, func(collation string, values []string) ([]int, error) {
 		return q.rank(ctx, collation, values)
 	})
-	return &sortedRows{rows}, q.tooLarge(err)
+	return rows, q.tooLarge(err)
 }
 
 // tooLarge remembers that the statement is one for PostgreSQL, if that is what the error says.
@@ -81,19 +81,6 @@ func sortText(s *finish.Sort) string {
 		}
 	}
 	return fmt.Sprintf("at most %d rows, by PostgreSQL's collation %s", finish.MostSorted, strings.Join(collations, ", "))
-}
-
-// sortedRows is a result that is at hand.
-type sortedRows struct{ rows [][][]byte }
-
-// Next implements [result].
-func (r *sortedRows) Next() ([][][]byte, error) {
-	if r.rows == nil {
-		return nil, io.EOF
-	}
-	rows := r.rows
-	r.rows = nil
-	return rows, nil
 }
 
 // errUnranked says that PostgreSQL did not sort: the collation may have another name by now.
