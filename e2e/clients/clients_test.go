@@ -17,6 +17,7 @@ import (
 
 	"github.com/freshet-io/freshet/e2e/endpoint"
 	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/gateway/server"
 )
 
 // The versions of the drivers.
@@ -45,7 +46,7 @@ func urls(t *testing.T) (direct, through string) {
 	if _, err := conn.Exec(t.Context(), schema); err != nil {
 		t.Fatal(err)
 	}
-	e := endpoint.Start(t, postgres, engine, "postgres")
+	e := endpoint.Start(t, postgres, engine, "postgres", func(c *server.Config) { c.Route.LagLimit = time.Minute })
 	e.AwaitTables(t, "public.item")
 	return direct, e.URL("postgres")
 }

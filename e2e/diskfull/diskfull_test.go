@@ -107,9 +107,7 @@ func (r *rig) confirmsOnlyRecords() {
 func TestReplica_withAFullDisk(t *testing.T) {
 	r := newRig(t)
 	direct := r.direct
-	if route := r.same("event"); route != "columnar" {
-		t.Fatalf("before: the route is %s", route)
-	}
+	r.await("columnar answers before", func() bool { return r.same("event") == "columnar" })
 	free := r.disk.fill(t, r.engine)
 	defer func() { free() }()
 
@@ -168,9 +166,7 @@ func TestReplica_withAFullDisk(t *testing.T) {
 	})
 	r.confirmsOnlyRecords()
 	r.await("the end of the problem", func() bool { return !r.diskFull() })
-	if route := r.same("event", "late"); route != "columnar" {
-		t.Errorf("at the end the route is %s", route)
-	}
+	r.await("columnar answers at the end", func() bool { return r.same("event", "late") == "columnar" })
 }
 
 // rows returns the last statement's rows as one line.
