@@ -217,7 +217,11 @@ func (g *gen) convertedInt(c ctx, depth int) expr {
 		part := g.one("year", "month", "day", "dow", "doy", "quarter", "week", "isoyear", "isodow", "year", "month")
 		return expr{sql: fmt.Sprintf("extract(%s from %s)::int", part, e.sql), t: intType(Int4, 10000)}
 	case 2:
-		if d, ok := g.duration(c, depth); ok && g.chance(0.5) {
+		if g.chance(0.5) {
+			d, ok := g.duration(c, depth)
+			if !ok {
+				return arg()
+			}
 			g.use("extract from an interval")
 			part := g.one("extract(epoch from %s)::bigint", "date_part('epoch', %s)::bigint", "extract(day from %s)::int", "extract(hour from %s)", "date_part('minute', %s)")
 			return expr{sql: fmt.Sprintf("("+part+" * 7)::bigint %% 10000", d), t: intType(Int8, 10000)}
