@@ -20,9 +20,12 @@ type Config struct {
 	// SourceID names the source for good (PostgreSQL: system identifier and database). A replica
 	// whose data came from another source refuses to start.
 	SourceID string
-	// FlushInterval is the least time between two epochs that nobody waits for; 0 means 20 ms. Far behind the source it grows.
-	// It grows by itself where publishing is slow, so that it takes at most a quarter of the time.
+	// FlushInterval is the least time between two epochs that nobody waits for; 0 means 200 ms. An epoch costs the engine as much as a
+	// small query, and whoever wants the newest snapshot gets it at once. Far behind the source the interval grows.
 	FlushInterval time.Duration
+	// FlushBytes of staged rows do not wait that long: it bounds what somebody who wants the newest snapshot may have to wait for; 0
+	// means 512 KiB. Even then publishing takes at most a quarter of the time.
+	FlushBytes int
 	// CompactRows is the number of changed rows after which a table is compacted; 0 means 50,000.
 	CompactRows int
 	// MergeBlocks is the number of blocks in memory after which a table's changes since its compaction are put into one: each
@@ -54,7 +57,10 @@ func (c Config) withDefaults() (Config, error) {
 		c.User = "default"
 	}
 	if c.FlushInterval == 0 {
-		c.FlushInterval = 20 * time.Millisecond
+		c.FlushInterval = 200 * time.Millisecond
+	}
+	if c.FlushBytes == 0 {
+		c.FlushBytes = 512 << 10
 	}
 	if c.CompactRows == 0 {
 		c.CompactRows = 50_000

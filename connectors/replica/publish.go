@@ -136,13 +136,17 @@ func (p *publisher) next() (*batch, time.Duration) {
 	return b, 0
 }
 
-// interval is the least time between two epochs, where the stream has arrived at w.
+// interval is the least time between two epochs, where the stream has arrived at w. It needs the session's mu.
 func (p *publisher) interval(w cdc.Watermark) time.Duration {
-	if p.s.r.waiters.any(w.Position) {
+	s := p.s
+	if s.r.waiters.any(w.Position) {
 		return p.lastCost
 	}
-	behind := min(p.s.r.clock().Sub(w.Time)/lagShare, mostInterval)
-	return max(p.s.cfg.FlushInterval, pace*p.lastCost, behind)
+	interval := max(pace*p.lastCost, min(s.r.clock().Sub(w.Time)/lagShare, mostInterval))
+	if s.stagedBytes < s.cfg.FlushBytes {
+		interval = max(interval, s.cfg.FlushInterval)
+	}
+	return interval
 }
 
 // flush writes a batch and, if it is whole, publishes it.

@@ -17,18 +17,20 @@ func TestPublisher_hurriesOnlyForWhatHasArrived(t *testing.T) {
 		name    string
 		waiting []uint64
 		arrived cdc.Watermark
+		staged  int
 		want    time.Duration
 	}{
-		{"nobody waits", nil, at(5, 0), pace * cost},
-		{"somebody waits for what is there", []uint64{9, 5}, at(5, 0), cost},
-		{"somebody waits for what comes later", []uint64{6}, at(5, 0), pace * cost},
-		{"far behind", []uint64{6}, at(5, 2*time.Second), 2 * time.Second / lagShare},
-		{"farther behind", nil, at(5, time.Hour), mostInterval},
-		{"far behind, but somebody is content with it", []uint64{4}, at(5, time.Hour), cost},
+		{"nobody waits", nil, at(5, 0), 999, 200 * time.Millisecond},
+		{"nobody waits, but much is staged", nil, at(5, 0), 1000, pace * cost},
+		{"somebody waits for what is there", []uint64{9, 5}, at(5, 0), 1, cost},
+		{"somebody waits for what comes later", []uint64{6}, at(5, 0), 2000, pace * cost},
+		{"far behind", []uint64{6}, at(5, 2*time.Second), 1, 2 * time.Second / lagShare},
+		{"farther behind", nil, at(5, time.Hour), 2000, mostInterval},
+		{"far behind, but somebody is content with it", []uint64{4}, at(5, time.Hour), 2000, cost},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := &Replica{clock: func() time.Time { return now }}
-			p := &publisher{s: &session{r: r, cfg: Config{FlushInterval: 20 * time.Millisecond}}, lastCost: cost}
+			p := &publisher{s: &session{r: r, stagedBytes: tc.staged, cfg: Config{FlushInterval: 200 * time.Millisecond, FlushBytes: 1000}}, lastCost: cost}
 			for _, major := range tc.waiting {
 				gone := r.waiters.add(cdc.Position{Major: major})
 				defer gone()
