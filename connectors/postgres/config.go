@@ -31,7 +31,8 @@ type Config struct {
 	SystemID string
 	// StatusInterval is how often confirmed positions are reported. Default 1 s.
 	StatusInterval time.Duration
-	// WatermarkInterval is how often an idle stream asks how far the write-ahead log is. Default 20 ms.
+	// WatermarkInterval is how often an idle stream asks how far the write-ahead log is. Default 50 ms: at 20 ms a gateway without anything to do
+	// takes 6 % of a core.
 	WatermarkInterval time.Duration
 	// CatalogInterval is how often the catalog is looked at for DDL. Default 1 s.
 	CatalogInterval time.Duration
@@ -58,7 +59,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Slot, "freshet")
 	setDefault(&c.Publication, c.Slot)
 	setDefault(&c.StatusInterval, time.Second)
-	setDefault(&c.WatermarkInterval, 20*time.Millisecond)
+	setDefault(&c.WatermarkInterval, 50*time.Millisecond)
 	setDefault(&c.CatalogInterval, time.Second)
 	setDefault(&c.SlotWait, 20*time.Second)
 	setDefault(&c.ChunkChanges, 1000)
