@@ -105,7 +105,7 @@ generate: need-go ## CRDs, deep copies and docs/api.md from the API's types
 .PHONY: bench
 bench: need-npm build ## All benchmarks; results in out/
 	@mkdir -p out
-	@for b in ch staleness apply scan shares relay; do \
+	@for b in ch reports staleness light apply scan shares relay; do \
 		echo "== freshet bench $$b"; \
 		bin/freshet bench $$b --json out/$$b.json --html out/$$b.html || exit 1; \
 	done

@@ -22,7 +22,7 @@ func TestBenchmarks_runToTheirEnd(t *testing.T) {
 	for _, b := range []struct {
 		name string
 		run  func(context.Context, bench.Options) (*report.Report, error)
-	}{{"ch", bench.CH}, {"reports", bench.Reports}, {"staleness", bench.Staleness}, {"apply", bench.Apply}, {"scan", bench.Scan}, {"shares", bench.Shares}} {
+	}{{"ch", bench.CH}, {"reports", bench.Reports}, {"staleness", bench.Staleness}, {"light", bench.Light}, {"apply", bench.Apply}, {"scan", bench.Scan}, {"shares", bench.Shares}} {
 		t.Run(b.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
@@ -95,6 +95,12 @@ func checkResult(t *testing.T, data any) {
 		}
 		if strong := result.Modes[1]; strong.FreshnessMS.Max != 0 {
 			t.Errorf("with strong freshness a commit was missed that was %.3f ms old", strong.FreshnessMS.Max)
+		}
+	case *bench.LightResult:
+		for _, p := range result.Phases {
+			if asked := p.LatencyMS.Count > 0; asked != (p.Queries > 0) {
+				t.Errorf("%s: %d queries", p, p.LatencyMS.Count)
+			}
 		}
 	case *bench.ApplyResult:
 		if result.Power <= 0 || result.Rounds[0].Changes == 0 || result.BulkGateway.Peak == 0 {

@@ -26,6 +26,7 @@ var benchmarks = []struct {
 	{"ch", "CH-benCHmark: both kinds of clients, alone and together, and each query on both stores", bench.CH},
 	{"reports", "Reports with sorted names, subtotals, medians and durations, each on both stores", bench.Reports},
 	{"staleness", "Age of snapshots when queries start on them, by freshness mode", bench.Staleness},
+	{"light", "CPU time of PostgreSQL, gateway and engine with little or nothing to do", bench.Light},
 	{"apply", "Row changes applied per CPU-second, and a transaction of a million rows", bench.Apply},
 	{"scan", "Penalty of scanning live replicas against plain tables", bench.Scan},
 	{"shares", "Engine CPU time of tenants with 4:2:1 shares under contention, and throughput against no shares", bench.Shares},

@@ -32,6 +32,7 @@ import (
 const kafkaSecret = "shop-kafka"
 
 func TestKafka_unitsFollowTheDatabaseThroughFaultsAndLeaveNothingBehind(t *testing.T) {
+	t.Parallel() // the others that are leave it enough of the machine
 	w := newWorld(t)
 	k := w.startStreams()
 	keeps := []string{"Secret " + databaseSecret, "Secret " + kafkaSecret}
