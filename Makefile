@@ -78,7 +78,7 @@ ifeq ($(CLUSTER),bare)
 	CGO_ENABLED=0 go test -tags e2e -c -o bin/e2e.test ./e2e/pods
 	go build -trimpath -o bin/freshet ./cli/freshet && ln -sf freshet bin/kubectl-freshet
 	go build -o bin/cluster ./e2e/cluster/run
-	cd e2e/pods && ../../bin/cluster --nodes 2 $(E2E_IMAGES) -- ../../bin/e2e.test -test.v -test.timeout 30m $(ARGS)
+	cd e2e/pods && ../../bin/cluster --nodes 2 $(E2E_IMAGES) -- ../../bin/e2e.test -test.v -test.parallel 3 -test.timeout 30m $(ARGS)
 else ifeq ($(CLUSTER),kind)
 	go run ./e2e/pods/launch --kind $(E2E_IMAGES) -- -test.timeout 60m $(ARGS)
 else ifeq ($(CLUSTER),current)

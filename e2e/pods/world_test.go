@@ -102,8 +102,8 @@ func builtin(units int32) *v1alpha1.HTAPCluster {
 			OLTP: v1alpha1.OLTPSpec{Engine: v1alpha1.EnginePostgreSQL, PostgreSQL: &v1alpha1.PostgreSQLSpec{
 				Database: "shop", Storage: storage, Resources: resources("300m", "512Mi"),
 			}},
-			Columnar:       v1alpha1.ColumnarSpec{Units: units, Storage: storage, Resources: resources("300m", "1Gi")},
-			Gateway:        v1alpha1.GatewaySpec{Resources: resources("200m", "256Mi")},
+			Columnar:       v1alpha1.ColumnarSpec{Units: units, Storage: storage, Resources: resources("350m", "1Gi")},
+			Gateway:        v1alpha1.GatewaySpec{Resources: resources("150m", "256Mi")},
 			DeletionPolicy: v1alpha1.Delete,
 		},
 	}
