@@ -7,6 +7,9 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
+// DefaultFlushInterval is the least time between two epochs that nobody waits for, unless [Config.FlushInterval] says otherwise.
+const DefaultFlushInterval = 200 * time.Millisecond
+
 // Config says where the replica lives and how it works. Zero fields have defaults.
 type Config struct {
 	// Addr is host:port of the columnar engine's native protocol. It is required.
@@ -20,7 +23,7 @@ type Config struct {
 	// SourceID names the source for good (PostgreSQL: system identifier and database). A replica
 	// whose data came from another source refuses to start.
 	SourceID string
-	// FlushInterval is the least time between two epochs that nobody waits for; 0 means 200 ms. An epoch costs the engine as much as a
+	// FlushInterval is the least time between two epochs that nobody waits for; 0 means [DefaultFlushInterval]. An epoch costs the engine as much as a
 	// small query, and whoever wants the newest snapshot gets it at once. Far behind the source the interval grows.
 	FlushInterval time.Duration
 	// FlushBytes of staged rows do not wait that long: it bounds what somebody who wants the newest snapshot may have to wait for; 0
@@ -57,7 +60,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.User = "default"
 	}
 	if c.FlushInterval == 0 {
-		c.FlushInterval = 200 * time.Millisecond
+		c.FlushInterval = DefaultFlushInterval
 	}
 	if c.FlushBytes == 0 {
 		c.FlushBytes = 512 << 10
