@@ -46,7 +46,7 @@ ifneq ($(PKG),)
 	go test $(RACE) -timeout 20m $(PKG) $(ARGS)
 else
 	go test $(RACE) -timeout 20m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)') $(ARGS)
-	go test $(RACE) -timeout 20m -p 1 $(HEAVY) $(ARGS)
+	go test $(RACE) -timeout 40m -p 1 $(HEAVY) $(ARGS)
 endif
 
 .PHONY: test-kafka

@@ -18,7 +18,7 @@ var (
 	reproducers = flag.String("reproducers", "", "folder for reproducers of differences; empty for the test's own")
 	randomSeeds = flag.Int("random-worlds", 2, "worlds of a random seed, besides the fixed ones")
 	reduceLimit = flag.Int("reduce", 250, "runs spent on making one difference small")
-	timeLimit   = flag.Duration("for", 12*time.Minute, "fail if the queries take longer than this")
+	timeLimit   = flag.Duration("for", 25*time.Minute, "fail if the queries take longer than this")
 )
 
 // minColumnar is the share of the answered queries that the columnar route must answer, in percent.
