@@ -24,7 +24,7 @@ func TestBenchmarks_runToTheirEnd(t *testing.T) {
 		run  func(context.Context, bench.Options) (*report.Report, error)
 	}{{"ch", bench.CH}, {"reports", bench.Reports}, {"staleness", bench.Staleness}, {"light", bench.Light}, {"apply", bench.Apply}, {"scan", bench.Scan}, {"shares", bench.Shares}} {
 		t.Run(b.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			o := o
 			o.Progress = func(step string) { t.Log(step) }
