@@ -50,7 +50,7 @@ func Light(ctx context.Context, o Options) (_ *report.Report, err error) {
 	out := &LightResult{}
 	for _, commits := range []int{0, 25, 200} {
 		for _, p := range []LightPhase{{}, {Followed: true}, {Followed: true, Queries: lightQueries}} {
-			p.Commits, p.latency = commits, hdrhistogram.New(1, time.Hour.Microseconds(), 3)
+			p.Commits, p.latency = commits, newHistogram()
 			out.Phases = append(out.Phases, &p)
 		}
 	}
@@ -100,7 +100,14 @@ func (p *LightPhase) run(ctx context.Context, o Options, r *rig.Rig) (err error)
 		}
 		defer func() { err = errors.Join(err, m.stop()) }()
 	}
-	if err := p.ask(ctx, r, o.Warmup, func(time.Duration) error { return nil }); err != nil {
+	var conn *pgx.Conn
+	if p.Queries > 0 {
+		if conn, err = connectColumnar(ctx, r); err != nil {
+			return err
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+	}
+	if err := p.ask(ctx, conn, o.Warmup, newHistogram()); err != nil {
 		return err
 	}
 	machine, err := rig.ReadMachine()
@@ -112,8 +119,7 @@ func (p *LightPhase) run(ctx context.Context, o Options, r *rig.Rig) (err error)
 		return err
 	}
 	began := time.Now()
-	record := func(d time.Duration) error { return p.latency.RecordValue(d.Microseconds()) }
-	if err := p.ask(ctx, r, o.Duration, record); err != nil {
+	if err := p.ask(ctx, conn, o.Duration, p.latency); err != nil {
 		return err
 	}
 	after, err := r.CPU()
@@ -132,22 +138,25 @@ func (p *LightPhase) run(ctx context.Context, o Options, r *rig.Rig) (err error)
 	return nil
 }
 
-// ask lets the phase's time pass, with its queries.
-func (p *LightPhase) ask(ctx context.Context, r *rig.Rig, d time.Duration, record func(time.Duration) error) error {
+// connectColumnar connects to the endpoint for queries that the replica answers, however busy the machine is: PostgreSQL's CPU time would
+// be theirs otherwise.
+func connectColumnar(ctx context.Context, r *rig.Rig) (*pgx.Conn, error) {
+	conn, err := pgx.Connect(ctx, r.Endpoint())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, "SET freshet.route = columnar; SET freshet.max_staleness = '1min'"); err != nil {
+		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
+	return conn, nil
+}
+
+// ask lets the phase's time pass, with its queries, if it has any, and their latencies.
+func (p *LightPhase) ask(ctx context.Context, conn *pgx.Conn, d time.Duration, latencies *hdrhistogram.Histogram) error {
 	end := time.NewTimer(d)
 	defer end.Stop()
 	var due <-chan time.Time
-	var conn *pgx.Conn
 	if p.Queries > 0 {
-		var err error
-		if conn, err = pgx.Connect(ctx, r.Endpoint()); err != nil {
-			return err
-		}
-		defer conn.Close(context.WithoutCancel(ctx))
-		// A busy machine must not send them to PostgreSQL, whose CPU time would then be theirs.
-		if _, err := conn.Exec(ctx, "SET freshet.route = columnar; SET freshet.max_staleness = '1min'"); err != nil {
-			return err
-		}
 		tick := time.NewTicker(time.Second / time.Duration(p.Queries))
 		defer tick.Stop()
 		due = tick.C
@@ -165,7 +174,7 @@ func (p *LightPhase) ask(ctx context.Context, r *rig.Rig, d time.Duration, recor
 		if err := conn.QueryRow(ctx, "SELECT max(txn) FROM freshness_marker").Scan(&seen); err != nil {
 			return err
 		}
-		if err := record(time.Since(began)); err != nil {
+		if err := latencies.RecordValue(time.Since(began).Microseconds()); err != nil {
 			return err
 		}
 	}

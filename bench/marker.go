@@ -110,7 +110,7 @@ func (m *marker) watch(ctx context.Context, dsn, setup string) (h *hdrhistogram.
 	if _, err := conn.PgConn().Exec(ctx, setup).ReadAll(); err != nil {
 		return nil, 0, fmt.Errorf("watch marker: %w", err)
 	}
-	h = hdrhistogram.New(1, time.Hour.Microseconds(), 3)
+	h = newHistogram()
 	for ctx.Err() == nil {
 		start := time.Now()
 		var seen int64
@@ -135,4 +135,9 @@ func (m *marker) watch(ctx context.Context, dsn, setup string) (h *hdrhistogram.
 		}
 	}
 	return h, failures, nil
+}
+
+// newHistogram makes one of microseconds, up to an hour.
+func newHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, time.Hour.Microseconds(), 3)
 }
