@@ -11,8 +11,8 @@ import (
 	"github.com/freshet-io/freshet/local/platform"
 )
 
-// startKafka starts a broker and Kafka Connect, where changes come over Kafka. They run on any core: they belong to
-// neither side.
+// startKafka starts a broker and Kafka Connect, where changes come over Kafka. They share PostgreSQL's core: on the other the
+// engine, which stands back for all else, would get nothing (docs/transport.md).
 func (r *Rig) startKafka(ctx context.Context) error {
 	if r.cfg.CDC != platform.Kafka {
 		return nil
@@ -24,13 +24,15 @@ func (r *Rig) startKafka(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.broker, err = kafka.NewBroker(kafka.BrokerConfig{Jars: jars, DataDir: filepath.Join(r.dir, "kafka")}); err != nil {
+	if r.broker, err = kafka.NewBroker(kafka.BrokerConfig{Jars: jars, DataDir: filepath.Join(r.dir, "kafka"), Cores: r.cores(OLTPCore)}); err != nil {
 		return err
 	}
 	if err := r.broker.Start(ctx); err != nil {
 		return err
 	}
-	r.connect, err = kafka.NewConnect(kafka.ConnectConfig{Jars: jars, DataDir: filepath.Join(r.dir, "connect"), Brokers: r.broker.Address()})
+	r.connect, err = kafka.NewConnect(kafka.ConnectConfig{
+		Jars: jars, DataDir: filepath.Join(r.dir, "connect"), Brokers: r.broker.Address(), Cores: r.cores(OLTPCore),
+	})
 	if err != nil {
 		return err
 	}
