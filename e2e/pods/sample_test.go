@@ -48,6 +48,7 @@ func TestSample_becomesReadyAndLeavesNothingBehind(t *testing.T) {
 	w.requirePlugin()
 	w.requireNoWrites()
 	w.requireRotation()
+	w.requireDedicatedNodes()
 
 	// The sample says nothing of a deletion policy: the database's volume is kept, and the Secrets that open it.
 	const volume = "data-shop-oltp-0"
@@ -92,6 +93,26 @@ func (w *world) requireRotation() {
 		}
 		w.t.Errorf("the former password: %v, want 28P01", err)
 	}
+}
+
+// requireDedicatedNodes asks for a node of its own for the unit, and requires that it gets one.
+func (w *world) requireDedicatedNodes() {
+	w.t.Helper()
+	var c v1alpha1.HTAPCluster
+	w.change(&c, "shop", func() { c.Spec.Isolation.Mode = v1alpha1.IsolationDedicated })
+	var unit corev1.Pod
+	w.eventually("a unit that keeps off the database's node", func(context.Context) error {
+		err := w.get("shop-unit-0", &unit)
+		if err == nil && (unit.Spec.Affinity == nil || unit.Spec.NodeName == "") {
+			err = errors.New("the unit has not been replaced")
+		}
+		return err
+	})
+	if database := w.pod("shop-oltp-0").Spec.NodeName; database == unit.Spec.NodeName {
+		w.t.Errorf("the unit and the database run on node %s", database)
+	}
+	w.awaitReady(1)
+	w.await(v1alpha1.ConditionIsolationApplied, metav1.ConditionTrue, "Dedicated")
 }
 
 // steady is how long a cluster is watched that should cause no write.

@@ -105,6 +105,7 @@ func TestCluster_hasCloudNativePGRunItsDatabase(t *testing.T) {
 	}
 	w.isSteady()
 
+	w.tellsNodesSharedWithCloudNativePG(set)
 	w.isRefused()
 	w.failsOver()
 	w.rotatesByCloudNativePG()

@@ -44,7 +44,7 @@ func TestMetrics_tellConditionsUntilTheClusterIsDeleted(t *testing.T) {
 	w.create(c)
 	want := map[string]float64{}
 	for condition, is := range map[string]string{
-		"OLTPReady": "false", "Ready": "false", "PipelineReady": "unknown", "ReplicasFresh": "unknown", "SnapshotConsistent": "unknown",
+		"OLTPReady": "false", "Ready": "false", "PipelineReady": "unknown", "IsolationApplied": "unknown", "ReplicasFresh": "unknown", "SnapshotConsistent": "unknown",
 	} {
 		for _, status := range []string{"true", "false", "unknown"} {
 			value := 0.0

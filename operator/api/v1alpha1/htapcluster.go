@@ -39,6 +39,7 @@ type HTAPClusterList struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.oltp) && self.oltp.engine == 'cockroachdb' ? has(self.cdc) && has(self.cdc.kafka) : true",message="engine cockroachdb: its changes come by Kafka; use cdc.transport kafka"
 // +kubebuilder:validation:XValidation:rule="has(self.oltp) && has(self.cdc) && has(self.cdc.kafka) && (has(self.cdc.kafka.external) || has(self.cdc.kafka.strimzi)) ? (self.oltp.engine != 'cockroachdb') == (has(self.cdc.kafka.connect) || has(self.cdc.kafka.strimzi) && has(self.cdc.kafka.strimzi.connect)) : true",message="cdc.kafka: a PostgreSQL needs connect, a CockroachDB has no use for it"
+// +kubebuilder:validation:XValidation:rule="!(has(self.oltp) && self.oltp.engine == 'external' && has(self.isolation) && has(self.isolation.mode) && self.isolation.mode == 'dedicated')",message="isolation.mode dedicated: where an external database runs is not known; choose the units' nodes by columnar.nodePoolRef"
 type HTAPClusterSpec struct {
 	// OLTP is the transactional database.
 	//
@@ -62,6 +63,12 @@ type HTAPClusterSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	Gateway GatewaySpec `json:"gateway,omitzero"`
+
+	// Isolation says what the database and the units may share.
+	//
+	// +kubebuilder:default={}
+	// +optional
+	Isolation IsolationSpec `json:"isolation,omitzero"`
 
 	// DeletionPolicy says what becomes of the volumes when the HTAPCluster is deleted. Replication slots and publications in the database
 	// are removed in either case. Retain keeps the builtin database's volume, and CloudNativePG's Cluster in hibernation; the units' are copies, and always go.

@@ -65,6 +65,12 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 	}{
 		{"external database", cluster(external), nil},
 		{"builtin database", cluster(builtin), nil},
+		{"nodes of its own", cluster(builtin, "isolation: {mode: dedicated}"), nil},
+		{"external that may share nodes", cluster(external, "isolation: {mode: shared}"), nil},
+		{"external with nodes of its own", cluster(external, "isolation: {mode: dedicated}"), []string{
+			`spec: Invalid value: isolation.mode dedicated: where an external database runs is not known; choose the units' nodes by columnar.nodePoolRef`}},
+		{"unknown isolation", cluster(builtin, "isolation: {mode: numa}"),
+			[]string{`spec.isolation.mode: Unsupported value: "numa": supported values: "shared", "dedicated"`}},
 		{"no database", cluster("columnar: {units: 1}"), []string{`spec.oltp: Required value`}},
 		{"unknown engine", cluster("oltp: {engine: oracle}"),
 			[]string{`spec.oltp.engine: Unsupported value: "oracle": supported values: "external", "postgresql", "cockroachdb"`}},

@@ -9,7 +9,7 @@ type HTAPClusterStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions are Ready, OLTPReady, PipelineReady, ReplicasFresh and SnapshotConsistent.
+	// Conditions are Ready, OLTPReady, PipelineReady, IsolationApplied, ReplicasFresh and SnapshotConsistent.
 	//
 	// +listType=map
 	// +listMapKey=type
@@ -104,12 +104,14 @@ const (
 
 // The condition types of an HTAPCluster.
 const (
-	// ConditionReady is true when OLTPReady, PipelineReady, ReplicasFresh and SnapshotConsistent are.
+	// ConditionReady is true when OLTPReady, PipelineReady, IsolationApplied, ReplicasFresh and SnapshotConsistent are.
 	ConditionReady = "Ready"
 	// ConditionOLTPReady says that the database is there and can be replicated.
 	ConditionOLTPReady = "OLTPReady"
 	// ConditionPipelineReady says that every unit follows the database's changes.
 	ConditionPipelineReady = "PipelineReady"
+	// ConditionIsolationApplied says that database and units run as the isolation mode has it.
+	ConditionIsolationApplied = "IsolationApplied"
 	// ConditionReplicasFresh says that every unit meets the objective of freshness.
 	ConditionReplicasFresh = "ReplicasFresh"
 	// ConditionSnapshotConsistent says that every unit has a snapshot with all selected tables. It does not say that answers could be

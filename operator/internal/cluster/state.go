@@ -86,7 +86,8 @@ func (s *state) conclude() {
 
 // parts are what Ready consists of, in the order of the plan: the first that is not true is the one to look at.
 var parts = []string{
-	v1alpha1.ConditionOLTPReady, v1alpha1.ConditionPipelineReady, v1alpha1.ConditionReplicasFresh, v1alpha1.ConditionSnapshotConsistent,
+	v1alpha1.ConditionOLTPReady, v1alpha1.ConditionPipelineReady, v1alpha1.ConditionIsolationApplied, v1alpha1.ConditionReplicasFresh,
+	v1alpha1.ConditionSnapshotConsistent,
 }
 
 // Reasons of conditions. Those of a database that cannot be replicated are in package database, those of a Kafka that cannot be used in
@@ -113,6 +114,9 @@ const (
 	ReasonUnitsNotRunning           = "UnitsNotRunning"
 	ReasonUnitsHindered             = "UnitsHindered"
 	ReasonStreaming                 = "Streaming"
+	ReasonShared                    = "Shared"
+	ReasonDedicated                 = "Dedicated"
+	ReasonNodesShared               = "NodesShared"
 	ReasonUnitsStale                = "UnitsStale"
 	ReasonFresh                     = "Fresh"
 	ReasonTablesCopying             = "TablesCopying"

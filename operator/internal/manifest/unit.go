@@ -41,6 +41,7 @@ func (c Cluster) Units() *appsv1.StatefulSet {
 		}},
 	}
 	place(&pod, c.UnitPool)
+	c.apart(&pod)
 	return &appsv1.StatefulSet{
 		ObjectMeta: meta(c.HTAPCluster, componentUnit, UnitsName(c.HTAPCluster)),
 		Spec: appsv1.StatefulSetSpec{
