@@ -72,7 +72,9 @@ func TestCluster_becomesReadyWhenAllItsUnitsServe(t *testing.T) {
 	want := v1alpha1.HTAPClusterStatus{
 		ObservedGeneration: got.Generation, Staleness: "1s", Fresh: "2/2", Replicas: 2, ConnectionSecret: "shop-db",
 		Selector: "freshet.io/cluster=shop,freshet.io/component=unit", Endpoint: "shop." + w.namespace + ".svc:5432",
-		Units: []v1alpha1.UnitStatus{{Name: "shop-unit-0", Phase: v1alpha1.UnitFresh}, {Name: "shop-unit-1", Phase: v1alpha1.UnitFresh}},
+		Units: []v1alpha1.UnitStatus{
+			{Name: "shop-unit-0", Phase: v1alpha1.UnitFresh, Staleness: "1s"}, {Name: "shop-unit-1", Phase: v1alpha1.UnitFresh, Staleness: "1s"},
+		},
 	}
 	if diff := cmp.Diff(want, got.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)

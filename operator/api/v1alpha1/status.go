@@ -72,6 +72,11 @@ type UnitStatus struct {
 	// +optional
 	Position string `json:"position,omitempty"`
 
+	// Staleness of the unit's snapshot, rounded up as that of the cluster. Empty: it has none, or its gateway does not answer.
+	//
+	// +optional
+	Staleness string `json:"staleness,omitempty"`
+
 	// Message says what is wrong, or what the unit waits for.
 	//
 	// +kubebuilder:validation:MaxLength=1024

@@ -74,6 +74,9 @@ func sumUp(s *state, seen []observation) {
 		if was := old[o.name]; was.Phase == u.Phase && u.Position != "" {
 			u.Position = was.Position
 		}
+		if o.position != "" {
+			u.Staleness = step(o.staleness)
+		}
 		s.status.Units = append(s.status.Units, u)
 		if o.phase == v1alpha1.UnitFresh {
 			fresh++

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
@@ -86,6 +87,22 @@ func TestSumUp_keepsThePositionWhileThePhaseStays(t *testing.T) {
 		if got := s.status.Units[0].Position; got != step.want {
 			t.Errorf("%s at %s: position is %q, want %q", step.phase, step.position, got, step.want)
 		}
+	}
+}
+
+func TestSumUp_tellsTheStalenessOfEveryUnitThatHasASnapshot(t *testing.T) {
+	s := newState(&v1alpha1.HTAPCluster{}, manifest.Images{})
+	sumUp(s, []observation{
+		{name: "fresh", phase: v1alpha1.UnitFresh, position: "0/9", staleness: 1500 * time.Millisecond},
+		{name: "stale", phase: v1alpha1.UnitStale, position: "0/1", staleness: 40 * time.Second},
+		{name: "pending", phase: v1alpha1.UnitPending},
+	})
+	got := map[string]string{"": s.status.Staleness} // the cluster's, of fresh units only
+	for _, u := range s.status.Units {
+		got[u.Name] = u.Staleness
+	}
+	if diff := cmp.Diff(map[string]string{"": "2s", "fresh": "2s", "stale": "1m", "pending": ""}, got); diff != "" {
+		t.Errorf("staleness (-want +got):\n%s", diff)
 	}
 }
 
