@@ -110,6 +110,7 @@ func kafkaFromEnvironment(lookup func(string) (string, bool)) *debezium.Transpor
 	}
 	t.Prefix, _ = lookup("FRESHET_KAFKA_PREFIX")
 	t.Connector.DatabaseURL, _ = lookup("FRESHET_CONNECT_DATABASE_URL")
+	t.Connector.ManagedAs, _ = lookup("FRESHET_CONNECT_MANAGED_AS")
 	return &t
 }
 

@@ -1,6 +1,7 @@
 package debezium
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,7 +23,7 @@ type Transport struct {
 	// Prefix is the connector's topic.prefix. Default "freshet".
 	Prefix string `json:"prefix,omitempty"`
 	// Connect is Kafka Connect. When it has an address, Tables creates the topics and registers the connector, and Stream
-	// restarts its task when that fails. When it has none, somebody else does (an operator).
+	// restarts its task when that fails. When it has none, somebody else does.
 	Connect REST `json:"connect,omitzero"`
 	// Connector completes the connector's settings where this source registers it.
 	Connector Connector `json:"connector,omitzero"`
@@ -91,6 +92,9 @@ func setDefault[T comparable](v *T, def T) {
 		*v = def
 	}
 }
+
+// connectorName is the connector's name in Kafka Connect.
+func (c Config) connectorName() string { return cmp.Or(c.Connector.ManagedAs, c.Prefix) }
 
 // boundsTopic is the topic of BEGIN and END.
 func (c Config) boundsTopic() string { return c.Prefix + ".transaction" }

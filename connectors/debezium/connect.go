@@ -108,6 +108,21 @@ func (c *connectClient) forget(ctx context.Context, name string, settings map[st
 	}
 }
 
+// awaitStopped waits until somebody has stopped the connector.
+func (c *connectClient) awaitStopped(ctx context.Context, name string) error {
+	for {
+		st, err := c.status(ctx, name)
+		if err != nil || st.Connector == stateStopped {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for connector %s to be stopped: %w", name, context.Cause(ctx))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
 // createStopped creates a connector that does not run. One that is there already, or a worker that is busy, is no error: Connect
 // answers the same to both.
 func (c *connectClient) createStopped(ctx context.Context, name string, settings map[string]string) error {

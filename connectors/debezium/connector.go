@@ -15,6 +15,10 @@ const connectorClass = "io.debezium.connector.postgresql.PostgresConnector"
 
 // Connector completes a connector's settings. Zero values mean the documented defaults.
 type Connector struct {
+	// ManagedAs is the name of a connector that somebody else keeps in Kafka Connect (Strimzi, for a KafkaConnector): by what
+	// [ConnectorSettings] returns, stopped while slot or publication are missing, and running else. The source then restarts its task when that
+	// fails, and does not register it. Default: none; the source registers a connector that is named like the prefix.
+	ManagedAs string `json:"managed_as,omitempty"`
 	// DatabaseURL is the database as Kafka Connect reaches it, by TCP. Default: the source's own connection string.
 	DatabaseURL string `json:"database_url,omitempty"`
 	// Partitions of each table's topic. Default 1: order within a transaction comes from its numbers, so that more only spread load.

@@ -39,7 +39,7 @@ func (s *Source) Health(ctx context.Context) Health {
 	errs = append(errs, err)
 	h.SlotBytes = slot.RetainedBytes
 	if s.connect != nil {
-		st, err := s.connect.status(ctx, s.cfg.Prefix)
+		st, err := s.connect.status(ctx, s.cfg.connectorName())
 		errs = append(errs, err)
 		h.Connector, h.Task = st.Connector, st.Task
 	}
@@ -86,15 +86,15 @@ func (k *keeper) look(ctx context.Context, now time.Time) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	st, err := k.s.connect.status(asking, k.s.cfg.Prefix)
+	st, err := k.s.connect.status(asking, k.s.cfg.connectorName())
 	switch gone := err == nil && st.Connector == ""; {
 	case !gone:
 		k.gone = time.Time{}
 	case k.gone.IsZero():
 		k.gone = now
-	case now.Sub(k.gone) >= goneAfter:
+	case now.Sub(k.gone) >= goneAfter && !k.s.managed():
 		k.gone = time.Time{}
-		k.s.log.Warn("the connector is gone: it is registered again", "connector", k.s.cfg.Prefix)
+		k.s.log.Warn("the connector is gone: it is registered again", "connector", k.s.cfg.connectorName())
 		err = k.s.register(asking)
 	}
 	if ctx.Err() != nil {
@@ -129,7 +129,7 @@ func (k *keeper) sound(now time.Time) {
 		fallthrough
 	case now.Sub(k.running) >= lastRestart/4:
 		if k.s.problem.Swap(nil) != nil {
-			k.s.log.Info("the connector runs again", "connector", k.s.cfg.Prefix)
+			k.s.log.Info("the connector runs again", "connector", k.s.cfg.connectorName())
 		}
 	}
 }
@@ -157,8 +157,8 @@ func (k *keeper) recover(ctx context.Context, now time.Time, st ConnectorStatus)
 	pause := min(firstRestart<<k.restarts, lastRestart)
 	k.restarts++
 	k.next = now.Add(pause)
-	k.s.log.Warn("the connector's task failed: restarting it", "connector", k.s.cfg.Prefix, "why", why, "restart", k.restarts, "of", mostRestarts)
-	if err := k.s.connect.restart(ctx, k.s.cfg.Prefix); err != nil {
+	k.s.log.Warn("the connector's task failed: restarting it", "connector", k.s.cfg.connectorName(), "why", why, "restart", k.restarts, "of", mostRestarts)
+	if err := k.s.connect.restart(ctx, k.s.cfg.connectorName()); err != nil {
 		k.s.log.Warn("restart the connector's task", "error", err)
 		return nil
 	}
@@ -169,7 +169,7 @@ func (k *keeper) recover(ctx context.Context, now time.Time, st ConnectorStatus)
 func (s *Source) connectorFailed(why string) *cdc.TerminalError {
 	return &cdc.TerminalError{
 		Code:   cdc.CodeConnectorFailed,
-		Detail: fmt.Sprintf("connector %q fails again and again, %d restarts did not help: %s", s.cfg.Prefix, mostRestarts, why),
+		Detail: fmt.Sprintf("connector %q fails again and again, %d restarts did not help: %s", s.cfg.connectorName(), mostRestarts, why),
 		Remedy: "remove the cause and restart the connector's task in Kafka Connect; the stream then goes on by itself",
 	}
 }

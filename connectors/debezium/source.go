@@ -164,11 +164,28 @@ func (s *Source) checkHistory(ctx context.Context) (fresh bool, err error) {
 // forgetProgress deletes what Kafka Connect recorded for a connector of this name with another slot, before the slot is created:
 // the connector would refuse to begin with the new one.
 func (s *Source) forgetProgress(ctx context.Context) error {
+	if s.managed() {
+		return s.forgetManaged(ctx)
+	}
 	settings, err := s.cfg.connectorSettings()
 	if err != nil {
 		return err
 	}
 	return s.connect.forget(ctx, s.cfg.Prefix, settings)
+}
+
+// managed reports whether somebody else keeps the connector.
+func (s *Source) managed() bool { return s.cfg.Connector.ManagedAs != "" }
+
+// forgetManaged waits until the connector, whose slot is missing, is stopped, and deletes what Kafka Connect recorded for it. To stop it here would be undone.
+func (s *Source) forgetManaged(ctx context.Context) error {
+	name := s.cfg.connectorName()
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StartWait, fmt.Errorf("it is not there, or not stopped, after %s; see who keeps it, and its status in Kafka Connect", s.cfg.StartWait))
+	defer cancel()
+	if err := s.connect.awaitStopped(ctx, name); err != nil {
+		return err
+	}
+	return s.connect.forget(ctx, name, nil)
 }
 
 // prepareConnector creates the topics that are missing and registers the connector.
@@ -203,8 +220,11 @@ func (s *Source) prepareConnector(ctx context.Context, found []cdc.Discovered) e
 	return s.register(ctx)
 }
 
-// register gives Kafka Connect the connector as the settings say, unless it has it so.
+// register gives Kafka Connect the connector as the settings say, unless it has it so, or somebody else keeps it.
 func (s *Source) register(ctx context.Context) error {
+	if s.managed() {
+		return nil
+	}
 	wanted, err := s.cfg.connectorSettings()
 	if err != nil {
 		return err
@@ -224,7 +244,7 @@ func (s *Source) ConnectorStatus(ctx context.Context) (ConnectorStatus, error) {
 	if s.connect == nil {
 		return ConnectorStatus{}, errors.New("ask for the connector's status: no address of Kafka Connect is configured")
 	}
-	return s.connect.status(ctx, s.cfg.Prefix)
+	return s.connect.status(ctx, s.cfg.connectorName())
 }
 
 // Copy implements [cdc.Source].
@@ -272,9 +292,9 @@ func (s *Source) Current(ctx context.Context) (cdc.Position, error) {
 func (s *Source) Confirm(p cdc.Position) { s.metrics.confirmed.Set(float64(p.Major)) }
 
 // Remove deletes what the source created: the connector, its topics, the slot and the publication. The stream must
-// have ended. What is not there is no error.
+// have ended, and a connector that somebody else keeps must be gone. What is not there is no error.
 func (s *Source) Remove(ctx context.Context) error {
-	if s.connect != nil {
+	if s.connect != nil && !s.managed() {
 		if err := s.connect.remove(ctx, s.cfg.Prefix); err != nil {
 			return err
 		}

@@ -104,11 +104,33 @@ func (s *stack) start(ctx context.Context, home, jars string) (err error) {
 	if err := s.broker.Start(ctx); err != nil {
 		return err
 	}
-	s.connect, err = kafka.NewConnect(kafka.ConnectConfig{Jars: jars, DataDir: filepath.Join(s.dir, "connect"), Brokers: s.broker.Address()})
+	if err := s.writePassword(); err != nil {
+		return err
+	}
+	s.connect, err = kafka.NewConnect(kafka.ConnectConfig{Jars: jars, DataDir: filepath.Join(s.dir, "connect"), Brokers: s.broker.Address(), Settings: map[string]string{
+		"config.providers":                              "database",
+		"config.providers.database.class":               "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+		"config.providers.database.param.allowed.paths": s.secretDir(),
+	}})
 	if err != nil {
 		return err
 	}
 	return s.connect.Start(ctx)
+}
+
+// secretDir is where the worker finds the database's password, as where a Secret is mounted.
+func (s *stack) secretDir() string { return filepath.Join(s.dir, "database") }
+
+func (s *stack) writePassword() error {
+	u, err := url.Parse(s.postgres.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	secret, _ := u.User.Password()
+	if err := os.Mkdir(s.secretDir(), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.secretDir(), "password"), []byte(secret), 0o600)
 }
 
 func (s *stack) kill() {
