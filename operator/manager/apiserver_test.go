@@ -223,6 +223,7 @@ type databases struct {
 	lacks  []*lack.Lack
 	inUse  []string
 	cleans []int
+	slots  []int
 	// passwords are the connection strings before and after each change; refuse is the error of the next ones.
 	passwords [][2]string
 	refuse    error
@@ -253,6 +254,15 @@ func (d *databases) Inspect(context.Context, database.Connection, string, int) (
 		return []*lack.Lack{d.away}, nil
 	}
 	return d.lacks, nil
+}
+
+func (d *databases) Slots(context.Context, database.Connection, string) ([]int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.away != nil {
+		return nil, fmt.Errorf("connect to the database: %w", d.away)
+	}
+	return d.slots, nil
 }
 
 func (d *databases) Clean(_ context.Context, _ database.Connection, _ string, keep int) ([]string, error) {

@@ -87,6 +87,10 @@ func TestCluster_hasStrimziRunItsKafka(t *testing.T) {
 		return nil
 	})
 	w.judge("Kafka", "shop", "Ready", "")
+	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionFalse, "KafkaTopicNotReady")
+	for _, topic := range []string{"configs", "offsets", "status"} {
+		w.judge("KafkaTopic", "shop-kafka-connect-"+topic, "Ready", "")
+	}
 	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionFalse, "KafkaConnectNotReady")
 	w.judge("KafkaConnect", "shop", "Ready", "")
 	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionFalse, "KafkaUserNotReady")
@@ -107,6 +111,11 @@ func TestCluster_hasStrimziRunItsKafka(t *testing.T) {
 	if env := gatewayEnv(set)["FRESHET_KAFKA_BROKERS"]; env != "shop-kafka-bootstrap."+w.namespace+".svc:9093" {
 		t.Errorf("units reach Kafka by %q", env)
 	}
+	env := gatewayEnv(set)
+	if _, has := env["FRESHET_CONNECT_DATABASE_URL"]; has || env["FRESHET_CONNECT_MANAGED_AS"] != "shop-unit-$(FRESHET_UNIT)" {
+		t.Errorf("units are told to register connectors: %v", env)
+	}
+	w.runsConnectors()
 	w.isSteady()
 
 	if err := w.Delete(t.Context(), c); err != nil {
@@ -125,6 +134,47 @@ func TestCluster_hasStrimziRunItsKafka(t *testing.T) {
 			t.Errorf("%s is still there: %v", kind, err)
 		}
 	}
+}
+
+// runsConnectors sees that connectors run while their units' slots are there.
+func (w *world) runsConnectors() {
+	w.t.Helper()
+	await := func(name, want string) {
+		w.t.Helper()
+		w.eventually(func() error {
+			o, err := w.strimzi("KafkaConnector", name)
+			if want == "" && apierrors.IsNotFound(err) {
+				return nil
+			}
+			if got, _, _ := unstructured.NestedString(o.Object, "spec", "state"); err != nil || got != want {
+				return fmt.Errorf("KafkaConnector %s has state %q, want %q, error %w", name, got, want, err)
+			}
+			return nil
+		})
+	}
+	slots := func(units ...int) {
+		w.databases.change(func(d *databases) { d.slots = units })
+		w.wake()
+	}
+	await("shop-unit-0", "stopped")
+	slots(0)
+	await("shop-unit-0", "running")
+	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionFalse, "KafkaConnectorNotReady")
+	w.judge("KafkaConnector", "shop-unit-0", "NotReady", "ConnectorFailed")
+	w.judge("KafkaConnector", "shop-unit-0", "Ready", "")
+	w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionTrue, "Streaming")
+
+	w.scale(2)
+	await("shop-unit-1", "stopped")
+	slots() // the first unit's has been lost
+	await("shop-unit-0", "stopped")
+	slots(0)
+	await("shop-unit-0", "running")
+	w.scale(1)
+	await("shop-unit-1", "")
+	await("shop-unit-0", "running")
+	w.judge("KafkaConnector", "shop-unit-0", "Ready", "")
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
 }
 
 // gatewayEnv returns the environment of a StatefulSet's gateways.

@@ -96,7 +96,7 @@ func sumUp(s *state, seen []observation) {
 // pipeline says whether every unit follows the database's changes.
 func pipeline(s *state, seen []observation) {
 	reason, messages := "", []string(nil)
-	for _, l := range append(slices.Clip(s.pipelineLacks), s.certificateLack, s.unitVolumes.lack()) {
+	for _, l := range append(slices.Concat(s.pipelineLacks, s.connectorLacks), s.certificateLack, s.unitVolumes.lack()) {
 		if l == nil {
 			continue
 		}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,6 +172,7 @@ func (r *Reconciler) readConnection(ctx context.Context, s *state) (bool, error)
 		return false, nil
 	}
 	s.connection.URI, s.connection.CA = string(secret["uri"]), secret["ca.crt"]
+	s.workerURL = cmp.Or(string(secret[manifest.WorkerKey]), s.connection.URI)
 	s.objects.ConnectionSecret, s.objects.HasCA = name, len(s.connection.CA) > 0
 	s.status.ConnectionSecret = applications
 	return true, nil

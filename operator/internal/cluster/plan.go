@@ -27,6 +27,7 @@ func (r *Reconciler) plan(s *state) []task.Task[*state] {
 		{Name: "issue credentials", Run: r.issueCredentials},   // the engine's password
 		{Name: "issue certificate", Run: r.issueCertificate},   // or have it issued, or read it
 		{Name: "run units", Run: r.runUnits},                   // configuration, pods, services
+		{Name: "run connectors", Run: r.runConnectors},         // by Strimzi: each while its unit's slot is there
 		{Name: "observe isolation", Run: r.observeIsolation},   // IsolationApplied: do nodes run both database and units?
 		{Name: "observe units", Run: r.observeUnits},           // PipelineReady, ReplicasFresh, SnapshotConsistent
 		{Name: "clean up after units", Run: r.cleanAfterUnits}, // that a smaller number has left in pipeline and database

@@ -28,6 +28,7 @@ import (
 // Databases looks after source databases; see [database.PostgreSQL].
 type Databases interface {
 	Inspect(ctx context.Context, c database.Connection, prefix string, units int) ([]*lack.Lack, error)
+	Slots(ctx context.Context, c database.Connection, prefix string) (units []int, err error)
 	Clean(ctx context.Context, c database.Connection, prefix string, keep int) (inUse []string, err error)
 	Provision(ctx context.Context, superuser database.Connection, owner, units database.Role) error
 	SetPassword(ctx context.Context, now, next database.Connection) error

@@ -36,6 +36,9 @@ type state struct {
 	// transport is the operator's own access to Kafka and Kafka Connect, and pipelineLacks is what they lack for units.
 	transport     debezium.Transport
 	pipelineLacks []*lack.Lack
+	// workerURL is the database's connection string as Kafka Connect uses it, and connectorLacks is what its connectors lack.
+	workerURL      string
+	connectorLacks []*lack.Lack
 	// certificateLack is why cert-manager has not issued the endpoint's certificate, or not as it is to be; nil: it has.
 	certificateLack *lack.Lack
 	// inputs are the contents of the Secrets that units read at their start.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,21 +19,30 @@ import (
 // runStrimzi has Strimzi run Kafka and Kafka Connect, and finds out how to reach them. Units that run already go on while Strimzi's
 // objects are not ready.
 func (r *Reconciler) runStrimzi(ctx context.Context, s *state) (*lack.Lack, error) {
-	connects := s.cluster.Spec.CDC.Kafka.Strimzi.Connect != nil
 	objects := []*unstructured.Unstructured{s.objects.StrimziKafka(), s.objects.StrimziPool()}
-	if connects {
-		objects = append(objects, s.objects.StrimziConnect())
+	var kinds []*unstructured.Unstructured
+	if connectsByStrimzi(s) {
+		objects = slices.Concat(objects, s.objects.StrimziTopics(), []*unstructured.Unstructured{s.objects.StrimziConnect()})
+		connector := &unstructured.Unstructured{} // they come later
+		connector.SetGroupVersionKind(manifest.StrimziConnectorKind)
+		kinds = append(kinds, connector)
 	}
 	objects = append(objects, s.objects.StrimziUsers()...)
-	for _, o := range objects {
+	for _, o := range append(kinds, objects...) {
 		l, err := r.findKind(o, strimziLacking)
 		if l != nil || err != nil {
 			return l, err
 		}
 	}
-	if connects {
-		if err := r.own(ctx, s, s.objects.ConnectPolicy()); err != nil {
+	if connectsByStrimzi(s) {
+		password, err := s.objects.StrimziDatabase(s.workerURL)
+		if err != nil {
 			return nil, err
+		}
+		for _, o := range []client.Object{password, s.objects.ConnectPolicy()} {
+			if err := r.own(ctx, s, o); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, o := range objects {
@@ -117,7 +127,7 @@ func (r *Reconciler) reachStrimzi(ctx context.Context, s *state) (*lack.Lack, er
 		Brokers: []string{manifest.StrimziBootstrap(s.cluster)},
 		Broker:  manifest.Access{TLS: true, User: user, Mechanism: string(kafka.SCRAM512), Password: password, CA: authority},
 	}
-	if s.cluster.Spec.CDC.Kafka.Strimzi.Connect != nil {
+	if connectsByStrimzi(s) {
 		s.objects.Kafka.ConnectURL = manifest.StrimziConnectURL(s.cluster)
 	}
 	s.transport = debezium.Transport{
@@ -133,7 +143,7 @@ func (r *Reconciler) reachStrimzi(ctx context.Context, s *state) (*lack.Lack, er
 // endStrimzi deletes Kafka Connect, which holds the slots, and the Kafka with all that is in it. Nothing in them is to be cleaned.
 func (r *Reconciler) endStrimzi(ctx context.Context, s *state) error {
 	objects := []*unstructured.Unstructured{s.objects.StrimziKafka()}
-	if s.cluster.Spec.CDC.Kafka.Strimzi.Connect != nil {
+	if connectsByStrimzi(s) {
 		objects = append([]*unstructured.Unstructured{s.objects.StrimziConnect()}, objects...)
 	}
 	for _, o := range objects {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -135,7 +134,7 @@ func (r *Reconciler) cleanAfterUnits(ctx context.Context, s *state) (task.Result
 	}
 	keep := int(s.cluster.Spec.Columnar.Units)
 	for name := range pods {
-		if number, err := strconv.Atoi(strings.TrimPrefix(name, manifest.UnitsName(s.cluster)+"-")); err == nil {
+		if number, ok := manifest.UnitNumber(s.cluster, name); ok {
 			keep = max(keep, number+1)
 		}
 	}
@@ -144,6 +143,9 @@ func (r *Reconciler) cleanAfterUnits(ctx context.Context, s *state) (task.Result
 		if err := r.Cockroaches.EndChangefeeds(ctx, s.root, prefix, keep); err != nil {
 			return task.Done, err
 		}
+	}
+	if err := r.endConnectors(ctx, s, keep); err != nil {
+		return task.Done, err
 	}
 	if s.objects.Kafka != nil && len(s.pipelineLacks) == 0 {
 		if err := r.Pipelines.Clean(ctx, s.transport, prefix, keep); err != nil {

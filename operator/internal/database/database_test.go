@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -360,6 +361,10 @@ func TestClean_dropsWhatUnitsThatAreNoMoreHaveLeft(t *testing.T) {
 	}
 	exec(t, conn, "CREATE PUBLICATION freshet_0a1b2c3d_3") // its slot is gone
 	connection := database.Connection{URI: server.URL("postgres")}
+	exec(t, conn, "SELECT pg_create_logical_replication_slot('freshet_0a1b2c3d_4', 'pgoutput')") // it has no publication yet
+	if units, err := (database.PostgreSQL{}).Slots(t.Context(), connection, "freshet_0a1b2c3d_"); err != nil || !slices.Equal(units, []int{0, 1, 2}) {
+		t.Errorf("units %v have slot and publication, error %v", units, err)
+	}
 	for _, step := range []struct {
 		keep int
 		want []string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,6 +96,13 @@ func OLTPHosts(c *v1alpha1.HTAPCluster) []string {
 // UnitName is the name of a unit's pod.
 func UnitName(c *v1alpha1.HTAPCluster, number int32) string {
 	return fmt.Sprintf("%s-%d", UnitsName(c), number)
+}
+
+// UnitNumber is the number of the unit of a name, if it is one.
+func UnitNumber(c *v1alpha1.HTAPCluster, name string) (number int, ok bool) {
+	digits, ok := strings.CutPrefix(name, UnitsName(c)+"-")
+	number, err := strconv.Atoi(digits)
+	return number, ok && err == nil
 }
 
 // Hosts are the names by which clients reach the endpoint, the shortest first.

@@ -63,8 +63,11 @@ func (c Cluster) kafkaEnv() []corev1.EnvVar {
 		}
 	}
 	env = append(env, c.Kafka.Broker.env("FRESHET_KAFKA_", "SASL_", kafkaDir)...)
-	if c.Spec.OLTP.PostgreSQL != nil {
-		env = append(env, fromSecret("FRESHET_CONNECT_DATABASE_URL", c.ConnectionSecret, workerKey))
+	switch {
+	case byStrimzi(c.HTAPCluster):
+		env = append(env, corev1.EnvVar{Name: "FRESHET_CONNECT_MANAGED_AS", Value: UnitsName(c.HTAPCluster) + "-$(FRESHET_UNIT)"})
+	case c.Spec.OLTP.PostgreSQL != nil:
+		env = append(env, fromSecret("FRESHET_CONNECT_DATABASE_URL", c.ConnectionSecret, WorkerKey))
 	}
 	if c.Kafka.ConnectURL != "" {
 		env = append(env, corev1.EnvVar{Name: "FRESHET_CONNECT_URL", Value: c.Kafka.ConnectURL})

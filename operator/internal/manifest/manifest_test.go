@@ -279,11 +279,50 @@ func TestCluster_buildsItsKafka(t *testing.T) {
 		Connect: &v1alpha1.StrimziConnectSpec{PluginImage: "debezium:3.7", Replicas: 2, Resources: resources("500m", "1Gi")},
 	}
 	c.Spec.CDC = v1alpha1.CDCSpec{Transport: v1alpha1.TransportKafka, Kafka: &v1alpha1.KafkaSpec{Provider: v1alpha1.KafkaStrimzi, Strimzi: spec}}
+	const database = "host=db.example port=6432 user=units password='s3 cret' dbname=app sslmode=verify-full"
+	password, err := c.StrimziDatabase(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(password.Data["password"]); got != "s3 cret" {
+		t.Errorf("Kafka Connect reads the database by password %q", got)
+	}
 	objects := []client.Object{c.StrimziKafka(), c.StrimziPool(), c.StrimziConnect(), c.ConnectPolicy()}
-	for _, user := range c.StrimziUsers() {
-		objects = append(objects, user)
+	for _, o := range slices.Concat(c.StrimziTopics(), c.StrimziUsers()) {
+		objects = append(objects, o)
+	}
+	for number, running := range []bool{true, false} {
+		connector, err := c.StrimziConnector(int32(number), database, running)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, connector)
 	}
 	golden(t, "strimzi.yaml", objects...)
+}
+
+func TestStrimziConnector_isNotMadeOfWhatIsNoConnectionString(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal})
+	_, err := c.StrimziConnector(0, "postgresql://u:s3cret@db:port/app", true)
+	if err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := c.StrimziDatabase("postgresql://u:s3cret@db:port/app"); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestUnitNumber_readsOnlyNamesOfUnits(t *testing.T) {
+	c := shop(v1alpha1.OLTPSpec{Engine: v1alpha1.EngineExternal}).HTAPCluster
+	for name, want := range map[string]int{"shop-unit-0": 0, "shop-unit-12": 12, "shop-unit-x": -1, "shop-oltp-0": -1, "12": -1} {
+		got, ok := manifest.UnitNumber(c, name)
+		if !ok {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%s is unit %d, want %d", name, got, want)
+		}
+	}
 }
 
 func TestCluster_buildsASmallKafka(t *testing.T) {

@@ -165,8 +165,8 @@ func (c Cluster) OLTPCertificate(cert, key []byte) *corev1.Secret {
 	return tlsSecret(meta(c.HTAPCluster, componentOLTP, OLTPTLSName(c.HTAPCluster)), cert, key)
 }
 
-// workerKey is the connection string for workers of Kafka Connect, which have no file with the authority: they encrypt, and do not verify.
-const workerKey = "worker-uri"
+// WorkerKey is the connection string for workers of Kafka Connect, which have no file with the authority: they encrypt, and do not verify.
+const WorkerKey = "worker-uri"
 
 // OLTPRole is a role of the builtin PostgreSQL, and the Secret with its credentials.
 type OLTPRole struct{ Name, Secret string }
@@ -244,7 +244,7 @@ func (c Cluster) RoleSecret(role OLTPRole, credentials Credentials, authority []
 		secret.Data["endpoint-uri"] = uri(Endpoint(c.HTAPCluster), "sslmode=require")
 	}
 	if role.Secret == OLTPUnitsName(c.HTAPCluster) || len(c.OLTPRoles()) == 1 {
-		secret.Data[workerKey] = uri(address, "sslmode=require")
+		secret.Data[WorkerKey] = uri(address, "sslmode=require")
 	}
 	for key, value := range map[string]string{NextPasswordKey: credentials.Next, RotationKey: credentials.Rotation, SlotLimitKey: credentials.SlotLimit} {
 		if value != "" {

@@ -51,8 +51,40 @@ func (c Cluster) StrimziKafka() *unstructured.Unstructured {
 				"auto.create.topics.enable": false,
 			},
 		},
-		"entityOperator": map[string]any{"userOperator": map[string]any{}},
+		"entityOperator": c.strimziEntities(),
 	})
+}
+
+// strimziEntities look after users, and after topics where there are any.
+func (c Cluster) strimziEntities() map[string]any {
+	entities := map[string]any{"userOperator": map[string]any{}}
+	if byStrimzi(c.HTAPCluster) {
+		entities["topicOperator"] = map[string]any{}
+		// Topics end with their Kafka, and the topic operator with it: a finalizer of its would keep them, and their namespace, for ever.
+		entities["template"] = map[string]any{"topicOperatorContainer": map[string]any{
+			"env": []any{map[string]any{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}},
+		}}
+	}
+	return entities
+}
+
+// StrimziTopics are those in which Kafka Connect keeps its state. Those of changes come and go with tables and slots: units make and delete them.
+func (c Cluster) StrimziTopics() []*unstructured.Unstructured {
+	if !byStrimzi(c.HTAPCluster) {
+		return nil
+	}
+	var topics []*unstructured.Unstructured
+	for _, t := range []struct {
+		suffix     string
+		partitions int64 // as Kafka Connect makes them by itself
+	}{{"configs", 1}, {"offsets", 25}, {"status", 5}} {
+		topic := c.strimzi("KafkaTopic", StrimziConnectUser(c.HTAPCluster)+"-"+t.suffix, map[string]any{ // with the broker's replication: a change would be refused
+			"partitions": t.partitions, "config": map[string]any{"cleanup.policy": "compact"},
+		})
+		c.belongsTo(topic, StrimziKafkaName(c.HTAPCluster))
+		topics = append(topics, topic)
+	}
+	return topics
 }
 
 // StrimziPool are the nodes of the Kafka. They hold copies, so that their volumes go with them.
@@ -69,10 +101,15 @@ func (c Cluster) StrimziPool() *unstructured.Unstructured {
 		"storage":   map[string]any{"type": "jbod", "volumes": []any{volume}},
 		"resources": bothResources(spec.Resources, nil),
 	})
-	labels := pool.GetLabels()
-	labels[StrimziCluster] = StrimziKafkaName(c.HTAPCluster)
-	pool.SetLabels(labels)
+	c.belongsTo(pool, StrimziKafkaName(c.HTAPCluster))
 	return pool
+}
+
+// belongsTo labels an object as part of a Kafka, or of a Kafka Connect.
+func (c Cluster) belongsTo(o *unstructured.Unstructured, whole string) {
+	labels := o.GetLabels()
+	labels[StrimziCluster] = whole
+	o.SetLabels(labels)
 }
 
 // strimzi is one of Strimzi's objects.

@@ -18,11 +18,13 @@ func StrimziConnectURL(c *v1alpha1.HTAPCluster) string {
 	return fmt.Sprintf("http://%s-connect-api.%s.svc:%d", StrimziKafkaName(c), c.Namespace, connectPort)
 }
 
-// StrimziConnect is Kafka Connect with Debezium.
-//
-// It lacks the annotation strimzi.io/use-connector-resources: units register their connectors by its REST interface. A unit has to make slot,
-// publication and connector in one order, to forget what Connect recorded for an earlier slot, and to judge a failed task by what was delivered; a
-// KafkaConnector, which Strimzi brings about whenever it sees it, can promise none of that, and would hold the database's password.
+// byStrimzi says that Strimzi runs Kafka Connect.
+func byStrimzi(c *v1alpha1.HTAPCluster) bool {
+	k := c.Spec.CDC.Kafka
+	return k != nil && k.Strimzi != nil && k.Strimzi.Connect != nil
+}
+
+// StrimziConnect is Kafka Connect with Debezium. Its connectors are [Cluster.StrimziConnector]; workers read the database's password from a file.
 func (c Cluster) StrimziConnect() *unstructured.Unstructured {
 	spec, name, user := c.Spec.CDC.Kafka.Strimzi.Connect, StrimziKafkaName(c.HTAPCluster), StrimziConnectUser(c.HTAPCluster)
 	fields := map[string]any{
@@ -40,6 +42,15 @@ func (c Cluster) StrimziConnect() *unstructured.Unstructured {
 			"offset.flush.interval.ms":                int64(1000),
 			// A restart of the broker must not restart the connectors: see docs/transport.md.
 			"session.timeout.ms": int64(90000), "heartbeat.interval.ms": int64(30000), "scheduled.rebalance.max.delay.ms": int64(0),
+			"config.providers": databaseProvider, // beside those of Strimzi's
+			"config.providers." + databaseProvider + ".class":               "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+			"config.providers." + databaseProvider + ".param.allowed.paths": databaseDir,
+		},
+		"template": map[string]any{
+			"pod": map[string]any{"volumes": []any{map[string]any{
+				"name": databaseProvider, "secret": map[string]any{"secretName": StrimziDatabaseName(c.HTAPCluster)},
+			}}},
+			"connectContainer": map[string]any{"volumeMounts": []any{map[string]any{"name": databaseProvider, "mountPath": databaseDir, "readOnly": true}}},
 		},
 		"resources": bothResources(spec.Resources, nil),
 	}
@@ -50,7 +61,9 @@ func (c Cluster) StrimziConnect() *unstructured.Unstructured {
 			"name": "debezium", "artifacts": []any{map[string]any{"type": "image", "reference": spec.PluginImage}},
 		}}
 	}
-	return c.strimzi("KafkaConnect", name, fields)
+	connect := c.strimzi("KafkaConnect", name, fields)
+	connect.SetAnnotations(map[string]string{"strimzi.io/use-connector-resources": "true"})
+	return connect
 }
 
 // strimziWorkers selects the pods of Kafka Connect.
@@ -58,11 +71,12 @@ func strimziWorkers(c *v1alpha1.HTAPCluster) metav1.LabelSelector {
 	return metav1.LabelSelector{MatchLabels: map[string]string{StrimziCluster: StrimziKafkaName(c), "strimzi.io/kind": "KafkaConnect"}}
 }
 
-// ConnectPolicy lets only units, the operator and other workers reach the REST interface, which asks nobody for a password and shows the database's.
+// ConnectPolicy lets only units, the operator and other workers reach the REST interface, which asks nobody for a password. Strimzi's operator is let in by a
+// policy of Strimzi's, which is named <name>-connect.
 func (c Cluster) ConnectPolicy() *networkingv1.NetworkPolicy {
 	workers := strimziWorkers(c.HTAPCluster)
 	return &networkingv1.NetworkPolicy{
-		ObjectMeta: meta(c.HTAPCluster, componentPipeline, c.Name+"-connect"),
+		ObjectMeta: meta(c.HTAPCluster, componentPipeline, c.Name+"-connect-clients"),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: workers,
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},

@@ -42,9 +42,7 @@ func (c Cluster) strimziUser(name string, rules ...any) *unstructured.Unstructur
 		"authentication": map[string]any{"type": "scram-sha-512"},
 		"authorization":  map[string]any{"type": "simple", "acls": rules},
 	})
-	labels := user.GetLabels()
-	labels[StrimziCluster] = StrimziKafkaName(c.HTAPCluster)
-	user.SetLabels(labels)
+	c.belongsTo(user, StrimziKafkaName(c.HTAPCluster))
 	return user
 }
 
