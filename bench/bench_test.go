@@ -57,7 +57,7 @@ func options(t *testing.T) bench.Options {
 	}
 	return bench.Options{
 		Rig:      rig.Config{Cache: cache, GatewayExecutable: freshet, EngineExecutable: engine, Warehouses: 1, Seed: 1},
-		Duration: 5 * time.Second, Warmup: time.Second, Rounds: 1, Analysts: 2,
+		Duration: 2 * time.Second, Warmup: 500 * time.Millisecond, Rounds: 1, Analysts: 2,
 	}
 }
 
