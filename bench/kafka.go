@@ -230,7 +230,8 @@ func writeFlood(ctx context.Context, url string) error {
 
 func (k *KafkaResult) report(o Options) *report.Report {
 	r := o.describe("kafka", "The change stream over Kafka")
-	r.AddSetting("Kafka", "one broker and Kafka Connect with Debezium, on the core of PostgreSQL when pinned, one partition a table")
+	r.AddSetting("Kafka", fmt.Sprintf("one broker and Kafka Connect with Debezium, on the core of PostgreSQL when pinned, before it and its clients (priority %d, as root only), one partition a table",
+		rig.PipelinePriority))
 	r.AddSetting("under load", fmt.Sprintf("after %v of transactions alone; analytical clients take any snapshot, so that its age is not cut off", warm))
 	r.AddSetting("stop", fmt.Sprintf("the gateway is stopped for %v while transactions go on at full rate, which they do until it has caught up (staleness below %v)", outage, fresh))
 	r.AddSetting("rows at once", fmt.Sprintf("%d inserts in transactions of %d by %d sessions", flood, floodTransaction, floodWriters))

@@ -11,6 +11,10 @@ import (
 	"github.com/freshet-io/freshet/local/platform"
 )
 
+// PipelinePriority is added to the priority of broker and Kafka Connect, where the caller may do that. They go before the database and its
+// clients: clients that are not held up make changes faster than what stands behind them in line passes on.
+const PipelinePriority = -10
+
 // startKafka starts a broker and Kafka Connect, where changes come over Kafka. They share PostgreSQL's core: on the other the
 // engine, which stands back for all else, would get nothing (docs/transport.md).
 func (r *Rig) startKafka(ctx context.Context) error {
@@ -24,14 +28,14 @@ func (r *Rig) startKafka(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.broker, err = kafka.NewBroker(kafka.BrokerConfig{Jars: jars, DataDir: filepath.Join(r.dir, "kafka"), Cores: r.cores(OLTPCore)}); err != nil {
+	if r.broker, err = kafka.NewBroker(kafka.BrokerConfig{Jars: jars, DataDir: filepath.Join(r.dir, "kafka"), Cores: r.cores(OLTPCore), Nice: PipelinePriority}); err != nil {
 		return err
 	}
 	if err := r.broker.Start(ctx); err != nil {
 		return err
 	}
 	r.connect, err = kafka.NewConnect(kafka.ConnectConfig{
-		Jars: jars, DataDir: filepath.Join(r.dir, "connect"), Brokers: r.broker.Address(), Cores: r.cores(OLTPCore),
+		Jars: jars, DataDir: filepath.Join(r.dir, "connect"), Brokers: r.broker.Address(), Cores: r.cores(OLTPCore), Nice: PipelinePriority,
 	})
 	if err != nil {
 		return err

@@ -31,6 +31,8 @@ type BrokerConfig struct {
 	Heap int64
 	// Cores pins the broker to these CPUs; empty leaves it free.
 	Cores []int
+	// Nice is added to the caller's scheduling priority, -20 to 19; below 0 where the caller may only.
+	Nice int
 	// LogFile receives the broker's log; empty is DataDir + ".log".
 	LogFile string
 }
@@ -101,7 +103,7 @@ func (b *Broker) Start(ctx context.Context) error {
 
 func (b *Broker) program(main string, args ...string) program {
 	return program{
-		title: "Kafka", jars: b.cfg.Jars, main: main, args: args, heap: b.cfg.Heap, dir: b.cfg.DataDir, logFile: b.cfg.LogFile, cores: b.cfg.Cores,
+		title: "Kafka", jars: b.cfg.Jars, main: main, args: args, heap: b.cfg.Heap, dir: b.cfg.DataDir, logFile: b.cfg.LogFile, cores: b.cfg.Cores, nice: b.cfg.Nice,
 		// The first compiler alone starts faster and takes less memory; a broker hands bytes through.
 		options: []string{"-XX:TieredStopAtLevel=1"},
 	}

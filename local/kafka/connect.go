@@ -29,6 +29,8 @@ type ConnectConfig struct {
 	Heap int64
 	// Cores pins the worker to these CPUs; empty leaves it free.
 	Cores []int
+	// Nice is added to the caller's scheduling priority, -20 to 19; below 0 where the caller may only.
+	Nice int
 	// LogFile receives the worker's log; empty is DataDir + ".log".
 	LogFile string
 }
@@ -78,7 +80,7 @@ func (c *Connect) Start(ctx context.Context) error {
 	}
 	p := program{
 		title: "Kafka Connect", jars: c.cfg.Jars, main: "org.apache.kafka.connect.cli.ConnectDistributed", args: []string{config},
-		heap: c.cfg.Heap, dir: c.cfg.DataDir, logFile: c.cfg.LogFile, cores: c.cfg.Cores,
+		heap: c.cfg.Heap, dir: c.cfg.DataDir, logFile: c.cfg.LogFile, cores: c.cfg.Cores, nice: c.cfg.Nice,
 		// Changes live for milliseconds: with the usual third of the heap for the young, collections take a fifth of the time.
 		options: []string{fmt.Sprintf("-Xmn%d", c.cfg.Heap/3*2)},
 	}

@@ -81,6 +81,7 @@ type program struct {
 	dir     string // its folder: logging configuration, working directory
 	logFile string
 	cores   []int
+	nice    int
 }
 
 // logging keeps the servers' own log short: what they print is appended to the log file by this package.
@@ -136,7 +137,7 @@ func (p program) start(ctx context.Context, child *process.Child, ready func(con
 		return fmt.Errorf("open %s's log: %w", p.title, err)
 	}
 	defer log.Close()
-	if err := child.Launch(process.Spec{Path: java, Args: args, Dir: p.dir, Output: log, Cores: p.cores}); err != nil {
+	if err := child.Launch(process.Spec{Path: java, Args: args, Dir: p.dir, Output: log, Cores: p.cores, Nice: p.nice}); err != nil {
 		return err
 	}
 	if err := waitReady(ctx, child, ready); err != nil {

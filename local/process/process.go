@@ -25,7 +25,8 @@ type Spec struct {
 	Credential *syscall.Credential
 	// Cores pins the process and its children to these CPUs; empty leaves them free.
 	Cores []int
-	// Nice is added to the caller's scheduling priority, 0 to 19: the higher, the more the process stands back.
+	// Nice is added to the caller's scheduling priority, -20 to 19: the higher, the more the process stands back. One that is to go
+	// before others, by a number below 0, does so only where the caller may let it (CAP_SYS_NICE); elsewhere it is like the caller.
 	Nice int
 	// Orphaned is the signal that the process gets when its parent dies; 0 means SIGKILL.
 	Orphaned syscall.Signal
@@ -98,10 +99,10 @@ func prepareThread(spec Spec) error {
 	// The system call returns 20 minus the priority, so that no result is negative.
 	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err == nil {
-		err = unix.Setpriority(unix.PRIO_PROCESS, 0, min(20-raw+spec.Nice, 19))
+		err = unix.Setpriority(unix.PRIO_PROCESS, 0, max(-20, min(20-raw+spec.Nice, 19)))
 	}
-	if err != nil {
-		return fmt.Errorf("lower the priority by %d: %w", spec.Nice, err)
+	if err != nil && !(spec.Nice < 0 && errors.Is(err, unix.EACCES)) {
+		return fmt.Errorf("change the priority by %d: %w", spec.Nice, err)
 	}
 	return nil
 }

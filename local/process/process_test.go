@@ -6,11 +6,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/freshet-io/freshet/local/process"
 )
@@ -107,6 +110,49 @@ func TestStart_saysWhatCannotBeStarted(t *testing.T) {
 	if _, err := process.Start(process.Spec{Path: "/bin/sleep", Args: []string{"1"}, Cores: []int{100000}}); err == nil || !strings.Contains(err.Error(), "pin to cores") {
 		t.Errorf("got %v, want that it cannot be pinned", err)
 	}
+}
+
+func TestStart_putsAProcessBehindOthersAndBeforeThemWhereItMay(t *testing.T) {
+	own, before := priorities(t)
+	for nice, want := range map[int]int{0: own, 5: own + 5, -5: before} {
+		p, err := process.Start(process.Spec{Path: "/bin/sleep", Args: []string{"600"}, Nice: nice})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := priority(t, p.PID())
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+		if got != want {
+			t.Errorf("a process started with %d has priority %d, want %d", nice, got, want)
+		}
+	}
+}
+
+// priorities returns that of this process, and that of a child which is to go before it by 5.
+func priorities(t *testing.T) (own, before int) {
+	t.Helper()
+	own = priority(t, 0)
+	result := make(chan int)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with its priority
+		if unix.Setpriority(unix.PRIO_PROCESS, 0, own-5) != nil {
+			result <- own
+			return
+		}
+		result <- own - 5
+	}()
+	return own, <-result
+}
+
+// priority returns a process's; 0 means the calling thread.
+func priority(t *testing.T, pid int) int {
+	t.Helper()
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 20 - raw
 }
 
 func TestReachable_namesTheClosedFolder(t *testing.T) {
