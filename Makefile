@@ -49,6 +49,14 @@ else
 	go test $(RACE) -timeout 40m -p 1 $(HEAVY) $(ARGS)
 endif
 
+SEED    ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+QUERIES ?= 20000
+
+.PHONY: test-random
+test-random: need-go need-npm ## Random queries of a new seed against PostgreSQL; reproducers in out/ [QUERIES=20000 SEED=]
+	@mkdir -p out/random
+	go test -count 1 -timeout 0 -run ColumnarRoute ./e2e/differential -v -queries $(QUERIES) -for 24h -seed $(SEED) -reproducers $(CURDIR)/out/random
+
 .PHONY: test-kafka
 test-kafka: need-go need-npm ## The tests of Kafka, Connect and Debezium; needs Java 17 and Maven
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Java or Maven is missing: install a JDK 17 and Maven (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless maven)"; exit 1; }

@@ -7,7 +7,10 @@
 // not answered. Refusing to answer is always right for the columnar route, so that the share of
 // queries that it does answer is reported, and required.
 //
-// Each difference is minimised and written as a reproducer. A run is repeated by its seed; a longer one is
+// Each difference is minimised and written as a reproducer. The tests' worlds are always the same, so that a change passes or fails by what
+// it changes. What no world of theirs has shown is looked for by
 //
-//	go test ./e2e/differential -run ColumnarRoute -v -timeout 0 -queries 200000 -for 3h -seed 1000 -reproducers DIR
+//	make test-random QUERIES=200000
+//
+// which takes worlds of a new seed, and prints it: SEED=… repeats the run.
 package differential

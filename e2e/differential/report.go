@@ -37,6 +37,8 @@ type share struct{ all, columnar int }
 type Finding struct {
 	Title string
 	Count int
+	// World and Query are where it was found first.
+	World, Query uint64
 	// File is the reproducer's.
 	File string
 }
@@ -80,16 +82,7 @@ func (r *Report) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b strings.Builder
-	relayed := 0
-	for _, n := range r.Relayed {
-		relayed += n
-	}
-	fmt.Fprintf(&b, "%d queries: %d columnar and equal (%.1f %% of those that PostgreSQL answers; %d of them empty), %d to PostgreSQL, %d differences, %d defects\n",
-		r.Queries, r.Columnar, r.Share(), r.ColumnarEmpty, relayed, total(r.Differences), total(r.Defects))
-	fmt.Fprintf(&b, "PostgreSQL refuses %d, is too slow on %d, fails depending on its plan on %d; %.1f %% of the answers have no row\n",
-		r.Failed, r.Late, r.PlanDependent, percentage(r.Empty, r.Queries-r.Failed-r.Late))
-	section(&b, "differences", r.Differences)
-	section(&b, "defects of the columnar route", r.Defects)
+	r.writeFindings(&b)
 	fmt.Fprintf(&b, "reasons for going to PostgreSQL:\n")
 	for _, reason := range sortedBy(r.Relayed, func(n int) int { return n }) {
 		fmt.Fprintf(&b, "  %6d  %s\n", r.Relayed[reason], reason)
@@ -102,13 +95,36 @@ func (r *Report) String() string {
 	return b.String()
 }
 
+// Findings prints the totals, the differences and the defects only.
+func (r *Report) Findings() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b strings.Builder
+	r.writeFindings(&b)
+	return b.String()
+}
+
+func (r *Report) writeFindings(b *strings.Builder) {
+	relayed := 0
+	for _, n := range r.Relayed {
+		relayed += n
+	}
+	fmt.Fprintf(b, "%d queries: %d columnar and equal (%.1f %% of those that PostgreSQL answers; %d of them empty), %d to PostgreSQL, %d differences, %d defects\n",
+		r.Queries, r.Columnar, r.Share(), r.ColumnarEmpty, relayed, total(r.Differences), total(r.Defects))
+	fmt.Fprintf(b, "PostgreSQL refuses %d, is too slow on %d, fails depending on its plan on %d; %.1f %% of the answers have no row\n",
+		r.Failed, r.Late, r.PlanDependent, percentage(r.Empty, r.Queries-r.Failed-r.Late))
+	section(b, "differences", r.Differences)
+	section(b, "defects of the columnar route", r.Defects)
+}
+
 func section(b *strings.Builder, title string, findings map[string]*Finding) {
 	if len(findings) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "%s, by cause:\n", title)
 	for _, key := range sortedBy(findings, func(f *Finding) int { return f.Count }) {
-		fmt.Fprintf(b, "  %6d  %s  %s\n", findings[key].Count, findings[key].Title, findings[key].File)
+		f := findings[key]
+		fmt.Fprintf(b, "  %6d  %s  (world %d, query %d; %s)\n", f.Count, f.Title, f.World, f.Query, f.File)
 	}
 }
 

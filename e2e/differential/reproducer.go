@@ -31,7 +31,7 @@ func (r *runner) record(ctx context.Context, s Sides, n uint64, trial Trial) err
 	}
 	f := findings[title]
 	if f == nil {
-		f = &Finding{Title: title}
+		f = &Finding{Title: title, World: s.World.Seed, Query: n}
 		findings[title] = f
 	}
 	f.Count++

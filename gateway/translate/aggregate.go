@@ -137,8 +137,8 @@ func (a aggregation) count(star bool, x expr, place func(engineCall, expr) expr)
 		return place(call, d)
 	}
 	arg := ""
-	if !star && x.null {
-		arg = x.sql
+	if !star && (x.null || x.fails) {
+		arg = x.computed()
 	}
 	return place(a.counting("count", arg), d)
 }

@@ -12,6 +12,7 @@ import (
 // expr is a translated expression: the engine's SQL together with what PostgreSQL's type system and the
 // engine's representation say about its values.
 type expr struct {
+	// sql can stand as an operand of any operator, unless it is a condition.
 	sql  string
 	oid  uint32
 	null bool // may be NULL
@@ -156,6 +157,15 @@ func (e expr) typed() string {
 		fail("interval constant that is not in the form of a duration")
 	}
 	return "CAST(" + e.sql + ", '" + e.engineType() + "')"
+}
+
+// computed returns the SQL for places where only NULL counts: there the engine does not compute what can never be NULL, and so would not
+// fail where PostgreSQL does.
+func (e expr) computed() string {
+	if e.null || !e.fails {
+		return e.sql
+	}
+	return "CAST(" + e.sql + ", 'Nullable(" + e.engineType() + ")')"
 }
 
 // plain drops what is only true of the very column.

@@ -112,6 +112,10 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 	}
 	for i := range g.keys {
 		if slices.ContainsFunc(g.sets, func(keys uint64) bool { return keys>>i&1 == 0 }) {
+			if g.keys[i].refs == 0 {
+				// PostgreSQL 18 computes expressions over such a key from its value even where the set lacks it, but not the key itself.
+				fail("GROUPING SETS over an expression without columns")
+			}
 			// It is NULL in the groups of that set, and no column of a table any more.
 			g.keys[i] = g.keys[i].plain()
 			g.keys[i].null = true

@@ -275,13 +275,13 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 	field := strings.ToLower(*args[0].lit.text)
 	if unit, ok := shortFields[field]; ok {
 		local = q.clocked(x) // some zones have days that do not begin at midnight
-		return with(x.oid, fmt.Sprintf("%s - %s %% %d", x.sql, q.timeOfDay(local), unit), local)
+		return with(x.oid, fmt.Sprintf("(%s - %s %% %d)", x.sql, q.timeOfDay(local), unit), local)
 	}
 	first, ok := firstDays[field]
 	if !ok {
 		fail("date_trunc to this field")
 	}
 	days := once(q.calendar(local), first)
-	truncated := with(oidTimestamp, fmt.Sprintf("toInt64(%s) * %d", days, int64(microsPerDay)), local)
+	truncated := with(oidTimestamp, fmt.Sprintf("(toInt64(%s) * %d)", days, int64(microsPerDay)), local)
 	return q.coerce(truncated, x.oid)
 }

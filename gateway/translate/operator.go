@@ -251,7 +251,7 @@ func (q *query) notDistinct(a, b expr) expr {
 		if a.isNull() {
 			x = b
 		}
-		e := with(oidBool, "isNull("+x.sql+")", x)
+		e := with(oidBool, "isNull("+x.computed()+")", x)
 		e.null = false
 		return e
 	case !a.null && !b.null:

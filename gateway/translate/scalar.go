@@ -214,14 +214,15 @@ func (q *query) nullTest(n *pg.NullTest) expr {
 	if isNull {
 		f = "isNull"
 	}
-	e := with(oidBool, f+"("+a.sql+")", a)
+	e := with(oidBool, f+"("+a.computed()+")", a)
 	e.null = false
 	return e
 }
 
 func (q *query) booleanTest(n *pg.BooleanTest) expr {
 	a := q.boolean(n.Arg)
-	text := boolText(a)
+	a.sql = boolText(a)
+	text := a.sql
 	var sql string
 	switch n.Booltesttype {
 	case pg.BoolTestType_IS_TRUE:
@@ -233,9 +234,9 @@ func (q *query) booleanTest(n *pg.BooleanTest) expr {
 	case pg.BoolTestType_IS_NOT_FALSE:
 		sql = "ifNull(" + text + ", true)"
 	case pg.BoolTestType_IS_UNKNOWN:
-		sql = "isNull(" + text + ")"
+		sql = "isNull(" + a.computed() + ")"
 	case pg.BoolTestType_IS_NOT_UNKNOWN:
-		sql = "isNotNull(" + text + ")"
+		sql = "isNotNull(" + a.computed() + ")"
 	default:
 		fail("boolean test")
 	}

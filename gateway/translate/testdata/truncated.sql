@@ -1,0 +1,2 @@
+-- 1186
+SELECT at - date_trunc('hour', at) FROM line
