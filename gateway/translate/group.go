@@ -18,6 +18,8 @@ type group struct {
 	grouped bool // every group has a row: there is no group of all rows
 	// sets are the grouping sets where there are several: a bit for each key that one has. The column gs has that of a row's.
 	sets []uint64
+	// nodes are what the keys are computed from, where there are several sets.
+	nodes []*pg.Node
 
 	from  *tree
 	where []expr
@@ -152,6 +154,10 @@ func (q *query) matchKey(n *pg.Node) (expr, bool) {
 	}
 	e, ok := q.tryUngrouped(n)
 	if !ok {
+		return expr{}, false
+	}
+	if i := q.group.keyIndex(e); i >= 0 && q.group.nodes != nil && !q.sameKey(q.group.nodes[i], n) {
+		// It is computed from keys that may be NULL in the set, and is none itself.
 		return expr{}, false
 	}
 	return q.keyOf(e)

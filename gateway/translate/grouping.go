@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // mostSets bounds how often GROUPING SETS, ROLLUP and CUBE have the rows read.
@@ -85,10 +87,12 @@ func columnsOf(n *pg.Node) []*pg.Node {
 func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 	sets := groupingSets(items)
 	g.grouped = true
+	var nodes []*pg.Node
 	for _, set := range sets {
 		keys := uint64(0)
 		for _, n := range set {
-			key := q.value(groupTarget(n, targets, q.scope))
+			n = groupTarget(n, targets, q.scope)
+			key := q.value(n)
 			requireGroupable(key)
 			if key.lit != nil {
 				fail("GROUP BY of a constant")
@@ -96,7 +100,10 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 			i := g.keyIndex(key)
 			if i < 0 {
 				i = len(g.keys)
-				g.keys = append(g.keys, key)
+				g.keys, nodes = append(g.keys, key), append(nodes, n)
+			} else if len(sets) > 1 && !q.sameKey(nodes[i], n) {
+				// To PostgreSQL they are two, and a set may have one of them only.
+				fail("grouping sets over keys that are computed alike")
 			}
 			if len(sets) > 1 && i >= 64 {
 				fail("grouping sets over more than 64 keys")
@@ -110,6 +117,7 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 		g.sets = nil
 		return
 	}
+	g.nodes = nodes
 	for i := range g.keys {
 		if slices.ContainsFunc(g.sets, func(keys uint64) bool { return keys>>i&1 == 0 }) {
 			if g.keys[i].refs == 0 {
@@ -121,6 +129,39 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 			g.keys[i].null = true
 		}
 	}
+}
+
+// sameKey reports whether PostgreSQL takes two expressions for the same; false where that is not known.
+func (q *query) sameKey(a, b *pg.Node) bool {
+	if x, y := a.GetColumnRef(), b.GetColumnRef(); x != nil && y != nil {
+		c := q.scope.resolve(stringsOf(x.Fields))
+		return c != nil && c == q.scope.resolve(stringsOf(y.Fields))
+	}
+	return proto.Equal(unlocated(a), unlocated(b))
+}
+
+// unlocated copies an expression without its places in the query's text.
+func unlocated(n *pg.Node) *pg.Node {
+	n = proto.CloneOf(n)
+	clearLocations(n.ProtoReflect())
+	return n
+}
+
+func clearLocations(m protoreflect.Message) {
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Name() == "location":
+			m.Clear(field)
+		case field.Kind() != protoreflect.MessageKind:
+		case field.IsList():
+			for i := range v.List().Len() {
+				clearLocations(v.List().Get(i).Message())
+			}
+		default:
+			clearLocations(v.Message())
+		}
+		return true
+	})
 }
 
 // setColumn is the column of a group's rows that has the keys of their grouping set, as bits.
