@@ -18,6 +18,7 @@ type assembler struct {
 	dir     string
 
 	pending map[uint64]*transaction // by txid; with or without its END
+	large   map[uint64]*transaction // those of them that are worth a file
 	ends    []endEvent              // taken and not handed over, in order
 	queued  map[uint64]bool         // the txids of ends
 	done    *recent                 // txids whose rows are of no use any more
@@ -37,7 +38,8 @@ type transaction struct {
 const remembered = 1 << 17
 
 func newAssembler(from cdc.Position, dir string, spillAt int) *assembler {
-	return &assembler{last: from, spillAt: spillAt, dir: dir, pending: map[uint64]*transaction{}, queued: map[uint64]bool{}, done: newRecent(remembered)}
+	return &assembler{last: from, spillAt: spillAt, dir: dir, pending: map[uint64]*transaction{}, large: map[uint64]*transaction{},
+		queued: map[uint64]bool{}, done: newRecent(remembered)}
 }
 
 // arrival is a row as it was read.
@@ -68,6 +70,9 @@ func (a *assembler) row(in *arrival) error {
 	n := r.add(storedRow{order: in.order, op: in.op, before: in.before, after: in.after, oldKey: in.oldKey, keyChanges: in.keyChanges})
 	t.bytes += n
 	a.bytes += n
+	if t.bytes >= smallest {
+		a.large[in.txID] = t
+	}
 	if a.bytes > a.spillAt {
 		return a.spill()
 	}
@@ -104,17 +109,16 @@ func (t *transaction) run(in *arrival) *run {
 // smallest is the size of a transaction that is worth a file.
 const smallest = 1 << 20
 
-// spill moves the largest transactions to disk until half of the limit is free, small ones excepted.
+// spill moves the largest transactions to disk until half of the limit is free, small ones excepted: of those, [reader.balance] lets no more
+// come.
 func (a *assembler) spill() error {
-	for a.bytes > a.spillAt/2 {
+	for a.bytes > a.spillAt/2 && len(a.large) > 0 {
+		var txID uint64
 		var largest *transaction
-		for _, t := range a.pending {
+		for id, t := range a.large {
 			if largest == nil || t.bytes > largest.bytes {
-				largest = t
+				txID, largest = id, t
 			}
-		}
-		if largest == nil || largest.bytes < smallest {
-			return nil
 		}
 		for _, r := range largest.runs {
 			if len(r.buf) == 0 {
@@ -126,6 +130,7 @@ func (a *assembler) spill() error {
 		}
 		a.bytes -= largest.bytes
 		largest.bytes = 0
+		delete(a.large, txID)
 	}
 	return nil
 }
@@ -161,6 +166,7 @@ func (a *assembler) discard(txID uint64) {
 		}
 		a.bytes -= t.bytes
 		delete(a.pending, txID)
+		delete(a.large, txID)
 	}
 }
 
@@ -190,6 +196,15 @@ func (a *assembler) head() (ev endEvent, t *transaction, missing map[string]uint
 		}
 	}
 	return ev, t, missing, true
+}
+
+// ahead tells whether rows of a topic were read far enough: more than a limit is in memory, in bytes, and the head lacks none of that topic.
+func (a *assembler) ahead(limit int) func(topic string) bool {
+	if a.bytes <= limit {
+		return func(string) bool { return false }
+	}
+	_, _, missing, _ := a.head()
+	return func(topic string) bool { return missing[topic] == 0 }
 }
 
 // pop forgets the head after it was handed over.

@@ -152,7 +152,7 @@ func TestAssembler_handsOverEveryTransactionOnceWholeAndInOrder(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("transactions (-want +got):\n%s", diff)
 		}
-		if len(a.pending) != 0 || a.bytes != 0 || len(a.queued) != 0 {
+		if len(a.pending) != 0 || len(a.large) != 0 || a.bytes != 0 || len(a.queued) != 0 {
 			t.Fatalf("%d transactions with %d bytes are left over", len(a.pending), a.bytes)
 		}
 	})
@@ -172,6 +172,7 @@ func spillAll(t *rapid.T, a *assembler) {
 		a.bytes -= tx.bytes
 		tx.bytes = 0
 	}
+	clear(a.large)
 }
 
 func drain(t *rapid.T, a *assembler) (lines []string) {
@@ -189,6 +190,50 @@ func drain(t *rapid.T, a *assembler) (lines []string) {
 		}
 		lines = append(lines, line)
 		a.pop()
+	}
+}
+
+// A table's rows that are read slower than those of others hold up every transaction. What the others had meanwhile must neither grow without
+// bound nor be looked through again and again.
+func TestAssembler_holdsBackTopicsThatAreAhead(t *testing.T) {
+	a := newAssembler(cdc.Position{}, t.TempDir(), 1<<20)
+	defer a.close()
+	const limit = 1 << 20
+	take := func(topic string, partition int, tx uint64) {
+		if err := a.row(&arrival{partition: partition, topic: topic, rowEvent: rowEvent{txID: tx, order: uint64(partition + 1), op: opCreate, after: make([]byte, 100)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const transactions = 20_000
+	for tx := range uint64(transactions) {
+		a.end(endEvent{txID: tx, position: cdc.Position{Major: tx + 1}, counts: []rowCount{{"fast", 1}, {"slow", 1}}})
+	}
+	var fast, slow uint64
+	most, handed := 0, 0
+	for handed < transactions {
+		ahead := a.ahead(limit)
+		if ahead("slow") {
+			t.Fatalf("after %d transactions the topic that the next one waits for is held back", handed)
+		}
+		for range 100 {
+			if fast < transactions && !ahead("fast") {
+				take("fast", 0, fast)
+				fast++
+			}
+		}
+		take("slow", 1, slow)
+		slow++
+		for {
+			if _, _, missing, ok := a.head(); !ok || len(missing) > 0 {
+				break
+			}
+			a.pop()
+			handed++
+		}
+		most = max(most, a.bytes)
+	}
+	if want := limit + 100*200; most > want {
+		t.Errorf("%d bytes were in memory, want %d at most", most, want)
 	}
 }
 

@@ -232,7 +232,6 @@ func (rd *reader) poll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rd.balance()
 	rd.measure()
 	return nil
 }
@@ -287,22 +286,19 @@ func (rd *reader) take(p *partition, r *kgo.Record) error {
 	return rd.assembler.row(&rd.in)
 }
 
-// balance keeps ENDs and rows about as far: what is read far ahead of the other only takes memory. It never holds
-// back what the next transaction waits for: rows are held only when there is no such transaction.
+// balance holds back what was read far ahead of the rest, which only takes memory: ENDs of which the rows are to come, and, while much is in
+// memory, rows of all topics but those that the next transaction lacks rows of.
 func (rd *reader) balance() {
+	ahead := rd.assembler.ahead(rd.s.cfg.MemoryBytes)
 	bounds := rd.s.cfg.boundsTopic()
-	a := rd.assembler
-	if len(a.ends) > farAhead {
-		rd.client.PauseFetchTopics(bounds)
-	} else {
-		rd.client.ResumeFetchTopics(bounds)
-	}
 	for name := range rd.topics {
-		switch {
-		case name == bounds:
-		case len(a.ends) == 0 && a.bytes > rd.s.cfg.MemoryBytes:
+		hold := ahead(name)
+		if name == bounds {
+			hold = len(rd.assembler.ends) > farAhead
+		}
+		if hold {
 			rd.client.PauseFetchTopics(name)
-		default:
+		} else {
 			rd.client.ResumeFetchTopics(name)
 		}
 	}

@@ -138,6 +138,7 @@ func (st *stream) read(ctx context.Context) error {
 		if err := st.handOver(ctx); err != nil {
 			return err
 		}
+		st.rd.balance()
 		st.s.metrics.buffered.Set(float64(st.rd.assembler.bytes))
 		st.s.metrics.waiting.Set(float64(len(st.rd.assembler.ends)))
 	}
