@@ -17,6 +17,8 @@ type fromClause struct {
 	where []string
 	rows  float64
 	comma bool
+	// merged are the columns that USING or NATURAL made one, by their bare names.
+	merged []expr
 	// measured is what a star's aggregates preferably read; nil: anything.
 	measured *scope
 }
@@ -41,6 +43,10 @@ func (g *gen) join(f *fromClause, limit float64) {
 		f.sc, f.rows = wide, max(1, f.rows*right.rows)
 		return
 	}
+	if len(f.sc.rels) == 1 && g.chance(0.15) && g.mergingJoin(f, right, sql, limit) {
+		return
+	}
+	f.merged = nil // the name may be another relation's too
 	on, rows, ok := g.joinCondition(f, right, wide, limit)
 	if !ok {
 		return
@@ -70,6 +76,42 @@ func (g *gen) join(f *fromClause, limit float64) {
 		rows = max(rows, f.rows)
 	}
 	f.sc, f.rows = wide, rows
+}
+
+// mergingJoin joins by the columns that have the same names, or by one of them.
+func (g *gen) mergingJoin(f *fromClause, right *relation, sql string, limit float64) bool {
+	left := f.sc.rels[0]
+	var common []expr
+	rows := f.rows * right.rows
+	for _, lc := range left.cols {
+		at := slices.IndexFunc(right.cols, func(rc column) bool { return rc.name == lc.name })
+		if at < 0 {
+			continue
+		}
+		if rc := right.cols[at]; rc.t != lc.t || lc.t.kind.family() == famOther {
+			return false
+		}
+		common = append(common, expr{sql: QuoteIdent(lc.name), t: lc.t})
+		rows /= max(lc.distinct, right.cols[at].distinct, 1)
+	}
+	if len(common) == 0 || rows > limit {
+		return false
+	}
+	kind := g.one("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+	if len(common) > 1 && g.chance(0.3) {
+		g.use("natural join")
+		f.sql += fmt.Sprintf(" NATURAL %s %s", kind, sql)
+	} else {
+		g.use("join using")
+		names := make([]string, len(common))
+		for i, c := range common {
+			names[i] = c.sql
+		}
+		f.sql += fmt.Sprintf(" %s %s USING (%s)", kind, sql, strings.Join(names, ", "))
+	}
+	f.sc = &scope{rels: []*relation{left, right}, outer: f.sc.outer}
+	f.rows, f.merged = max(rows, f.rows, 1), common
+	return true
 }
 
 // joinCondition equates a column of the clause with one of the new relation, preferably keys.

@@ -14,6 +14,8 @@ type built struct {
 	repeat []string
 	key    []int // output columns that identify a row; nil when unknown
 	rows   float64
+	// sorted queries have an ORDER BY of their own.
+	sorted bool
 }
 
 func (b built) relation(alias string) *relation {
@@ -93,7 +95,7 @@ func (g *gen) plainSelect(want []family, inner bool) built {
 	c := ctx{sc: f.sc}
 	b := built{rows: f.rows / 2}
 	where := g.where(f)
-	if want == nil && !inner && g.chance(0.05) {
+	if want == nil && !inner && f.merged == nil && g.chance(0.05) {
 		g.use("select *")
 		for _, r := range f.sc.rels {
 			for i := range r.cols {
@@ -118,6 +120,11 @@ func (g *gen) plainSelect(want []family, inner bool) built {
 		for range 1 + g.weighted(3, 4, 3, 1) {
 			items = append(items, item{e: g.expr(c, g.outputFamily(c), g.weighted(3, 4, 3))})
 		}
+		for _, m := range f.merged {
+			if g.chance(0.6) {
+				items = append(items, item{e: m})
+			}
+		}
 		if g.chance(0.09) && f.rows < 5000 {
 			if e, ok := g.window(c); ok {
 				items = append(items, item{e: e})
@@ -130,6 +137,9 @@ func (g *gen) plainSelect(want []family, inner bool) built {
 		b.repeat = append(b.repeat, it.e.sql)
 	}
 	distinct := ""
+	if keys := f.sc.keys(); want == nil && keys != nil && g.chance(0.04) {
+		return g.distinctOn(b, list, f, keys, where)
+	}
 	if b.comparable() && b.key == nil && g.chance(0.25) && !slices.ContainsFunc(items, untyped) {
 		g.use("distinct")
 		distinct = "DISTINCT "
@@ -139,6 +149,23 @@ func (g *gen) plainSelect(want []family, inner bool) built {
 		}
 	}
 	b.sql = fmt.Sprintf("SELECT %s%s FROM %s%s", distinct, list, f.sql, where)
+	return b
+}
+
+// distinctOn shows the first row, by the order of the keys, for each value of an expression.
+func (g *gen) distinctOn(b built, list string, f fromClause, keys []expr, where string) built {
+	c := ctx{sc: f.sc, plain: true}
+	on := g.expr(c, g.familyOf(c, keyFamilies), g.weighted(5, 3))
+	if isConstant(on.sql) || !on.t.canonical() || !on.t.orderable() {
+		on = keys[0]
+	}
+	g.use("distinct on")
+	order := on.sql + g.direction()
+	for _, k := range keys {
+		order += ", " + k.sql + g.direction()
+	}
+	b.sql = fmt.Sprintf("SELECT DISTINCT ON (%s) %s FROM %s%s ORDER BY %s", on.sql, list, f.sql, where, order)
+	b.key, b.sorted = nil, true
 	return b
 }
 

@@ -21,6 +21,9 @@ func (g *gen) top() Query {
 		b = g.setOperation()
 	}
 	q := Query{SQL: with + b.sql}
+	if b.sorted {
+		return q
+	}
 	if g.chance(0.7) {
 		limit := g.chance(0.4)
 		clause, keys, total := g.orderBy(b, limit)
@@ -75,7 +78,7 @@ func (g *gen) subquery() built {
 	default:
 		b = g.setOperation()
 	}
-	if g.chance(0.12) {
+	if !b.sorted && g.chance(0.12) {
 		if clause, _, total := g.orderBy(b, true); total {
 			g.use("limit in a subquery")
 			b.sql += clause + g.limit()
