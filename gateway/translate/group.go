@@ -13,13 +13,12 @@ import (
 type group struct {
 	id      int
 	keys    []expr
+	nodes   []*pg.Node // what the keys are computed from
 	aggs    []engineCall
 	bySQL   map[string]int
 	grouped bool // every group has a row: there is no group of all rows
 	// sets are the grouping sets where there are several: a bit for each key that one has. The column gs has that of a row's.
 	sets []uint64
-	// nodes are what the keys are computed from, where there are several sets.
-	nodes []*pg.Node
 
 	from  *tree
 	where []expr
@@ -156,11 +155,12 @@ func (q *query) matchKey(n *pg.Node) (expr, bool) {
 	if !ok {
 		return expr{}, false
 	}
-	if i := q.group.keyIndex(e); i >= 0 && q.group.nodes != nil && !q.sameKey(q.group.nodes[i], n) {
-		// It is computed from keys that may be NULL in the set, and is none itself.
+	i := q.group.keyIndex(e)
+	if i < 0 || len(q.group.sets) > 0 && !q.sameKey(q.group.nodes[i], n) {
+		// With several sets, what is computed from keys that a set may lack is none itself.
 		return expr{}, false
 	}
-	return q.keyOf(e)
+	return q.key(i), true
 }
 
 // tryUngrouped translates a candidate; what cannot be translated as a whole may still be in parts.
@@ -183,7 +183,12 @@ func (q *query) keyOf(e expr) (expr, bool) {
 	if i < 0 {
 		return expr{}, false
 	}
-	return describe(q.group.keys[i], "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), 1<<q.group.id), true
+	return q.key(i), true
+}
+
+// key is a key seen over groups.
+func (q *query) key(i int) expr {
+	return describe(q.group.keys[i], "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), 1<<q.group.id)
 }
 
 // keyIndex finds the key that an expression below the aggregation is; -1 if it is none.

@@ -87,7 +87,6 @@ func columnsOf(n *pg.Node) []*pg.Node {
 func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 	sets := groupingSets(items)
 	g.grouped = true
-	var nodes []*pg.Node
 	for _, set := range sets {
 		keys := uint64(0)
 		for _, n := range set {
@@ -100,8 +99,8 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 			i := g.keyIndex(key)
 			if i < 0 {
 				i = len(g.keys)
-				g.keys, nodes = append(g.keys, key), append(nodes, n)
-			} else if len(sets) > 1 && !q.sameKey(nodes[i], n) {
+				g.keys, g.nodes = append(g.keys, key), append(g.nodes, n)
+			} else if len(sets) > 1 && !q.sameKey(g.nodes[i], n) {
 				// To PostgreSQL they are two, and a set may have one of them only.
 				fail("grouping sets over keys that are computed alike")
 			}
@@ -117,7 +116,6 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 		g.sets = nil
 		return
 	}
-	g.nodes = nodes
 	for i := range g.keys {
 		if slices.ContainsFunc(g.sets, func(keys uint64) bool { return keys>>i&1 == 0 }) {
 			if g.keys[i].refs == 0 {
@@ -137,7 +135,7 @@ func (q *query) sameKey(a, b *pg.Node) bool {
 		c := q.scope.resolve(stringsOf(x.Fields))
 		return c != nil && c == q.scope.resolve(stringsOf(y.Fields))
 	}
-	return proto.Equal(unlocated(a), unlocated(b))
+	return a == b || proto.Equal(unlocated(a), unlocated(b))
 }
 
 // unlocated copies an expression without its places in the query's text.

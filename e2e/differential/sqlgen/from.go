@@ -43,7 +43,7 @@ func (g *gen) join(f *fromClause, limit float64) {
 		f.sc, f.rows = wide, max(1, f.rows*right.rows)
 		return
 	}
-	if len(f.sc.rels) == 1 && g.chance(0.15) && g.mergingJoin(f, right, sql, limit) {
+	if len(f.sc.rels) == 1 && g.chance(0.15) && g.mergingJoin(f, wide, sql, limit) {
 		return
 	}
 	f.merged = nil // the name may be another relation's too
@@ -78,9 +78,9 @@ func (g *gen) join(f *fromClause, limit float64) {
 	f.sc, f.rows = wide, rows
 }
 
-// mergingJoin joins by the columns that have the same names, or by one of them.
-func (g *gen) mergingJoin(f *fromClause, right *relation, sql string, limit float64) bool {
-	left := f.sc.rels[0]
+// mergingJoin joins the first two relations by all columns that have the same names.
+func (g *gen) mergingJoin(f *fromClause, wide *scope, sql string, limit float64) bool {
+	left, right := wide.rels[0], wide.rels[1]
 	var common []expr
 	rows := f.rows * right.rows
 	for _, lc := range left.cols {
@@ -109,8 +109,7 @@ func (g *gen) mergingJoin(f *fromClause, right *relation, sql string, limit floa
 		}
 		f.sql += fmt.Sprintf(" %s %s USING (%s)", kind, sql, strings.Join(names, ", "))
 	}
-	f.sc = &scope{rels: []*relation{left, right}, outer: f.sc.outer}
-	f.rows, f.merged = max(rows, f.rows, 1), common
+	f.sc, f.rows, f.merged = wide, max(rows, f.rows, 1), common
 	return true
 }
 
