@@ -35,6 +35,7 @@ func (g *gen) from(joins int, outer *scope, limit float64) fromClause {
 
 // join adds a relation to the clause, or leaves it as it is when nothing fits in size.
 func (g *gen) join(f *fromClause, limit float64) {
+	f.merged = nil // the new relation may have columns of these names too
 	right, sql := g.source(limit, true)
 	wide := &scope{rels: append(append([]*relation(nil), f.sc.rels...), right), outer: f.sc.outer}
 	if f.rows*right.rows <= 400 && g.chance(0.1) {
@@ -46,7 +47,6 @@ func (g *gen) join(f *fromClause, limit float64) {
 	if len(f.sc.rels) == 1 && g.chance(0.15) && g.mergingJoin(f, wide, sql, limit) {
 		return
 	}
-	f.merged = nil // the name may be another relation's too
 	on, rows, ok := g.joinCondition(f, right, wide, limit)
 	if !ok {
 		return
