@@ -131,8 +131,7 @@ func (a aggregation) translate(name string, star bool, x expr, place func(engine
 func (a aggregation) count(star bool, x expr, place func(engineCall, expr) expr) expr {
 	d := expr{oid: oidInt8, pad: -1, bounded: true, low: 0, high: 1 << 62}
 	if a.distinct {
-		requireGroupable(x)
-		call := a.counting("uniqExact", x.sql)
+		call := a.counting("uniqExact", groupable(x))
 		call.compact = !isString(x.oid)
 		return place(call, d)
 	}
@@ -222,11 +221,16 @@ func (a aggregation) average(x expr, null bool, place func(engineCall, expr) exp
 }
 
 func (a aggregation) extreme(name string, x expr, null bool, place func(engineCall, expr) expr) expr {
-	requireOrdered(x)
-	if x.oid == oidBool || x.oid == oidUUID || x.oid == oidBytea {
+	value := x.sql
+	switch {
+	case isFloat(x.oid):
+		value = groupable(x)
+	case x.oid == oidBool || x.oid == oidUUID || x.oid == oidBytea:
 		fail("%s over this type", name)
+	default:
+		requireOrdered(x)
+		a.q.t.orderable(x)
 	}
-	a.q.t.orderable(x)
 	d := x.plain()
 	d.null = null
 	switch d.oid {
@@ -237,7 +241,7 @@ func (a aggregation) extreme(name string, x expr, null bool, place func(engineCa
 			d.dec.display = displayUnknown
 		}
 	}
-	return place(a.call(name, x.sql), d)
+	return place(a.call(name, value), d)
 }
 
 // windowFunctions of rank and position.

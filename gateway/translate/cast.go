@@ -77,6 +77,8 @@ func (q *query) castPlain(e expr, oid uint32) expr {
 	case e.oid == oidNumeric && isInteger(oid):
 		rounded := roundTo(e, 0)
 		return checkedInteger("reinterpret(CAST("+rounded.orElse(0)+", 'Decimal(76, 0)'), 'Int256')", oid, e).renulledBy(e)
+	case isFloat(e.oid) && isInteger(oid):
+		return q.floatToInteger(e, oid)
 	case oid == oidText && isInteger(e.oid):
 		return integerText(e)
 	case oid == oidText && e.oid == oidBool:

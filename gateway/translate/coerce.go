@@ -147,8 +147,12 @@ func (q *query) coerce(e expr, oid uint32) expr {
 		return widen(e, oid)
 	case isInteger(e.oid) && oid == oidNumeric:
 		return toNumeric(e)
-	case isInteger(e.oid) && oid == oidFloat8, e.oid == oidFloat4 && oid == oidFloat8:
+	case isInteger(e.oid) && oid == oidFloat8:
+		return tame("toFloat64("+e.sql+")", e)
+	case e.oid == oidFloat4 && oid == oidFloat8:
 		return with(oidFloat8, "toFloat64("+e.sql+")", e)
+	case e.oid == oidNumeric && oid == oidFloat8:
+		return numericToFloat(e)
 	case isText(e.oid) && isText(oid) && oid != oidName:
 		e.oid = oid
 		return e.plain()

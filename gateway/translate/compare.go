@@ -1,6 +1,9 @@
 package translate
 
-import "math/big"
+import (
+	"math/big"
+	"strings"
+)
 
 // compare translates a comparison operator by PostgreSQL's rules for the operand types.
 func (q *query) compare(name string, l, r expr) expr {
@@ -149,8 +152,16 @@ func commonDecimal(l, r expr) (string, string) {
 
 // compareFloats: NaN equals itself and is the largest value in PostgreSQL only.
 func (q *query) compareFloats(op string, l, r expr) expr {
-	e := with(oidBool, "", l, r)
-	e.sql = guarded(l.sql+" "+op+" "+r.sql, "isNaN("+l.sql+") OR isNaN("+r.sql+")", "NaN")
+	e := with(oidBool, l.sql+" "+op+" "+r.sql, l, r)
+	var wild []string
+	for _, x := range []expr{l, r} {
+		if !x.tame && x.lit == nil {
+			wild = append(wild, "isNaN("+x.sql+")")
+		}
+	}
+	if len(wild) > 0 {
+		e.sql = guarded(e.sql, strings.Join(wild, " OR "), "NaN")
+	}
 	return e
 }
 

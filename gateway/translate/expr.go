@@ -41,6 +41,8 @@ type expr struct {
 	origin columnID
 	// costly values are better computed before a join than after it.
 	costly bool
+	// tame says that a float is neither NaN nor negative zero.
+	tame bool
 	// fails says that PostgreSQL refuses it for some rows: a division by zero, an overflow.
 	fails bool
 	// lenient conditions are expected to hold for most rows: negations.
@@ -159,10 +161,10 @@ func (e expr) typed() string {
 	return "CAST(" + e.sql + ", '" + e.engineType() + "')"
 }
 
-// computed returns the SQL for places where only NULL counts: there the engine does not compute what can never be NULL, and so would not
-// fail where PostgreSQL does.
+// computed returns the SQL for places where only NULL counts: there the engine computes neither what can never be NULL nor, if nothing is left of a
+// condition, the rows that it is asked of, and so would not fail where PostgreSQL does.
 func (e expr) computed() string {
-	if e.null || !e.fails {
+	if e.null {
 		return e.sql
 	}
 	return "CAST(" + e.sql + ", 'Nullable(" + e.engineType() + ")')"

@@ -98,7 +98,10 @@ func (q *query) number(e expr) expr {
 	return e
 }
 
-func absValue(q *query, _ string, args []expr) expr {
+func absValue(q *query, name string, args []expr) expr {
+	if isFloat(args[0].oid) {
+		return q.floatFunction(name, args[0])
+	}
 	x := q.number(args[0])
 	if x.oid == oidNumeric {
 		return numericWith("abs("+x.sql+")", x.dec, x)
@@ -141,11 +144,17 @@ func (q *query) roundable(x expr, args []expr) expr {
 }
 
 // round keeps the wanted number of digits; a display scale that is larger shrinks, a smaller one grows.
-func round(q *query, _ string, args []expr) expr {
+func round(q *query, name string, args []expr) expr {
+	if len(args) == 1 && isFloat(args[0].oid) {
+		return q.floatFunction(name, args[0])
+	}
 	return roundTo(q.roundable(args[0], args), q.places(args))
 }
 
-func truncate(q *query, _ string, args []expr) expr {
+func truncate(q *query, name string, args []expr) expr {
+	if len(args) == 1 && isFloat(args[0].oid) {
+		return q.floatFunction(name, args[0])
+	}
 	x, n := q.roundable(args[0], args), q.places(args)
 	if x.dec.scale <= n {
 		return roundTo(x, n)
@@ -155,6 +164,9 @@ func truncate(q *query, _ string, args []expr) expr {
 }
 
 func ceilFloor(q *query, name string, args []expr) expr {
+	if isFloat(args[0].oid) {
+		return q.floatFunction(name, args[0])
+	}
 	x := q.roundable(args[0], args)
 	if name == "ceiling" {
 		name = "ceil"

@@ -95,7 +95,7 @@ func (q *query) groupText() string {
 	}
 	var keys []string
 	for _, k := range append(g.keys[:len(g.keys):len(g.keys)], g.correlated...) {
-		keys = append(keys, k.sql)
+		keys = append(keys, groupable(k))
 	}
 	return q.aggregationText(keys)
 }

@@ -92,7 +92,7 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 		for _, n := range set {
 			n = groupTarget(n, targets, q.scope)
 			key := q.value(n)
-			requireGroupable(key)
+			groupable(key)
 			if key.lit != nil {
 				fail("GROUP BY of a constant")
 			}
@@ -175,7 +175,7 @@ func (q *query) setsText() string {
 		for j, k := range g.keys {
 			value := "NULL"
 			if set>>j&1 == 1 {
-				keys = append(keys, k.sql)
+				keys = append(keys, groupable(k))
 				value = arm + ".k" + strconv.Itoa(len(keys))
 			}
 			items = append(items, value+" AS k"+strconv.Itoa(j+1))

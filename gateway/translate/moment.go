@@ -203,7 +203,7 @@ func extract(q *query, name string, args []expr) expr {
 		fail("extract of this field")
 	}
 	if name == "date_part" {
-		return with(oidFloat8, "toFloat64("+sql+")", x)
+		return tame("toFloat64("+sql+")", x)
 	}
 	d := decimal{integer: 4}
 	return numericWith("CAST("+sql+", '"+d.String()+"')", d, x)
@@ -226,7 +226,7 @@ func (q *query) epoch(name string, x expr) expr {
 		sql, d.scale, d.display = fmt.Sprintf("CAST(%s, 'Decimal(19, 0)') * CAST('0.000001', 'Decimal(6, 6)')", sql), 6, 6
 	}
 	if name == "date_part" {
-		return with(oidFloat8, "toFloat64("+sql+")", x)
+		return tame("toFloat64("+sql+")", x)
 	}
 	return numericWith("CAST("+sql+", '"+d.String()+"')", d, x)
 }

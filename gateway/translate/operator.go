@@ -73,7 +73,7 @@ func (q *query) binary(name string, l, r expr) expr {
 	case isInteger(l.oid) && isInteger(r.oid):
 		return q.integerArithmetic(name, l, r)
 	case isFloat(l.oid) || isFloat(r.oid):
-		fail("floating-point arithmetic")
+		return q.floatArithmetic(name, l, r)
 	}
 	return q.numericArithmetic(name, q.coerce(l, oidNumeric), q.coerce(r, oidNumeric))
 }
@@ -87,10 +87,10 @@ func (q *query) prefix(name string, e expr) expr {
 		return e.plain()
 	case name != "-":
 		fail("prefix operator")
-	case isFloat(e.oid):
-		fail("floating-point arithmetic")
 	case e.isNull():
 		return e
+	case isFloat(e.oid):
+		return with(e.oid, "negate("+e.sql+")", e)
 	case e.oid == oidNumeric && e.lit != nil:
 		return numericLiteral(number{new(big.Int).Neg(e.lit.numeric.unscaled), e.lit.numeric.scale})
 	case e.oid == oidNumeric:

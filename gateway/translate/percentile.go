@@ -34,19 +34,23 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 	if x.lit != nil {
 		fail("%s of a constant", name)
 	}
-	requireOrdered(x)
 	var value string
 	d := expr{oid: oidFloat8, pad: -1}
 	if name == "percentile_cont" {
 		if !q.t.env.UnfusedFloats {
 			fail("%s of a server that multiplies and adds floats at once", name)
 		}
-		value = "toFloat64(" + x.sql + ")"
-		if !isInteger(x.oid) && (x.oid != oidNumeric || x.dec.precision() > exactDigits) {
+		if x.opaque || !isNumber(x.oid) {
 			fail("%s over this type", name)
 		}
+		if value = q.coerce(x, oidFloat8).sql; isFloat(x.oid) {
+			value = groupableFloat(q.coerce(x, oidFloat8))
+		}
 	} else {
-		value = q.t.orderable(x)
+		value = q.t.sortable(x)
+		if isFloat(x.oid) {
+			value = groupableFloat(x)
+		}
 		if d = x.plain(); d.oid == oidNumeric && d.dec.display == displayDynamic {
 			d.dec.display = displayUnknown
 		}

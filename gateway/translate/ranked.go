@@ -38,7 +38,7 @@ func (w *writer) writeRanked(verb string, items []string, columns []outColumn, k
 		if distinct {
 			name = w.distinctKey(k.e)
 		} else {
-			items = append(items, k.e.sql+" AS "+name)
+			items = append(items, t.rankable(k.e)+" AS "+name)
 		}
 		value := "CAST(dense_rank() OVER (ORDER BY " + name + direction(k.by) + "), 'Nullable(Int64)')"
 		key := finish.SortKey{}
@@ -53,6 +53,14 @@ func (w *writer) writeRanked(verb string, items []string, columns []outColumn, k
 	inner := verb + list + t.fromText(w.q.from, w.q.where, w.q.joins, list)
 	t.sort = sort
 	return &rows{columns: columns, sql: fmt.Sprintf("SELECT %s FROM (%s LIMIT %d)", strings.Join(outer, ", "), inner, finish.MostSorted+1)}
+}
+
+// rankable is the text of a sort key whose strings PostgreSQL ranks.
+func (t *translator) rankable(e expr) string {
+	if t.isRanked(e) {
+		return e.sql
+	}
+	return t.sortable(e)
 }
 
 // topNames are the engine's columns that the output is made of.

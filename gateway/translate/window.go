@@ -62,9 +62,7 @@ func (q *query) windowOf(w *pg.WindowDef) window {
 	if len(w.PartitionClause) > 0 {
 		keys := make([]string, len(w.PartitionClause))
 		for i, n := range w.PartitionClause {
-			e := q.value(n)
-			requireGroupable(e)
-			keys[i] = e.sql
+			keys[i] = groupable(q.value(n))
 		}
 		parts = append(parts, "PARTITION BY "+strings.Join(keys, ", "))
 	}
@@ -72,9 +70,7 @@ func (q *query) windowOf(w *pg.WindowDef) window {
 		keys := make([]string, len(w.OrderClause))
 		for i, n := range w.OrderClause {
 			by := n.GetSortBy()
-			e := q.value(by.Node)
-			requireOrdered(e)
-			keys[i] = q.t.orderable(e) + direction(by)
+			keys[i] = q.t.sortable(q.value(by.Node)) + direction(by)
 		}
 		parts = append(parts, "ORDER BY "+strings.Join(keys, ", "))
 	}

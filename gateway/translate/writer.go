@@ -99,8 +99,8 @@ func (w *writer) distinct() (bool, []string) {
 		return false, nil
 	}
 	if w.stmt.DistinctClause[0].GetNode() == nil {
-		for _, t := range w.targets {
-			requireGroupable(t.e)
+		for i := range w.targets {
+			w.targets[i].e.sql = groupable(w.targets[i].e)
 		}
 		return true, nil
 	}
@@ -110,10 +110,19 @@ func (w *writer) distinct() (bool, []string) {
 	var on []string
 	for _, n := range w.stmt.DistinctClause {
 		e := w.sortExpr(n)
-		requireGroupable(e)
-		on = append(on, e.sql)
+		on = append(on, groupable(e))
 	}
 	return false, on
+}
+
+// groupable is the text to group by: that of values of which equal ones look alike.
+func groupable(e expr) string {
+	if isFloat(e.oid) {
+		requirePresent(e)
+		return groupableFloat(e)
+	}
+	requireGroupable(e)
+	return e.sql
 }
 
 // requireGroupable refuses values whose equality or representative differs between the engines.
@@ -155,7 +164,7 @@ func (w *writer) sortKeys() []sortKey {
 	for i, n := range w.stmt.SortClause {
 		by := n.GetSortBy()
 		keys[i] = sortKey{w.sortExpr(by.Node), by}
-		requireOrdered(keys[i].e)
+		requireSortable(keys[i].e)
 		w.q.t.env.Dialect.checkOrder(keys[i].e, by)
 	}
 	return keys
@@ -165,11 +174,13 @@ func (w *writer) sortKeys() []sortKey {
 func (w *writer) orderText(keys []sortKey, distinct bool) string {
 	texts := make([]string, len(keys))
 	for i, k := range keys {
-		texts[i] = w.q.t.orderable(k.e)
+		text := ""
 		if distinct {
-			texts[i] = w.distinctKey(k.e)
+			text = w.distinctKey(k.e)
+		} else {
+			text = w.q.t.sortable(k.e)
 		}
-		texts[i] += direction(k.by)
+		texts[i] = text + direction(k.by)
 	}
 	return strings.Join(texts, ", ")
 }
@@ -177,7 +188,7 @@ func (w *writer) orderText(keys []sortKey, distinct bool) string {
 // distinctKey names the output column that a sort key of SELECT DISTINCT is.
 func (w *writer) distinctKey(e expr) string {
 	for i, t := range w.targets {
-		if t.e.sql == e.sql {
+		if t.e.sql == e.sql || isFloat(e.oid) && t.e.sql == groupableFloat(e) {
 			if w.q.reader == readByClient {
 				return w.q.t.topName(i)
 			}
@@ -216,13 +227,27 @@ func isNullsFirst(by *pg.SortBy) bool {
 
 // requireOrdered refuses types whose order the engine does not share.
 func requireOrdered(e expr) {
-	requirePresent(e)
-	switch {
-	case e.opaque || e.oid == oidInterval && e.lit != nil:
-		fail("order of values of an opaque type")
-	case isFloat(e.oid):
+	requireSortable(e)
+	if isFloat(e.oid) {
 		fail("order of floating-point numbers")
 	}
+}
+
+// requireSortable refuses types that not even a guard makes the engine order as PostgreSQL does.
+func requireSortable(e expr) {
+	requirePresent(e)
+	if e.opaque || e.oid == oidInterval && e.lit != nil {
+		fail("order of values of an opaque type")
+	}
+}
+
+// sortable is the text to order rows by.
+func (t *translator) sortable(e expr) string {
+	requireSortable(e)
+	if isFloat(e.oid) {
+		return sortableFloat(e)
+	}
+	return t.orderable(e)
 }
 
 // orderable is the text to sort by.

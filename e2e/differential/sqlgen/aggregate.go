@@ -68,7 +68,7 @@ func (g *gen) stringAgg(c ctx) (expr, bool) {
 func (g *gen) percentile(c ctx, fam family) (expr, bool) {
 	name, of := "percentile_disc", fam
 	if fam == famFloat {
-		name, of = "percentile_cont", []family{famInt, famNum}[g.r.IntN(2)]
+		name, of = "percentile_cont", []family{famInt, famNum, famFloat}[g.r.IntN(3)]
 	}
 	a := g.expr(c, of, 1)
 	if !a.t.canonical() || isConstant(a.sql) || a.t.kind == Bytea || a.t.kind == UUID {

@@ -103,7 +103,7 @@ type typ struct {
 	max float64
 	// wild says that dates and times may be infinite or near the ends of their range.
 	wild bool
-	// special says that a numeric may be NaN or infinite.
+	// special says that a numeric may be NaN or infinite, and a float NaN or a zero of either sign.
 	special bool
 }
 
@@ -115,7 +115,9 @@ func (t typ) canonical() bool {
 		return t.scale != varying
 	case Numeric:
 		return t.scale != varying && !t.special
-	case Float4, Float8, JSON, JSONB, Interval:
+	case Float4, Float8:
+		return !t.special
+	case JSON, JSONB, Interval:
 		return false
 	default:
 		return true

@@ -65,7 +65,7 @@ var outputFamilies = []family{famInt, famInt, famInt, famNum, famNum, famNum, fa
 	famTS, famTS, famBool, famFloat, famTSTZ, famUUID, famTime, famOther}
 
 var (
-	keyFamilies     = []family{famInt, famInt, famStr, famStr, famDate, famBool, famNum}
+	keyFamilies     = []family{famInt, famInt, famStr, famStr, famDate, famBool, famNum, famFloat}
 	measureFamilies = []family{famInt, famInt, famNum, famNum, famNum, famStr, famDate, famTS, famBool}
 )
 

@@ -1,0 +1,121 @@
+package translate
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Floats are IEEE 754's in both engines: one addition, subtraction, multiplication or division is rounded alike, and so are whole numbers made of
+// them. Guards are for what differs: NaN, which PostgreSQL takes for equal to itself and larger than all else; the two zeros, which are equal and
+// look different; and results that left the range, which it refuses. Sums depend on the order of the rows, and are left to PostgreSQL.
+
+// exactInteger is the largest integer up to which all are float8 values.
+const exactInteger = 1 << 53
+
+// sortableFloat is the text of a float to order by.
+func sortableFloat(e expr) string {
+	if e.tame {
+		return e.sql
+	}
+	return guarded(e.sql, "isNaN("+e.sql+")", "NaN")
+}
+
+// groupableFloat is the text of a float of which equal values look alike.
+func groupableFloat(e expr) string {
+	if e.tame {
+		return e.sql
+	}
+	return once(e.sql, func(x string) string {
+		return guarded(x, fmt.Sprintf("isNaN(%s) OR %[1]s = 0 AND 1 / %[1]s < 0", x), "NaN or negative zero")
+	})
+}
+
+// floatArithmetic computes in float8, which PostgreSQL does unless both operands are float4.
+func (q *query) floatArithmetic(op string, l, r expr) expr {
+	if l.oid == oidFloat4 && r.oid == oidFloat4 {
+		fail("arithmetic on reals")
+	}
+	if l.isNull() || r.isNull() {
+		return nullOf(oidFloat8)
+	}
+	l, r = q.coerce(l, oidFloat8), q.coerce(r, oidFloat8)
+	lost := ""
+	switch op {
+	case "+", "-":
+	case "*":
+		lost = " OR x = 0 AND a != 0 AND b != 0"
+	case "/":
+		lost = " OR b = 0 OR x = 0 AND a != 0"
+	default:
+		fail("floating-point operator")
+	}
+	e := with(oidFloat8, "", l, r)
+	result := guarded("x", "isInfinite(x)"+lost, "floating-point result out of range")
+	e.sql, e.fails = bind(bind(result, "x", "a "+op+" b"), "a", l.sql, "b", r.sql), true
+	return e
+}
+
+// floatFunctions are those of one argument that are exact, with the engine's names for float8.
+var floatFunctions = map[string]string{
+	"abs": "abs", "floor": "floor", "ceil": "ceil", "ceiling": "ceil", "trunc": "trunc",
+	"round": "roundBankers", // to even, as rint()
+}
+
+// floatFunction applies one of floatFunctions.
+func (q *query) floatFunction(name string, x expr) expr {
+	if x.isNull() {
+		return nullOf(oidFloat8)
+	}
+	if name == "abs" && x.oid == oidFloat4 {
+		fail("abs of a real")
+	}
+	x = q.coerce(x, oidFloat8)
+	return with(oidFloat8, floatFunctions[name]+"("+x.sql+")", x)
+}
+
+// floatToInteger rounds to even.
+func (q *query) floatToInteger(e expr, oid uint32) expr {
+	limit := map[uint32]string{oidInt2: "32767", oidInt4: "2147483647", oidInt8: "9.2e18"}[oid]
+	x := q.coerce(e, oidFloat8)
+	out := with(oid, "", x)
+	out.sql = once(x.sql, func(x string) string {
+		return out.engineConversion() + "(" + guarded("roundBankers("+x+")", "NOT (abs(roundBankers("+x+")) <= "+limit+")", "integer out of range") + ")"
+	})
+	out.fails = true
+	return out
+}
+
+// engineConversion is the engine's function that converts to the type, without a check.
+func (e expr) engineConversion() string { return "to" + e.engineType() }
+
+// numericToFloat: the engine divides the digits by a power of ten. Where both are float8 values the quotient is the nearest one, as PostgreSQL's is.
+func numericToFloat(e expr) expr {
+	const powers = 22 // the powers of ten that are float8 values
+	if e.lit != nil {
+		text := e.lit.numeric.String()
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			fail("constant out of range")
+		}
+		return floatLiteral(oidFloat8, v, text)
+	}
+	if e.dec.scale > powers {
+		fail("cast of a numeric of so many digits to a float")
+	}
+	sql := "toFloat64(" + e.sql + ")"
+	if e.dec.precision() > exactDigits {
+		// The quotient may be the limit itself after rounding, the digits still are no more then.
+		sql = once(e.sql, func(x string) string {
+			limit := fmt.Sprintf("toFloat64(%d) / 1e%d", int64(exactInteger), e.dec.scale)
+			return guarded("toFloat64("+x+")", "NOT (abs(toFloat64("+x+")) < "+limit+")", "numeric beyond the digits of a float")
+		})
+	}
+	return tame(sql, e)
+}
+
+// tame is a float8 made of another type, which has neither NaN nor a negative zero.
+func tame(sql string, of expr) expr {
+	e := with(oidFloat8, sql, of)
+	e.tame = true
+	return e
+}
