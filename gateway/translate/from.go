@@ -85,8 +85,10 @@ func (q *query) fromItem(n *pg.Node) (*tree, namespace) {
 		return q.subselect(q.t.selectStmt(stmt, q.ctes, readByFrom), v.RangeSubselect.Alias, "")
 	case *pg.Node_JoinExpr:
 		return q.join(v.JoinExpr)
+	case *pg.Node_RangeFunction:
+		return q.rangeFunction(v.RangeFunction)
 	}
-	fail("FROM item that is not a table, subquery or join")
+	fail("FROM item that is not a table, subquery, join or series")
 	return nil, namespace{}
 }
 

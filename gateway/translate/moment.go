@@ -258,6 +258,29 @@ func dayBefore(function string) func(string) string {
 	return func(date string) string { return "toInt32(" + date + ") - " + function + "(" + date + ") + 1" }
 }
 
+// truncatedConstant is the first microsecond of the day, week, month, quarter or year of a constant, by its calendar.
+func truncatedConstant(field string, micros *big.Int) (*big.Int, bool) {
+	if !micros.IsInt64() || absolute(micros.Int64()) > lastDay*microsPerDay {
+		return nil, false
+	}
+	t := time.UnixMicro(micros.Int64()).UTC()
+	year, month, day := t.Date()
+	switch field {
+	case "day":
+	case "week":
+		day -= (int(t.Weekday()) + 6) % 7
+	case "month":
+		day = 1
+	case "quarter":
+		month, day = (month-1)/3*3+1, 1
+	case "year":
+		month, day = 1, 1
+	default:
+		return nil, false
+	}
+	return big.NewInt(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).UnixMicro()), true
+}
+
 // dateTrunc truncates timestamps; dates are taken as timestamps with time zone by PostgreSQL.
 func dateTrunc(q *query, _ string, args []expr) expr {
 	if args[0].lit == nil || args[0].lit.text == nil || len(args) != 2 {
@@ -273,6 +296,11 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 		fail("date_trunc of this type")
 	}
 	field := strings.ToLower(*args[0].lit.text)
+	if local.lit != nil {
+		if first, ok := truncatedConstant(field, q.coerce(local, oidTimestamp).lit.integer); ok {
+			return q.coerce(integerLiteral(oidTimestamp, first), x.oid)
+		}
+	}
 	if unit, ok := shortFields[field]; ok {
 		local = q.clocked(x) // some zones have days that do not begin at midnight
 		return with(x.oid, fmt.Sprintf("(%s - %s %% %d)", x.sql, q.timeOfDay(local), unit), local)

@@ -72,6 +72,7 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 	case len(s.ValuesLists) > 0:
 		return t.values(s, ctes, by)
 	}
+	s = seriesFrom(s)
 	q := &query{t: t, ctes: ctes, reader: by}
 	q.base(s)
 	return q.finish(s)

@@ -86,7 +86,7 @@ func walkExpr(n *pg.Node, visit func(*pg.Node) bool) {
 // known reports whether walk descends into everything that a node of this kind may hold.
 func known(n *pg.Node) bool {
 	switch n.Node.(type) {
-	case *pg.Node_SelectStmt, *pg.Node_CommonTableExpr, *pg.Node_ResTarget, *pg.Node_JoinExpr, *pg.Node_RangeSubselect,
+	case *pg.Node_SelectStmt, *pg.Node_CommonTableExpr, *pg.Node_ResTarget, *pg.Node_JoinExpr, *pg.Node_RangeSubselect, *pg.Node_RangeFunction,
 		*pg.Node_RangeVar, *pg.Node_List, *pg.Node_SortBy, *pg.Node_GroupingSet, *pg.Node_WindowDef, *pg.Node_AExpr,
 		*pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_FuncCall, *pg.Node_CaseExpr,
 		*pg.Node_CaseWhen, *pg.Node_CoalesceExpr, *pg.Node_MinMaxExpr, *pg.Node_TypeCast, *pg.Node_CollateClause,

@@ -192,6 +192,9 @@ func (g *gen) source(limit float64, derived bool) (*relation, string) {
 	if g.chance(0.015) {
 		return g.values()
 	}
+	if g.chance(0.015) {
+		return g.series()
+	}
 	return g.tableSource(limit)
 }
 
@@ -207,6 +210,26 @@ func (g *gen) values() (*relation, string) {
 	rel := &relation{alias: alias, rows: 3, key: []int{0}, cols: []column{
 		{name: "n", t: intType(Int4, 10), distinct: 3, domain: "key"}, {name: "s", t: typ{kind: Text}, distinct: 3}}}
 	return rel, fmt.Sprintf("(VALUES (1, 'a'), (2, 'alpha'), (3, NULL)) AS %s(n, s)", alias)
+}
+
+// series is a generate_series of numbers, or of moments by steps that are equal or not.
+func (g *gen) series() (*relation, string) {
+	g.use("generate_series")
+	alias := g.alias("v")
+	col := column{name: "n", t: intType(Int4, 20), distinct: 4, domain: "key"}
+	call := g.one("1, 6", "7, -3, -2", "0, 12, 3", "2, 1")
+	if g.chance(0.5) {
+		kind := []Kind{Timestamp, Timestamptz}[g.r.IntN(2)]
+		col.t, col.domain = typ{kind: kind}, ""
+		bounds := g.one("'2024-01-31'%[1]s, '2024-06-30'%[1]s, '1 month'", "'2024-03-28'%[1]s, '2024-04-02 12:00'%[1]s, '1 day'",
+			"'2024-11-03 04:00'%[1]s, '2024-11-02'%[1]s, '-6 hours'", "date_trunc('week', '2024-05-01'%[1]s), '2024-06-30'%[1]s, '14 days'")
+		call = fmt.Sprintf(bounds, "::"+kind.sqlName())
+	}
+	rel := &relation{alias: alias, rows: 6, key: []int{0}, cols: []column{col}}
+	if g.chance(0.3) {
+		return rel, fmt.Sprintf("(SELECT generate_series(%s) AS n) AS %s", call, alias)
+	}
+	return rel, fmt.Sprintf("generate_series(%s) AS %s(n)", call, alias)
 }
 
 func (g *gen) tableSource(limit float64) (*relation, string) {

@@ -1,0 +1,208 @@
+package translate
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	// mostNumbers bounds a series of equal steps, mostMoments one of months and the like, whose values the statement spells out.
+	mostNumbers = 1_000_000
+	mostMoments = 4000
+)
+
+// rangeFunction translates generate_series between constants, the calendars of reports.
+func (q *query) rangeFunction(f *pg.RangeFunction) (*tree, namespace) {
+	if f.Ordinality || f.IsRowsfrom || len(f.Functions) != 1 || len(f.Coldeflist) > 0 {
+		fail("functions in FROM")
+	}
+	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
+	if call == nil || functionName(call) != "generate_series" {
+		fail("function in FROM")
+	}
+	name := "generate_series"
+	if f.Alias != nil {
+		name = f.Alias.Aliasname // of the only column, too
+	}
+	s := q.series(call)
+	leaf, names := q.subselect(&rows{sql: s.sql(), columns: []outColumn{{name, s.e}}}, nil, name)
+	rename(names.items[0], f.Alias)
+	leaf.rows = s.count
+	return leaf, names
+}
+
+// series are constants, in PostgreSQL's type for them.
+type series struct {
+	e     expr // describes them
+	first *big.Int
+	step  *big.Int // nil: they are not equally far from each other
+	count int64
+	all   []*big.Int // if step is nil
+}
+
+func (s series) sql() string {
+	convert := s.e.engineConversion()
+	if s.step != nil {
+		return fmt.Sprintf("SELECT %s(toInt64(%s) + toInt64(%s) * toInt64(number)) AS c1 FROM numbers(%d)", convert, s.first, s.step, s.count)
+	}
+	texts := make([]string, len(s.all))
+	for i, v := range s.all {
+		texts[i] = v.String()
+	}
+	return "SELECT " + convert + "(arrayJoin([" + strings.Join(texts, ", ") + "])) AS c1"
+}
+
+func (q *query) series(f *pg.FuncCall) series {
+	if len(f.Args) < 2 || len(f.Args) > 3 {
+		fail("generate_series with so many arguments")
+	}
+	args := q.valuesOf(f.Args)
+	for _, a := range args {
+		if a.lit == nil || a.lit.null {
+			fail("generate_series between what is not constant")
+		}
+	}
+	if isMoment(args[0].oid) || isMoment(args[1].oid) {
+		return q.momentSeries(args)
+	}
+	return q.integerSeries(args)
+}
+
+func (q *query) integerSeries(args []expr) series {
+	oid := uint32(oidInt4)
+	for _, a := range args {
+		if !isInteger(a.oid) {
+			fail("generate_series of this type")
+		}
+		if a.oid == oidInt8 {
+			oid = oidInt8
+		}
+	}
+	first, last, step := args[0].lit.integer, args[1].lit.integer, big.NewInt(1)
+	if len(args) == 3 {
+		step = args[2].lit.integer
+	}
+	count := stepsTo(first, last, step)
+	return series{e: expr{oid: oid, sql: "c1", pad: -1}, first: first, step: step, count: count}
+}
+
+// stepsTo is how many values there are from first to last.
+func stepsTo(first, last, step *big.Int) int64 {
+	if step.Sign() == 0 {
+		fail("step of zero")
+	}
+	way := new(big.Int).Sub(last, first)
+	if way.Sign() != 0 && way.Sign() != step.Sign() {
+		return 0
+	}
+	count := way.Quo(way, step)
+	if !count.IsInt64() || count.Int64() >= mostNumbers {
+		fail("generate_series of more than %d values", mostNumbers)
+	}
+	return count.Int64() + 1
+}
+
+// momentSeries adds the step again and again, as PostgreSQL does: months later the day may be another.
+func (q *query) momentSeries(args []expr) series {
+	if len(args) != 3 {
+		fail("generate_series of moments without a step")
+	}
+	oid := seriesType(args[0].oid, args[1].oid)
+	at, last := q.coerce(args[0], oid), q.coerce(args[1], oid)
+	step := args[2]
+	if step.isUnknown() {
+		step = q.t.parseLiteral(*step.lit.text, oidInterval)
+	}
+	if step.lit.interval == nil || at.lit == nil || last.lit == nil {
+		fail("generate_series of moments by this step")
+	}
+	ahead := signOf(*step.lit.interval)
+	s := series{e: expr{oid: oid, sql: "c1", pad: -1}, first: at.lit.integer}
+	for at.lit.integer.Cmp(last.lit.integer) != ahead {
+		if len(s.all) == mostMoments {
+			fail("generate_series of more than %d moments", mostMoments)
+		}
+		s.all = append(s.all, at.lit.integer)
+		at = q.addInterval("+", at, step)
+	}
+	s.count, s.step = int64(len(s.all)), equalStep(s.all)
+	return s
+}
+
+// equalStep is the distance between any two neighbours, or nil.
+func equalStep(values []*big.Int) *big.Int {
+	step := new(big.Int)
+	for i := 1; i < len(values); i++ {
+		way := new(big.Int).Sub(values[i], values[i-1])
+		if i > 1 && way.Cmp(step) != 0 {
+			return nil
+		}
+		step = way
+	}
+	return step
+}
+
+// seriesType is the type of the version of generate_series that PostgreSQL chooses.
+func seriesType(first, last uint32) uint32 {
+	if first == oidTimestamp && last != oidTimestampTZ || last == oidTimestamp && first != oidTimestampTZ {
+		return oidTimestamp
+	}
+	return oidTimestampTZ
+}
+
+// signOf is the direction of an interval whose parts agree.
+func signOf(i interval) int {
+	sign := 0
+	for _, part := range []int64{i.months, i.days, i.micros} {
+		s := big.NewInt(part).Sign()
+		if s*sign < 0 {
+			fail("generate_series by a step in both directions")
+		}
+		if s != 0 {
+			sign = s
+		}
+	}
+	if sign == 0 {
+		fail("step of zero")
+	}
+	return sign
+}
+
+// seriesFrom moves the generate_series of a SELECT without FROM there: SELECT f(generate_series(…)).
+func seriesFrom(s *pg.SelectStmt) *pg.SelectStmt {
+	if len(s.FromClause) > 0 || s.WhereClause != nil || isGrouped(s) || countSeries(s.TargetList) != 1 {
+		return s
+	}
+	s = proto.CloneOf(s)
+	walkAll(s.TargetList, func(n *pg.Node) bool {
+		if isSeries(n) {
+			function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: n.Node}}}}}
+			s.FromClause = []*pg.Node{{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{Functions: []*pg.Node{function}}}}}
+			name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: "generate_series"}}}
+			n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{name}}}
+			return false
+		}
+		return n.GetSelectStmt() == nil
+	})
+	return s
+}
+
+func isSeries(n *pg.Node) bool {
+	f := n.GetFuncCall()
+	return f != nil && functionName(f) == "generate_series"
+}
+
+func countSeries(list []*pg.Node) int {
+	count := 0
+	walkAll(list, func(n *pg.Node) bool {
+		if isSeries(n) {
+			count++
+		}
+		return n.GetSelectStmt() == nil
+	})
+	return count
+}
