@@ -7,8 +7,16 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
+// castType is what a value is cast to.
+type castType struct {
+	oid  uint32
+	mods []int64
+	// unit is that of a bare number in an interval; empty: none.
+	unit string
+}
+
 // typeOf reads a type name with its modifiers.
-func typeOf(n *pg.TypeName) (oid uint32, mods []int64, unit string) {
+func typeOf(n *pg.TypeName) castType {
 	names := stringsOf(n.Names)
 	if len(names) == 2 && names[0] != "pg_catalog" || len(names) > 2 || len(n.ArrayBounds) > 0 || n.Setof || n.PctType {
 		fail("cast to this type")
@@ -17,6 +25,7 @@ func typeOf(n *pg.TypeName) (oid uint32, mods []int64, unit string) {
 	if !ok {
 		fail("cast to this type")
 	}
+	var mods []int64
 	for _, m := range n.Typmods {
 		c := m.GetAConst()
 		if c.GetIval() == nil {
@@ -24,6 +33,7 @@ func typeOf(n *pg.TypeName) (oid uint32, mods []int64, unit string) {
 		}
 		mods = append(mods, int64(c.GetIval().GetIval()))
 	}
+	unit := ""
 	if oid == oidInterval && len(mods) > 0 {
 		// The grammar's masks of INTERVAL … YEAR and so on.
 		unit = map[int64]string{4: "year", 2: "month", 8: "day", 1024: "hour", 2048: "minute", 4096: "second"}[mods[0]]
@@ -31,17 +41,18 @@ func typeOf(n *pg.TypeName) (oid uint32, mods []int64, unit string) {
 			fail("interval qualifier")
 		}
 	}
-	return oid, mods, unit
+	return castType{oid, mods, unit}
 }
 
-func (q *query) typeCast(c *pg.TypeCast) expr {
-	oid, mods, unit := typeOf(c.TypeName)
-	e := q.value(c.Arg)
+func (q *query) typeCast(c *pg.TypeCast) expr { return q.cast(q.value(c.Arg), typeOf(c.TypeName)) }
+
+func (q *query) cast(e expr, to castType) expr {
+	oid, mods := to.oid, to.mods
 	if oid == oidInterval {
 		if e.lit == nil || e.lit.text == nil {
 			fail("cast to interval")
 		}
-		i, ok := parseInterval(*e.lit.text, unit)
+		i, ok := parseInterval(*e.lit.text, to.unit)
 		if !ok {
 			fail("interval constant of this form")
 		}

@@ -220,6 +220,10 @@ func floatLiteral(oid uint32, v float64, text string) expr {
 	return e
 }
 
+func uuidLiteral(raw []byte) expr {
+	return expr{sql: fmt.Sprintf("CAST(unhex('%x'), 'FixedString(16)')", raw), oid: oidUUID, pad: -1}
+}
+
 // parseLiteral reads a string constant as PostgreSQL's input function of a type would.
 func (t *translator) parseLiteral(s string, oid uint32) expr {
 	t.env.Dialect.checkText(s, oid)
@@ -275,7 +279,7 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 		}
 	case oidUUID:
 		if raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", "")); err == nil && len(raw) == 16 && len(s) == 36 {
-			return expr{sql: fmt.Sprintf("CAST(unhex('%x'), 'FixedString(16)')", raw), oid: oidUUID, pad: -1}
+			return uuidLiteral(raw)
 		}
 	}
 	fail("string constant as a value of type %d", oid)

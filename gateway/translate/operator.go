@@ -17,13 +17,11 @@ func (q *query) operator(a *pg.A_Expr) expr {
 			}
 			return q.compareRows(name, q.valuesOf(l.Args), q.valuesOf(r.Args))
 		}
-		switch {
-		case a.Lexpr == nil:
+		if a.Lexpr == nil {
 			return q.prefix(name, q.value(a.Rexpr))
-		case name == "~~" || name == "!~~": // as PostgreSQL prints LIKE
-			return q.like(q.value(a.Lexpr), a.Rexpr, name == "!~~", false)
-		case name == "~~*" || name == "!~~*":
-			return q.like(q.value(a.Lexpr), a.Rexpr, name == "!~~*", true)
+		}
+		if p, ok := matchers[name]; ok { // as PostgreSQL prints LIKE
+			return q.matchPattern(p, q.value(a.Lexpr), a.Rexpr)
 		}
 		return q.binary(name, q.value(a.Lexpr), q.value(a.Rexpr))
 	case pg.A_Expr_Kind_AEXPR_IN:
@@ -31,10 +29,8 @@ func (q *query) operator(a *pg.A_Expr) expr {
 	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN,
 		pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
 		return q.between(a)
-	case pg.A_Expr_Kind_AEXPR_LIKE:
-		return q.like(q.value(a.Lexpr), a.Rexpr, name == "!~~", false)
-	case pg.A_Expr_Kind_AEXPR_ILIKE:
-		return q.like(q.value(a.Lexpr), a.Rexpr, name == "!~~*", true)
+	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE:
+		return q.matchPattern(matchers[name], q.value(a.Lexpr), a.Rexpr)
 	case pg.A_Expr_Kind_AEXPR_NULLIF:
 		return q.nullIf(q.value(a.Lexpr), q.value(a.Rexpr))
 	case pg.A_Expr_Kind_AEXPR_DISTINCT:
@@ -51,6 +47,9 @@ func (q *query) operator(a *pg.A_Expr) expr {
 var comparisons = map[string]string{"=": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 func (q *query) binary(name string, l, r expr) expr {
+	if p, ok := matchers[name]; ok {
+		return q.matchValue(p, l, r)
+	}
 	if _, ok := comparisons[name]; ok {
 		return q.compare(name, l, r)
 	}
@@ -353,31 +352,4 @@ func (q *query) inValues(x expr, items []expr) expr {
 		parts[i].keys = nil
 	}
 	return combine(pg.BoolExprType_OR_EXPR, parts)
-}
-
-// quantified translates = ANY (ARRAY[…]) and <> ALL (ARRAY[…]).
-func (q *query) quantified(a *pg.A_Expr, name string) expr {
-	list := a.Rexpr
-	var of *pg.TypeName
-	if c := list.GetTypeCast(); c != nil && len(c.TypeName.ArrayBounds) == 1 {
-		list = c.Arg
-		of = &pg.TypeName{Names: c.TypeName.Names, Typmods: c.TypeName.Typmods, Typemod: c.TypeName.Typemod}
-	}
-	elements := list.GetAArrayExpr()
-	isAny := a.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && name == "="
-	isNone := a.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL && (name == "<>" || name == "!=")
-	if elements == nil || len(elements.Elements) == 0 || !isAny && !isNone {
-		fail("ANY or ALL over an array")
-	}
-	items := q.valuesOf(elements.Elements)
-	for i, n := range elements.Elements {
-		if of != nil {
-			items[i] = q.typeCast(&pg.TypeCast{Arg: n, TypeName: of})
-		}
-	}
-	e := q.inValues(q.value(a.Lexpr), items)
-	if isNone {
-		e = with(oidBool, "NOT ("+e.sql+")", e)
-	}
-	return e
 }

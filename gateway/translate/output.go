@@ -115,20 +115,34 @@ func engineValues(e expr) []string {
 	return values
 }
 
-// param makes a constant of a bound parameter.
-func (t *translator) param(number int32) expr {
+// bound finds a parameter.
+func (t *translator) bound(number int32) Param {
 	i := int(number) - 1
 	if i < 0 || i >= len(t.env.Params) || i >= len(t.env.ParamOIDs) {
 		fail("parameter that is not bound")
 	}
-	oid, p := t.env.ParamOIDs[i], t.env.Params[i]
-	switch {
-	case p.Null:
+	return t.env.Params[i]
+}
+
+func (t *translator) paramType(number int32) uint32 {
+	_ = t.bound(number)
+	return t.env.ParamOIDs[number-1]
+}
+
+// param makes a constant of a bound parameter.
+func (t *translator) param(number int32) expr {
+	p, oid := t.bound(number), t.paramType(number)
+	if p.Null {
 		return nullOf(oid)
-	case p.Format == 0:
-		return t.parseLiteral(string(p.Value), oid)
 	}
-	v := p.Value
+	return t.boundValue(p.Format, p.Value, oid)
+}
+
+// boundValue makes a constant of a value in one of the protocol's formats.
+func (t *translator) boundValue(format int16, v []byte, oid uint32) expr {
+	if format == 0 {
+		return t.parseLiteral(string(v), oid)
+	}
 	integer := func(n int64) expr { return integerLiteral(oid, big.NewInt(n)) }
 	switch {
 	case oid == oidBool && len(v) == 1:
@@ -139,7 +153,9 @@ func (t *translator) param(number int32) expr {
 		return integer(int64(int32(binary.BigEndian.Uint32(v))))
 	case oid == oidInt8 && len(v) == 8:
 		return integer(int64(binary.BigEndian.Uint64(v)))
-	case oid == oidText || oid == oidVarchar || oid == oidBpchar:
+	case oid == oidUUID && len(v) == 16:
+		return uuidLiteral(v)
+	case isString(oid):
 		return t.parseLiteral(string(v), oid)
 	case oid == oidNumeric:
 		return numericParam(v)

@@ -33,22 +33,33 @@ func (q *query) concatenate(l, r expr) expr {
 
 func integerText(e expr) expr { return with(oidText, "toString("+e.sql+")", e) }
 
-// like translates LIKE and ILIKE with a constant pattern.
-func (q *query) like(x expr, patternNode *pg.Node, negated, fold bool) expr {
-	escape := `\`
-	if f := patternNode.GetFuncCall(); f != nil && functionName(f) == "like_escape" && len(f.Args) == 2 {
+// matcher is an operator that matches a text with a pattern.
+type matcher struct{ negated, fold bool }
+
+// matchers are the operators of LIKE and ILIKE.
+var matchers = map[string]matcher{"~~": {}, "!~~": {negated: true}, "~~*": {fold: true}, "!~~*": {negated: true, fold: true}}
+
+// matchPattern matches with a pattern as it stands in the statement.
+func (q *query) matchPattern(op matcher, x expr, n *pg.Node) expr {
+	if f := n.GetFuncCall(); f != nil && functionName(f) == "like_escape" && len(f.Args) == 2 {
 		e := q.value(f.Args[1])
 		if e.lit == nil || e.lit.text == nil {
 			fail("ESCAPE that is not a constant")
 		}
-		escape, patternNode = *e.lit.text, f.Args[0]
+		return q.like(op, x, q.value(f.Args[0]), *e.lit.text)
 	}
-	p := q.value(patternNode)
+	return q.matchValue(op, x, q.value(n))
+}
+
+func (q *query) matchValue(op matcher, x, p expr) expr { return q.like(op, x, p, `\`) }
+
+// like translates LIKE and ILIKE with a constant pattern.
+func (q *query) like(by matcher, x, p expr, escape string) expr {
 	if x.isNull() || p.isNull() {
 		return nullOf(oidBool)
 	}
 	if p.lit == nil || p.lit.text == nil {
-		return q.likeColumn(x, p, negated, fold || escape != `\`)
+		return q.likeColumn(x, p, by.negated, by.fold || escape != `\`)
 	}
 	if x.isUnknown() {
 		x = resolveUnknown(x)
@@ -56,7 +67,7 @@ func (q *query) like(x expr, patternNode *pg.Node, negated, fold bool) expr {
 	if !isString(x.oid) || x.opaque {
 		fail("LIKE over this type")
 	}
-	if fold && !isASCII(*p.lit.text) {
+	if by.fold && !isASCII(*p.lit.text) {
 		fail("ILIKE beyond ASCII")
 	}
 	pattern := likePattern(*p.lit.text, escape)
@@ -69,15 +80,15 @@ func (q *query) like(x expr, patternNode *pg.Node, negated, fold bool) expr {
 		subject = "rightPadUTF8(" + subject + ", " + itoa(x.pad) + ")"
 	}
 	op := " LIKE "
-	if fold {
+	if by.fold {
 		op = " ILIKE "
 		subject = asciiOnly(subject)
 	}
-	if negated {
+	if by.negated {
 		op = " NOT" + op
 	}
 	e := with(oidBool, subject+op+quote(pattern), x)
-	e.costly, e.lenient = true, negated
+	e.costly, e.lenient = true, by.negated
 	return e
 }
 

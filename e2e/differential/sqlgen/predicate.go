@@ -29,7 +29,7 @@ func (g *gen) predicate(c ctx, depth int) string {
 }
 
 func (g *gen) simplePredicate(c ctx, depth int) string {
-	switch g.weighted(14, 3, 3, 4, 4, 3, 2, 1) {
+	switch g.weighted(14, 3, 3, 4, 4, 3, 2, 1, 3) {
 	case 0:
 		return g.comparison(c, depth)
 	case 1:
@@ -62,10 +62,12 @@ func (g *gen) simplePredicate(c ctx, depth int) string {
 	case 6:
 		g.use("is true")
 		return fmt.Sprintf("(%s) IS %s%s", g.predicate(c, depth-1), g.one("", "NOT "), g.one("TRUE", "FALSE", "UNKNOWN"))
-	default:
+	case 7:
 		g.use("row comparison")
 		a, b := g.leaf(c, famInt), g.leaf(c, famStr)
 		return fmt.Sprintf("(%s, %s) %s (%s, %s)", a.sql, b.sql, g.one("=", "<>", "<", ">="), g.literal(famInt, a.col).sql, g.literal(famStr, b.col).sql)
+	default:
+		return g.quantified(c, depth)
 	}
 }
 
@@ -130,10 +132,6 @@ func (g *gen) inList(c ctx, depth int) string {
 	if g.chance(0.1) {
 		g.use("in list with null")
 		items = append(items, "NULL")
-	}
-	if g.chance(0.12) && e.col != nil && e.t.kind.sqlName() != "" {
-		g.use("any array")
-		return fmt.Sprintf("%s %s (ARRAY[%s]::%s[])", e.sql, g.one("= ANY", "<> ALL"), strings.Join(items, ", "), e.t.kind.sqlName())
 	}
 	g.use("in list")
 	return fmt.Sprintf("%s %sIN (%s)", e.sql, g.one("", "", "NOT "), strings.Join(items, ", "))

@@ -64,6 +64,16 @@ func (g *gen) like(c ctx, depth int) string {
 		return fmt.Sprintf("%s %s (%s || '%%')", e.sql, op, g.leaf(c, famStr).sql)
 	}
 	pattern := g.pattern(e)
+	if g.chance(0.15) {
+		g.use("like any")
+		patterns := make([]*string, 1+g.r.IntN(3))
+		for i := range patterns {
+			if p := g.pattern(e); !g.chance(0.05) {
+				patterns[i] = &p
+			}
+		}
+		return fmt.Sprintf("%s %s %s (%s)", e.sql, op, g.one("ANY", "ALL"), g.array(Text, patterns))
+	}
 	if g.chance(0.08) {
 		g.use("like escape")
 		return fmt.Sprintf("%s %s %s ESCAPE '!'", e.sql, op, QuoteLiteral(strings.ReplaceAll(pattern, `\`, "!!")))

@@ -1,0 +1,104 @@
+package sqlgen
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// arrayOID is the object identifier of the type of arrays of a kind; 0 where arrays of it are not generated.
+func (k Kind) arrayOID() uint32 {
+	return map[Kind]uint32{
+		Bool: 1000, Int2: 1005, Int4: 1007, Int8: 1016, Numeric: 1231, Float8: 1022, Text: 1009, Varchar: 1015, Bpchar: 1014,
+		Date: 1182, Timestamp: 1115, Timestamptz: 1185, Time: 1183, UUID: 2951,
+	}[k]
+}
+
+// quantified compares an expression with the elements of an array.
+func (g *gen) quantified(c ctx, depth int) string {
+	fam := g.comparableFamily(c)
+	e := g.expr(c, fam, depth-1)
+	kind, t := g.literalType(fam, e.col)
+	if kind.arrayOID() == 0 {
+		return g.inList(c, depth)
+	}
+	op := g.one("= ANY", "= ANY", "= ANY", "<> ALL", "<> ALL", "<> ANY", "= ALL", "< ANY", ">= ALL", "> ANY", "<= ALL")
+	g.use("any array")
+	if !strings.HasPrefix(op, "= ANY") && !strings.HasPrefix(op, "<> ALL") {
+		g.use("any array by another comparison")
+	}
+	values := make([]*string, g.r.IntN(6))
+	for i := range values {
+		if g.chance(0.05) {
+			g.use("null in an array")
+			continue
+		}
+		v := g.value(fam, e.col, &t)
+		values[i] = &v
+	}
+	return fmt.Sprintf("%s %s (%s)", e.sql, op, g.array(kind, values))
+}
+
+// array writes an array as drivers and people do.
+func (g *gen) array(kind Kind, values []*string) string {
+	text := g.arrayText(values)
+	typed := fmt.Sprintf("%s::%s[]", QuoteLiteral(text), kind.sqlName())
+	if g.prepare && len(g.params) < 5 && g.chance(0.7) {
+		g.use("array parameter")
+		return g.arrayParameter(kind, text)
+	}
+	switch g.r.IntN(4) {
+	case 0:
+		g.use("untyped array")
+		return QuoteLiteral(text)
+	case 1:
+		return typed
+	}
+	items := make([]string, len(values))
+	for i, v := range values {
+		if items[i] = "NULL"; v != nil {
+			items[i] = fmt.Sprintf("%s::%s", QuoteLiteral(*v), kind.sqlName())
+		}
+	}
+	if len(items) == 0 {
+		return typed
+	}
+	list := "ARRAY[" + strings.Join(items, ", ") + "]"
+	return g.one(list, list+"::"+kind.sqlName()+"[]", "("+list+")::"+kind.sqlName()+"[]")
+}
+
+func (g *gen) arrayParameter(kind Kind, text string) string {
+	p := Param{OID: kind.arrayOID(), Type: kind.arrayOID(), Text: &text, Binary: g.chance(0.5)}
+	if g.chance(0.04) {
+		p.Text = nil
+		g.use("null array")
+	}
+	name := fmt.Sprintf("$%d", len(g.params)+1)
+	switch g.r.IntN(4) {
+	case 0:
+		p.OID = 0
+		name += "::" + kind.sqlName() + "[]"
+	case 1:
+		p.OID, p.Type, p.Binary = Text.OID(), Text.OID(), false
+		name += "::" + kind.sqlName() + "[]"
+	}
+	g.params = append(g.params, p)
+	return name
+}
+
+var plainElement = regexp.MustCompile(`^[A-Za-z0-9_.:+-]+$`)
+
+func (g *gen) arrayText(values []*string) string {
+	items := make([]string, len(values))
+	for i, v := range values {
+		switch {
+		case v == nil:
+			items[i] = g.one("NULL", "null")
+		case plainElement.MatchString(*v) && !strings.EqualFold(*v, "NULL") && g.chance(0.8):
+			items[i] = *v
+		default:
+			items[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(*v) + `"`
+		}
+	}
+	return "{" + strings.Join(items, g.one(",", ",", ", ", " , ")) + "}"
+}

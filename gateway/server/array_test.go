@@ -1,0 +1,113 @@
+package server_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+const readings = `CREATE TABLE reading (id int PRIMARY KEY, big bigint, small smallint, name text, short varchar(8), code char(4), price numeric(9,2),
+	day date, at timestamp, seen timestamptz, token uuid, good boolean);
+INSERT INTO reading SELECT i, i * 5000000000, i % 9, 'n' || i % 7, 's' || i % 3, 'c' || i % 4, i * 0.25, date '2024-01-01' + i % 30,
+	timestamp '2024-01-01' + i * interval '1 hour', timestamptz '2024-01-01 00:00+00' + i * interval '1 hour', md5((i % 40)::text)::uuid, i % 2 = 0
+	FROM generate_series(1, 120) i;
+INSERT INTO reading (id) VALUES (0);
+INSERT INTO reading (id, name, short, code) VALUES (-1, '', 'NULL', ''), (-2, 'a,"b\', 'x y', 'ä')`
+
+// Arrays arrive in either format, of the type that PostgreSQL finds or of the one that the driver declares.
+func TestGateway_takesArraysAsParameters(t *testing.T) {
+	g := start(t, readings)
+	columnar, oltp := g.routes()
+	arrays := []struct {
+		column, cast string
+		oids         []uint32
+		texts        []string
+	}{
+		{"id", "int[]", []uint32{0, pgtype.Int4ArrayOID, pgtype.Int8ArrayOID, pgtype.Int2ArrayOID}, []string{"{1,2,3}", "{}", "{5,NULL,7}", "{NULL}"}},
+		{"big", "bigint[]", []uint32{0, pgtype.Int4ArrayOID, pgtype.Int8ArrayOID}, []string{"{1,2,0}"}},
+		{"big", "bigint[]", []uint32{0, pgtype.Int8ArrayOID}, []string{"{5000000000,-1}"}},
+		{"small", "numeric[]", []uint32{0, pgtype.Int4ArrayOID, pgtype.NumericArrayOID}, []string{"{1,2,300}"}},
+		{"name", "text[]", []uint32{0, pgtype.TextArrayOID, pgtype.VarcharArrayOID}, []string{`{n1,"n2",""}`, `{"a,\"b\\",NULL}`}},
+		{"short", "varchar[]", []uint32{0, pgtype.TextArrayOID, pgtype.VarcharArrayOID}, []string{`{s1,"NULL","x y"}`}},
+		{"code", "text[]", []uint32{0, pgtype.TextArrayOID, pgtype.BPCharArrayOID, pgtype.VarcharArrayOID}, []string{`{c1,"c2  ","ä",""}`}},
+		{"price", "numeric[]", []uint32{0, pgtype.NumericArrayOID, pgtype.Int4ArrayOID}, []string{"{1,2}"}},
+		{"price", "numeric[]", []uint32{0, pgtype.NumericArrayOID}, []string{"{0.25,1.5,2.000,-7.123}"}},
+		{"day", "date[]", []uint32{0, pgtype.DateArrayOID}, []string{"{2024-01-05,1999-12-31}"}},
+		{"day", "timestamp[]", []uint32{pgtype.TimestampArrayOID}, []string{`{"2024-01-05 00:00:00","2024-01-06 00:00:01"}`}},
+		{"at", "timestamp[]", []uint32{0, pgtype.TimestampArrayOID}, []string{`{"2024-01-05 00:00:00","2024-01-06 12:00:00.5"}`}},
+		{"at", "date[]", []uint32{pgtype.DateArrayOID}, []string{"{2024-01-05,2024-01-06}"}},
+		{"seen", "timestamptz[]", []uint32{0, pgtype.TimestamptzArrayOID}, []string{`{"2024-01-02 03:00:00+00","2024-01-02 03:30:00+00"}`}},
+		{"token", "uuid[]", []uint32{0, pgtype.UUIDArrayOID}, []string{"{c4ca4238-a0b9-2382-0dcc-509a6f75849b,00000000-0000-0000-0000-000000000000}"}},
+		{"good", "boolean[]", []uint32{0, pgtype.BoolArrayOID}, []string{"{true}", "{f,t}"}},
+	}
+	types := pgtype.NewMap()
+	for _, a := range arrays {
+		for _, condition := range []string{" = ANY ($1)", " <> ALL ($1)", " = ANY ($1::" + a.cast + ")", " = ALL ($1)", " < ANY ($1)"} {
+			if condition == " < ANY ($1)" && (a.cast == "uuid[]" || a.cast == "boolean[]" || a.cast == "text[]" || a.cast == "varchar[]") {
+				continue
+			}
+			sql := "SELECT id FROM reading WHERE " + a.column + condition + " ORDER BY id"
+			for _, oid := range a.oids {
+				for _, text := range a.texts {
+					for _, format := range []int16{pgx.TextFormatCode, pgx.BinaryFormatCode} {
+						value := []byte(text)
+						if format == pgx.BinaryFormatCode {
+							value = binaryArray(t, types, columnar, sql, oid, text)
+						}
+						want, got := bound(t, oltp, sql, value, oid, format), bound(t, columnar, sql, value, oid, format)
+						if !slices.Equal(got, want) {
+							t.Errorf("%s with %s of type %d in format %d: %v, PostgreSQL says %v", sql, text, oid, format, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+	const nothing = "SELECT id FROM reading WHERE id = ANY ($1) IS NULL"
+	if want, got := bound(t, oltp, nothing, nil, 0, 0), bound(t, columnar, nothing, nil, 0, 0); len(want) != 123 || !slices.Equal(sorted(got), sorted(want)) {
+		t.Errorf("of no array: %d rows, PostgreSQL says %d", len(got), len(want))
+	}
+}
+
+func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
+
+// binaryArray encodes an array for a parameter; 0 is the type that PostgreSQL finds.
+func binaryArray(t *testing.T, types *pgtype.Map, conn *pgx.Conn, sql string, oid uint32, text string) []byte {
+	t.Helper()
+	if oid == 0 {
+		d, err := conn.PgConn().Prepare(t.Context(), "", sql, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		oid = d.ParamOIDs[0]
+	}
+	array, ok := types.TypeForOID(oid)
+	if !ok {
+		t.Fatalf("type %d is unknown", oid)
+	}
+	v, err := array.Codec.DecodeValue(types, oid, pgx.TextFormatCode, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := types.Encode(oid, pgx.BinaryFormatCode, v, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// bound runs a statement with one parameter and returns the first column.
+func bound(t *testing.T, conn *pgx.Conn, sql string, value []byte, oid uint32, format int16) []string {
+	t.Helper()
+	r := conn.PgConn().ExecParams(t.Context(), sql, [][]byte{value}, []uint32{oid}, []int16{format}, nil).Read()
+	if r.Err != nil {
+		t.Fatalf("%s with %q of type %d in format %d: %v", sql, value, oid, format, r.Err)
+	}
+	out := []string{}
+	for _, row := range r.Rows {
+		out = append(out, string(row[0]))
+	}
+	return out
+}
