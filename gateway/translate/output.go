@@ -155,6 +155,16 @@ func (t *translator) boundValue(format int16, v []byte, oid uint32) expr {
 		return integer(int64(binary.BigEndian.Uint64(v)))
 	case oid == oidUUID && len(v) == 16:
 		return uuidLiteral(v)
+	case oid == oidFloat4 && len(v) == 4:
+		return floatBound(oid, float64(math.Float32frombits(binary.BigEndian.Uint32(v))), 32)
+	case oid == oidFloat8 && len(v) == 8:
+		return floatBound(oid, math.Float64frombits(binary.BigEndian.Uint64(v)), 64)
+	case oid == oidTime && len(v) == 8:
+		e := integer(int64(binary.BigEndian.Uint64(v)))
+		if e.lit.integer.Sign() < 0 || e.lit.integer.Int64() >= microsPerDay {
+			fail("end of the day as a time")
+		}
+		return e
 	case isString(oid):
 		return t.parseLiteral(string(v), oid)
 	case oid == oidNumeric:
@@ -174,6 +184,14 @@ func (t *translator) boundValue(format int16, v []byte, oid uint32) expr {
 	}
 	fail("binary parameter of type %d", oid)
 	return expr{}
+}
+
+// floatBound makes a constant of a bound float, in the digits that stand for it alone.
+func floatBound(oid uint32, v float64, bits int) expr {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		fail("NaN or infinity as a parameter")
+	}
+	return floatLiteral(oid, v, strconv.FormatFloat(v, 'g', -1, bits))
 }
 
 // numericParam reads the binary format of a numeric: base-10000 digits, and a display scale.
