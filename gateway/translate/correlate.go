@@ -11,9 +11,11 @@ type correlated struct {
 	sub  *query
 	stmt *pg.SelectStmt
 	// local conditions read the subquery's own relations only.
-	local []expr
+	local      []expr
+	localNodes []*pg.Node
 	// inner[i] = outer[i] tie it.
 	inner, outer []expr
+	innerNodes   []*pg.Node
 	// residual conditions tie it otherwise.
 	residual []*pg.Node
 }
@@ -33,7 +35,7 @@ func (q *query) correlate(stmt *pg.SelectStmt) *correlated {
 		mark := len(sub.joins)
 		e := sub.cond(n)
 		if sub.outer == 0 {
-			c.local = append(c.local, e)
+			c.local, c.localNodes = append(c.local, e), append(c.localNodes, n)
 			continue
 		}
 		if len(sub.joins) > mark {
@@ -63,8 +65,9 @@ func (q *query) tie(c *correlated, n *pg.Node) bool {
 	if lo == ro {
 		return false
 	}
+	innerNode := a.Lexpr
 	if lo {
-		l, r = r, l
+		l, r, innerNode = r, l, a.Rexpr
 	}
 	// l is inner now, unless it reads the outer query as well.
 	if l.refs == 0 || r.refs&q.scope.mask() != 0 {
@@ -82,7 +85,7 @@ func (q *query) tie(c *correlated, n *pg.Node) bool {
 		d.display = 0
 		l.sql, r.sql, l.dec, r.dec = l.scaled(d), r.scaled(d), d, d
 	}
-	c.inner, c.outer = append(c.inner, l), append(c.outer, r)
+	c.inner, c.outer, c.innerNodes = append(c.inner, l), append(c.outer, r), append(c.innerNodes, innerNode)
 	return true
 }
 

@@ -53,7 +53,8 @@ func (q *query) fromClause(nodes []*pg.Node) {
 	var ns namespace
 	outers := 0
 	for _, n := range nodes {
-		part, names := q.fromItem(n)
+		part, names, ties := q.fromItemAfter(n, ns)
+		q.from.conds = append(q.from.conds, ties...)
 		if part.hasOuter() {
 			if outers++; outers > 1 {
 				part = q.wrap(part, names, nil)
@@ -68,6 +69,15 @@ func (q *query) fromClause(nodes []*pg.Node) {
 		ns = ns.and(names)
 	}
 	q.scope = &scope{owner: q, items: ns.items, visible: ns.visible}
+}
+
+// fromItemAfter translates an item that may be tied to those before it, and returns the conditions that do.
+func (q *query) fromItemAfter(n *pg.Node, before namespace) (*tree, namespace, []expr) {
+	if v := n.GetRangeSubselect(); v.GetLateral() {
+		return q.lateral(v, before)
+	}
+	part, names := q.fromItem(n)
+	return part, names, nil
 }
 
 func (q *query) fromItem(n *pg.Node) (*tree, namespace) {

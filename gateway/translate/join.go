@@ -9,7 +9,7 @@ import (
 
 func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 	left, leftNames := q.fromItem(j.Larg)
-	right, rightNames := q.fromItem(j.Rarg)
+	right, rightNames, ties := q.fromItemAfter(j.Rarg, leftNames)
 	if j.Jointype != pg.JoinType_JOIN_INNER && !right.isLeaf() {
 		right = q.wrap(right, rightNames, nil)
 	}
@@ -29,6 +29,9 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		fail("join of this type")
 	}
 	conds, merged := q.joinConditions(j, leftNames, rightNames, kind)
+	if len(ties) > 0 { // ON true
+		conds = append(slices.DeleteFunc(conds, func(c expr) bool { return c.lit != nil && c.lit.boolean != nil && *c.lit.boolean }), ties...)
+	}
 	// NULL extension comes after the condition, which sees the sides as they are.
 	if kind == "RIGHT" || kind == "FULL" {
 		leftNames.makeNullable()

@@ -51,6 +51,11 @@ func (g *gen) join(f *fromClause, limit float64) {
 	if !ok {
 		return
 	}
+	if right.table && len(right.key) > 0 && !strings.Contains(on, " < ") && g.chance(0.06) {
+		g.lateral(f, right, sql, on)
+		f.rows = max(rows, f.rows)
+		return
+	}
 	kind := g.one("JOIN", "INNER JOIN", "JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
 	if strings.Contains(on, " < ") {
 		kind = "JOIN"
@@ -76,6 +81,44 @@ func (g *gen) join(f *fromClause, limit float64) {
 		rows = max(rows, f.rows)
 	}
 	f.sc, f.rows = wide, rows
+}
+
+// lateral adds the first rows of a table for each row of the clause, or all of them.
+func (g *gen) lateral(f *fromClause, right *relation, sql, on string) {
+	g.use("lateral")
+	own := &scope{rels: []*relation{right}, outer: &scope{}} // keeps every reference qualified
+	rel := &relation{alias: g.alias("l"), rows: right.rows}
+	var list, order []string
+	for range 1 + g.r.IntN(3) {
+		i := g.r.IntN(len(right.cols))
+		col := right.cols[i]
+		col.name = g.alias("c")
+		rel.cols = append(rel.cols, col)
+		list = append(list, own.ref(right, i).sql+" AS "+col.name)
+		if g.chance(0.5) && col.t.canonical() && col.t.orderable() {
+			order = append(order, g.one(col.name, fmt.Sprint(len(rel.cols)), own.ref(right, i).sql)+g.direction())
+		}
+	}
+	for _, k := range right.key {
+		order = append(order, own.ref(right, k).sql)
+	}
+	if g.chance(0.4) {
+		on += " AND " + g.simplePredicate(ctx{sc: own, plain: true}, 1)
+	}
+	query := fmt.Sprintf("LATERAL (SELECT %s FROM %s WHERE %s", strings.Join(list, ", "), sql, on)
+	if g.chance(0.8) {
+		query += fmt.Sprintf(" ORDER BY %s LIMIT %d", strings.Join(order, ", "), 1+g.r.IntN(3))
+	}
+	query += ") AS " + rel.alias
+	switch {
+	case f.comma:
+		f.sql += ", " + query
+	case g.chance(0.4):
+		f.sql += " CROSS JOIN " + query
+	default:
+		f.sql += g.one(" LEFT JOIN ", " JOIN ") + query + " ON true"
+	}
+	f.sc = &scope{rels: append(append([]*relation(nil), f.sc.rels...), rel), outer: f.sc.outer}
 }
 
 // mergingJoin joins the first two relations by all columns that have the same names.
