@@ -29,7 +29,7 @@ func (q *query) operator(a *pg.A_Expr) expr {
 	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN,
 		pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
 		return q.between(a)
-	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE:
+	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE, pg.A_Expr_Kind_AEXPR_SIMILAR:
 		return q.matchPattern(matchers[name], q.value(a.Lexpr), a.Rexpr)
 	case pg.A_Expr_Kind_AEXPR_NULLIF:
 		return q.nullIf(q.value(a.Lexpr), q.value(a.Rexpr))

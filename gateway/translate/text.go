@@ -33,15 +33,23 @@ func (q *query) concatenate(l, r expr) expr {
 
 func integerText(e expr) expr { return with(oidText, "toString("+e.sql+")", e) }
 
-// matcher is an operator that matches a text with a pattern.
-type matcher struct{ negated, fold bool }
+// matcher is an operator that matches a text with a pattern: that of LIKE, unless regex or similar is set.
+type matcher struct{ negated, fold, regex, similar bool }
 
-// matchers are the operators of LIKE and ILIKE.
-var matchers = map[string]matcher{"~~": {}, "!~~": {negated: true}, "~~*": {fold: true}, "!~~*": {negated: true, fold: true}}
+// matchers are the operators behind LIKE and ILIKE, and those of regular expressions.
+var matchers = map[string]matcher{
+	"~~": {}, "!~~": {negated: true}, "~~*": {fold: true}, "!~~*": {negated: true, fold: true},
+	"~": {regex: true}, "!~": {regex: true, negated: true}, "~*": {regex: true, fold: true}, "!~*": {regex: true, negated: true, fold: true},
+}
 
 // matchPattern matches with a pattern as it stands in the statement.
 func (q *query) matchPattern(op matcher, x expr, n *pg.Node) expr {
-	if f := n.GetFuncCall(); f != nil && functionName(f) == "like_escape" && len(f.Args) == 2 {
+	f := n.GetFuncCall()
+	if f != nil && op.regex && functionName(f) == "similar_to_escape" && len(f.Args) == 1 {
+		op.similar = true
+		return q.matchRegex(op, x, q.value(f.Args[0]))
+	}
+	if f != nil && !op.regex && functionName(f) == "like_escape" && len(f.Args) == 2 {
 		e := q.value(f.Args[1])
 		if e.lit == nil || e.lit.text == nil {
 			fail("ESCAPE that is not a constant")
@@ -51,7 +59,12 @@ func (q *query) matchPattern(op matcher, x expr, n *pg.Node) expr {
 	return q.matchValue(op, x, q.value(n))
 }
 
-func (q *query) matchValue(op matcher, x, p expr) expr { return q.like(op, x, p, `\`) }
+func (q *query) matchValue(op matcher, x, p expr) expr {
+	if op.regex {
+		return q.matchRegex(op, x, p)
+	}
+	return q.like(op, x, p, `\`)
+}
 
 // like translates LIKE and ILIKE with a constant pattern.
 func (q *query) like(by matcher, x, p expr, escape string) expr {
@@ -74,10 +87,7 @@ func (q *query) like(by matcher, x, p expr, escape string) expr {
 	subject := x.sql
 	if x.oid == oidBpchar && strings.ContainsAny(pattern, " _") || x.oid == oidBpchar && !strings.HasSuffix(pattern, "%") {
 		// The pattern sees the padding.
-		if x.pad < 0 {
-			fail("LIKE over a char of unknown width")
-		}
-		subject = "rightPadUTF8(" + subject + ", " + itoa(x.pad) + ")"
+		subject = withBlanks(x)
 	}
 	op := " LIKE "
 	if by.fold {

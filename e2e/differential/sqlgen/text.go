@@ -53,6 +53,9 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 
 // like is a pattern match; patterns come from the column's own values.
 func (g *gen) like(c ctx, depth int) string {
+	if g.chance(0.3) {
+		return g.regex(c, depth)
+	}
 	e := g.expr(c, famStr, depth-1)
 	op := g.one("LIKE", "LIKE", "LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE")
 	g.use("like")
@@ -84,14 +87,16 @@ func (g *gen) like(c ctx, depth int) string {
 	return fmt.Sprintf("%s %s %s", e.sql, op, g.parameter(Text, pattern, QuoteLiteral(pattern)))
 }
 
-func (g *gen) pattern(e expr) string {
-	var sample string
+// sample is a value that the expression may have.
+func (g *gen) sample(e expr) string {
 	if e.col != nil && len(e.col.pool) > 0 {
-		sample = e.col.pool[g.r.IntN(len(e.col.pool))]
-	} else {
-		sample = nasty[g.r.IntN(len(nasty))]
+		return e.col.pool[g.r.IntN(len(e.col.pool))]
 	}
-	runes := []rune(sample)
+	return nasty[g.r.IntN(len(nasty))]
+}
+
+func (g *gen) pattern(e expr) string {
+	runes := []rune(g.sample(e))
 	if len(runes) > 0 {
 		switch g.r.IntN(3) {
 		case 0:
