@@ -25,7 +25,7 @@ func init() {
 		"left": {2, 2, leftRight}, "right": {2, 2, leftRight},
 		"btrim": {1, 2, trim}, "ltrim": {1, 2, trim}, "rtrim": {1, 2, trim},
 		"strpos": {2, 2, strpos}, "position": {2, 2, strpos},
-		"replace": {3, 3, replaceText}, "concat": {1, 50, concat}, "ascii": {1, 1, ascii},
+		"replace": {3, 3, replaceText}, "concat": {1, 50, concat}, "ascii": {1, 1, ascii}, "chr": {1, 1, chr},
 		"starts_with": {2, 2, startsWith}, "reverse": {1, 1, reverse}, "lpad": {2, 3, pad}, "rpad": {2, 3, pad},
 		"repeat": {2, 2, repeat}, "concat_ws": {2, 50, concatWS}, "split_part": {3, 3, splitPart}, "md5": {1, 1, md5},
 		"translate": {3, 3, translateText}, "initcap": {1, 1, initCap},

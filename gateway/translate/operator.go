@@ -53,8 +53,14 @@ func (q *query) binary(name string, l, r expr) expr {
 	if _, ok := comparisons[name]; ok {
 		return q.compare(name, l, r)
 	}
-	if name == "||" {
+	switch name {
+	case "||":
 		return q.concatenate(l, r)
+	case "^@":
+		if l.isNull() || r.isNull() {
+			return nullOf(oidBool)
+		}
+		return startsWith(q, name, []expr{l, r})
 	}
 	if isMoment(l.oid) || isMoment(r.oid) {
 		return q.momentArithmetic(name, l, r)

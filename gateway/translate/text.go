@@ -368,23 +368,35 @@ func md5(q *query, _ string, args []expr) expr {
 	return with(oidText, "lower(hex(MD5("+x.sql+")))", x)
 }
 
-// translateText replaces single characters; those without a counterpart go.
+// translateText replaces single characters; those without a counterpart go, before others may become them.
 func translateText(q *query, _ string, args []expr) expr {
 	x, from, to := q.asText(args[0]), q.asText(args[1]), q.asText(args[2])
-	if from.lit == nil || to.lit == nil || !isASCII(*from.lit.text) || !isASCII(*to.lit.text) || len(*from.lit.text) != len(*to.lit.text) ||
-		*from.lit.text == "" || repeats(*from.lit.text) {
-		fail("translate by what is not a one-to-one list")
+	if from.lit == nil || to.lit == nil || !isASCII(*from.lit.text) || !isASCII(*to.lit.text) {
+		fail("translate by what is not a constant list of ASCII characters")
 	}
-	return with(oidText, "translateUTF8("+x.sql+", "+from.sql+", "+to.sql+")", x)
-}
-
-func repeats(s string) bool {
-	for i := range len(s) {
-		if strings.IndexByte(s, s[i]) != i {
-			return true
+	sql, replaced, by := x.sql, "", ""
+	for i, c := range *from.lit.text {
+		switch {
+		case strings.IndexRune(*from.lit.text, c) < i: // the first one counts
+		case i < len(*to.lit.text):
+			replaced, by = replaced+string(c), by+(*to.lit.text)[i:i+1]
+		default:
+			sql = "replaceAll(" + sql + ", " + quote(string(c)) + ", '')"
 		}
 	}
-	return false
+	if replaced != "" {
+		sql = "translateUTF8(" + sql + ", " + quote(replaced) + ", " + quote(by) + ")"
+	}
+	return with(oidText, sql, x)
+}
+
+// chr is a constant character.
+func chr(q *query, _ string, args []expr) expr {
+	n := q.asInt(args[0])
+	if n.lit == nil || n.lit.integer.Sign() <= 0 || n.lit.integer.Int64() >= 0xd800 {
+		fail("chr of what is not a constant")
+	}
+	return textLiteral(oidText, string(rune(n.lit.integer.Int64())))
 }
 
 // initCap guards what is no letter, digit or blank, since the engines differ on where a word begins.

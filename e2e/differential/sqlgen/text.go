@@ -27,7 +27,7 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
 	case 4:
 		g.use("replace, reverse and such")
-		f := g.one("replace(%s, 'a', 'xy')", "replace(%s, 'b', '')", "reverse(%s)", "translate(%s, 'abc', 'xy')", "repeat(%s, 2)", "initcap(%s)")
+		f := g.one("replace(%s, 'a', 'xy')", "replace(%s, 'b', '')", "reverse(%s)", "translate(%s, 'abc', 'xy')", "translate(%s, 'laba- ', 'axyzABCDE')", "translate(%s, 'e', '')", "replace(%s, chr(97), chr(233))", "repeat(%s, 2)", "initcap(%s)")
 		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
 	case 5:
 		g.use("concat")
@@ -53,8 +53,13 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 
 // like is a pattern match; patterns come from the column's own values.
 func (g *gen) like(c ctx, depth int) string {
-	if g.chance(0.3) {
+	switch {
+	case g.chance(0.3):
 		return g.regex(c, depth)
+	case g.chance(0.08):
+		g.use("starts with")
+		e, start := g.expr(c, famStr, depth-1), g.leaf(c, famStr)
+		return fmt.Sprintf(g.one("starts_with(%s, %s)", "%s ^@ %s"), e.sql, start.sql)
 	}
 	e := g.expr(c, famStr, depth-1)
 	op := g.one("LIKE", "LIKE", "LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE")
