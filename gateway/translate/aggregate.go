@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -29,12 +30,36 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 			if len(f.Args) != 1 {
 				fail("aggregate of several arguments")
 			}
-			arg = q.value(f.Args[0])
+			arg = q.aggregateArgument(name, f.Args[0])
 		}
 		return expr{}
 	})
 	a := aggregation{q: q, filter: filter, distinct: f.AggDistinct, some: q.group.grouped && filter == ""}
 	return a.translate(name, f.AggStar, arg, q.aggregated)
+}
+
+// aggregateArgument is the single argument of an aggregate: a value, or a row to count. A row is none of PostgreSQL's NULLs, also if all in it is
+// NULL, and two rows are the same if they have the same values and NULLs; a tuple of the engine is like that.
+func (q *query) aggregateArgument(name string, n *pg.Node) expr {
+	row := n.GetRowExpr()
+	if row == nil {
+		return q.value(n)
+	}
+	if name != "count" || len(row.Args) == 0 {
+		fail("%s of a row", name)
+	}
+	fields := q.valuesOf(row.Args)
+	texts := make([]string, len(fields))
+	for i, e := range fields {
+		if e.isUnknown() {
+			fail("row of a constant without a type")
+		}
+		requireGroupable(e)
+		texts[i] = e.typed()
+	}
+	e := with(oidRecord, "tuple("+strings.Join(texts, ", ")+")", fields...)
+	e.null = false
+	return e
 }
 
 // aggregateFilter is an aggregate's FILTER, as [aggregation] takes it.
@@ -121,12 +146,20 @@ func (a aggregation) translate(name string, star bool, x expr, place func(engine
 		d := expr{oid: oidBool, null: null, pad: -1}
 		return place(a.call(f, "toUInt8("+x.sql+")"), d)
 	}
+	if f, ok := bitAggregates[name]; ok {
+		if !isInteger(x.oid) {
+			fail("%s over this type", name)
+		}
+		return place(a.call(f, x.typed()), expr{oid: x.oid, null: null, pad: -1})
+	}
 	if s, ok := spreads[name]; ok {
 		return a.spread(name, s, x, null, place)
 	}
 	fail("aggregate %s", name)
 	return expr{}
 }
+
+var bitAggregates = map[string]string{"bit_and": "groupBitAnd", "bit_or": "groupBitOr", "bit_xor": "groupBitXor"}
 
 func (a aggregation) count(star bool, x expr, place func(engineCall, expr) expr) expr {
 	d := expr{oid: oidInt8, pad: -1, bounded: true, low: 0, high: 1 << 62}
@@ -331,7 +364,7 @@ func (q *query) neighbour(name string, args []expr, over string) expr {
 		if len(args) != 2 || args[1].lit == nil || args[1].lit.integer == nil || args[1].lit.integer.Sign() <= 0 {
 			fail("nth_value by an offset that is not a constant")
 		}
-		fail("nth_value")
+		e.sql = fmt.Sprintf("nth_value(%s, %s)%s", nullable, args[1].lit.integer, over)
 	}
 	return e
 }

@@ -7,7 +7,7 @@ import "strings"
 var harmless = setOf(`
 	count sum avg min max bool_and bool_or every any_value string_agg array_agg stddev stddev_pop stddev_samp variance
 	var_pop var_samp corr covar_pop covar_samp regr_slope regr_intercept regr_r2 regr_count percentile_cont percentile_disc mode
-	json_agg jsonb_agg bit_and bit_or
+	json_agg jsonb_agg bit_and bit_or bit_xor
 	row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value
 	abs ceil ceiling floor round trunc sign mod div power pow sqrt cbrt exp ln log log10 greatest least gcd lcm
 	sin cos tan asin acos atan atan2 pi degrees radians width_bucket factorial scale min_scale trim_scale

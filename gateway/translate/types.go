@@ -28,6 +28,7 @@ const (
 	oidTimestampTZ = 1184
 	oidInterval    = 1186
 	oidNumeric     = 1700
+	oidRecord      = 2249
 	oidUUID        = 2950
 	oidJSONB       = 3802
 	oidChar        = 18 // the one-byte type "char"

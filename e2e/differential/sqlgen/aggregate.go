@@ -95,7 +95,7 @@ func (g *gen) extreme(c ctx, fam family) (expr, bool) {
 
 func (g *gen) intAggregate(c ctx) (expr, bool) {
 	count := intType(Int8, 1e5)
-	switch g.weighted(5, 3, 2, 4, 3) {
+	switch g.weighted(5, 3, 2, 4, 3, 2, 2) {
 	case 0:
 		g.use("count(*)")
 		return expr{sql: "count(*)", t: count}, true
@@ -116,6 +116,17 @@ func (g *gen) intAggregate(c ctx) (expr, bool) {
 		}
 		g.use("sum of integers")
 		return expr{sql: fmt.Sprintf("sum(%s%s)", g.distinct(), a.sql), t: intType(Int8, a.t.max*3e4)}, true
+	case 4:
+		a := g.expr(c, famInt, 1)
+		g.use("bit_and, bit_or, bit_xor")
+		return expr{sql: fmt.Sprintf("%s(%s)", g.one("bit_and", "bit_or", "bit_xor"), a.sql), t: intType(a.t.kind, intLimit[a.t.kind])}, true
+	case 5:
+		a, b := g.expr(c, g.comparableFamily(c), 1), g.expr(c, g.comparableFamily(c), 1)
+		if !a.t.canonical() || !b.t.canonical() {
+			return expr{}, false
+		}
+		g.use("count distinct rows")
+		return expr{sql: fmt.Sprintf(g.one("count(DISTINCT (%s, %s))", "count(DISTINCT ROW(%s, %s))"), a.sql, b.sql), t: count}, true
 	default:
 		return g.extreme(c, famInt)
 	}
@@ -234,8 +245,9 @@ func (g *gen) positional(c ctx, spec string) (expr, bool) {
 		g.use("lag, lead")
 		return expr{sql: fmt.Sprintf("%s OVER (%s)", fmt.Sprintf(g.one("lag(%s)", "lead(%s)", "lag(%s, 2)"), a.sql), spec), t: a.t}, true
 	case 3:
-		g.use("first_value, last_value")
-		return expr{sql: fmt.Sprintf("%s(%s) OVER (%s)", g.one("first_value", "last_value"), a.sql, spec), t: a.t}, true
+		g.use("first_value, last_value, nth_value")
+		frame := g.one("", "", " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", " ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING")
+		return expr{sql: fmt.Sprintf("%s OVER (%s%s)", fmt.Sprintf(g.one("first_value(%s)", "last_value(%s)", "nth_value(%s, 2)", "nth_value(%s, 1)", "nth_value(%s, 3)"), a.sql), spec, frame), t: a.t}, true
 	default:
 		g.use("rows frame")
 		e, ok := g.aggregate(ctx{sc: c.sc, plain: true}, []family{famInt, famNum}[g.r.IntN(2)])
