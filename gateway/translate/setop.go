@@ -52,6 +52,10 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 		if distinct {
 			requireGroupable(e)
 		}
+		if e.fails && s.Op != pg.SetOperation_SETOP_UNION {
+			// Where one side is empty, which of the two each database computes is its own choice.
+			fail("INTERSECT or EXCEPT of values that may fail")
+		}
 		if isString(e.oid) && e.oid == oidBpchar && e.pad < 0 {
 			fail("set operation over chars of different widths")
 		}
