@@ -111,3 +111,39 @@ func bound(t *testing.T, conn *pgx.Conn, sql string, value []byte, oid uint32, f
 	}
 	return out
 }
+
+func TestGateway_readsArraysAsPostgreSQLDoes(t *testing.T) {
+	g := start(t, "CREATE TYPE mood AS ENUM ('sad', 'ok', 'two words')", readings,
+		"ALTER TABLE reading ADD COLUMN mood mood; UPDATE reading SET mood = CASE id % 3 WHEN 0 THEN 'sad' WHEN 1 THEN 'two words' END::mood")
+	columnar, oltp := g.routes()
+	for _, condition := range []string{
+		"id = ANY ('{1, 2 ,3}')", "id = ANY (' { 1,2 } ')", "id = ANY ('{}')", "id <> ALL ('{ }'::int[])", "id = ANY (NULL)", "id <> ALL (NULL::int[]) IS NULL",
+		"(id = ANY ('{1,null}')) IS NULL", "id = ANY ('{1,2}'::bigint[])", "id = ANY ('{1,2.5}'::numeric[])", "big = ANY (ARRAY[5000000000, 1])", "5 = ANY (ARRAY[id, small])",
+		"small = ANY (ARRAY[1.0, 2.5])", "id = ANY (ARRAY['1', '2']::int[])", "id = ANY ((ARRAY[1, 2])::smallint[])",
+		`name = ANY ('{n1,"n2", n3 }')`, `name = ANY ('{ "a,\"b\\" }')`, `name = ANY ('{"", "NULL"}')`, "short = ANY ('{NULL}')", `short = ANY ('{"NULL"}')`, `short = ANY ('{nUlL}')`,
+		"short = ANY (ARRAY['s1', 's2']::varchar(1)[])", "short = ANY ((ARRAY['s1'::character varying, 's2'::character varying])::text[])", "short < ALL (ARRAY['t', NULL]) IS NULL",
+		"code = ANY (ARRAY['c1 '])", "code = ANY ('{\"c1 \"}')", "code = ANY (ARRAY['c1  '::char(4)])", "code = ANY ('{c1,c2}'::bpchar[])", "code <> ALL (ARRAY['c1', 'c2']::text[])",
+		"code LIKE ANY (ARRAY['c1  ', 'c2'])", "code LIKE ANY (ARRAY['c1%'])", "name LIKE ALL (ARRAY['n%', '%1'])", "name NOT LIKE ALL (ARRAY['n%', NULL]) IS NULL", "short ILIKE ANY ('{S1,%2}')",
+		"name NOT ILIKE ANY (ARRAY['N1', 'x'])", `name ~ ANY ('{"^n[12]$", 3}')`, "name !~ ALL (ARRAY['1', '2'])", "code ~* ANY (ARRAY['^C1 +$', 'zz'])",
+		"price > ANY ('{20, 25.5}')", "price = ALL ('{1,1.00}')", "price <= ALL (ARRAY[3, 2.5, id])", "day >= ANY ('{2024-01-20}')", "day < ALL ('{\"2024-01-02 00:00:00\"}'::timestamp[])",
+		"at = ANY ('{\"2024-01-01 05:00:00\", 2024-01-02}')", "seen <> ALL ('{2024-01-01T05:00:00Z}')", "token = ANY ('{c4ca4238-a0b9-2382-0dcc-509a6f75849b}')", "good = ANY ('{t}')", "good <> ALL ('{yes,f}')",
+		`mood = ANY ('{sad,"two words"}')`, "mood <> ALL ('{sad}')", "mood = ANY ('{NULL,ok}') IS NULL", "NOT (id = ANY ('{1,2}') AND name LIKE ANY (ARRAY['n1', 'n2']))",
+		"CASE WHEN id = ANY ('{1,2,NULL}') THEN 1 ELSE 2 END = 2", "id = ANY ('{1,2}') OR EXISTS (SELECT FROM reading r WHERE r.id = reading.small AND r.name = ANY ('{n3}'))",
+	} {
+		sql := "SELECT id FROM reading WHERE " + condition + " ORDER BY id"
+		if want, got := query(t, oltp, sql), query(t, columnar, sql); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, PostgreSQL says %v", sql, got, want)
+		}
+	}
+}
+
+func TestGateway_takesLists(t *testing.T) {
+	g := start(t, readings)
+	columnar, _ := g.routes()
+	var n int
+	err := columnar.QueryRow(t.Context(), "SELECT count(*) FROM reading WHERE id = ANY ($1) AND name <> ALL ($2) AND price > ANY ($3)",
+		[]int{1, 2, 3, 4}, []string{"n1", "it's", `"`}, []float64{0.25, 1}).Scan(&n)
+	if err != nil || n != 3 {
+		t.Errorf("count is %d, %v; want 3", n, err)
+	}
+}
