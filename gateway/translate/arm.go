@@ -80,7 +80,7 @@ func (t *translator) selectFrom(parts []*tree, conds []expr, list []string) stri
 	var b strings.Builder
 	b.WriteString("SELECT " + strings.Join(list, ", ") + " FROM ")
 	if filters := t.chain(&b, parts[0], parts[1:], conds, true); len(filters) > 0 {
-		b.WriteString(" WHERE " + all(filters))
+		b.WriteString(whereText(filters))
 	}
 	return b.String()
 }

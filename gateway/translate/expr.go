@@ -43,6 +43,8 @@ type expr struct {
 	costly bool
 	// tame says that a float is neither NaN nor negative zero.
 	tame bool
+	// textual says that strings are read for it.
+	textual bool
 	// fails says that PostgreSQL refuses it for some rows: a division by zero, an overflow.
 	fails bool
 	// lenient conditions are expected to hold for most rows: negations.
@@ -94,6 +96,7 @@ func with(oid uint32, sql string, operands ...expr) expr {
 		e.refs |= o.refs
 		e.null = e.null || o.null
 		e.costly = e.costly || o.costly
+		e.textual = e.textual || o.textual || isString(o.oid)
 		e.fails = e.fails || o.fails
 	}
 	if isString(oid) {
@@ -172,13 +175,13 @@ func (e expr) computed() string {
 
 // plain drops what is only true of the very column.
 func (e expr) plain() expr {
-	e.table, e.attr, e.source, e.origin, e.costly = 0, 0, 0, columnID{}, false
+	e.table, e.attr, e.source, e.origin, e.costly, e.textual = 0, 0, 0, columnID{}, false, false
 	return e
 }
 
 // as returns the expression's description for a column of a subquery.
 func (e expr) as(sql string, ref uint64) expr {
-	e.sql, e.refs, e.lit, e.source, e.costly = sql, ref, nil, 0, false
+	e.sql, e.refs, e.lit, e.source, e.costly, e.textual = sql, ref, nil, 0, false, false
 	return e
 }
 

@@ -196,7 +196,7 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest 
 		b.WriteString(" " + x.kind + " JOIN " + x.text() + " AS " + leafName(x.id) + " ON " + all(x.conds))
 	}
 	if len(filters) > 0 {
-		b.WriteString(" WHERE " + all(filters))
+		b.WriteString(whereText(filters))
 	}
 	return b.String()
 }

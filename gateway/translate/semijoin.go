@@ -104,5 +104,5 @@ func (t *translator) asFilter(n *tree, conds []expr) []expr {
 
 // set is the subquery of some values of a part's rows that keep its own conditions.
 func (n *tree) set(values []string, own []expr) string {
-	return "(SELECT " + strings.Join(values, ", ") + " FROM " + n.text() + " AS " + leafName(n.id) + " WHERE " + all(own) + ")"
+	return "(SELECT " + strings.Join(values, ", ") + " FROM " + n.text() + " AS " + leafName(n.id) + whereText(own) + ")"
 }

@@ -168,6 +168,9 @@ var settings = map[string]string{
 	// So are filters passed on to large tables. The engine's own ask a Bloom filter of every join, however many rows it keeps: on
 	// most of the CH-benCHmark's queries that costs a tenth to a third, and helps none once the joins are ordered by what they keep.
 	"enable_join_runtime_filters": "0",
+	// Conditions are written in the order of their effort. The engine's own is that of the columns' sizes on disk, which puts a search of a large
+	// set before a comparison, as the columns of a key are small.
+	"allow_reorder_prewhere_conditions": "0",
 	// Under a window function 26.7 loses track of the column that it rewrites to a subcolumn.
 	"optimize_functions_to_subcolumns":    "0",
 	"join_use_nulls":                      "1",
