@@ -302,6 +302,10 @@ func largest(parts []*tree) *tree {
 	return first
 }
 
+// largeBuild is the number of rows from which a join's table is better made of the 256 small ones that the engine's parallel hash join
+// fills, by one thread as by several.
+const largeBuild = 500_000
+
 // chain joins parts to the root one after the other.
 func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds []expr, where bool) []expr {
 	todo, rest := arms(root, parts, conds)
@@ -313,6 +317,7 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 		part := todo[next]
 		todo = slices.Delete(todo, next, next+1)
 		mask := part.mask()
+		t.large = t.large || part.expected(conds) >= largeBuild
 		var on []expr
 		rest = slices.DeleteFunc(rest, func(c expr) bool {
 			if c.keys != nil && c.keys.joins(done, mask) {

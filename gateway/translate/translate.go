@@ -56,6 +56,8 @@ type translator struct {
 	// inside is the view whose query is being translated; nil: the statement itself is. as is the role as which it reads, see [Access].
 	inside *View
 	as     uint32
+	// large says that a join fills a large table.
+	large bool
 	// sort is what becomes of the client's rows, if the engine cannot sort them.
 	sort *finish.Sort
 	// withs are the WITH queries up to now.
@@ -106,6 +108,9 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)
+	}
+	if t.large {
+		p.Settings["join_algorithm"] = "direct,parallel_hash,hash"
 	}
 	if len(text) > maxText {
 		fail("statement of so many computations")
@@ -163,8 +168,9 @@ var eager = map[string]string{
 var settings = map[string]string{
 	// The client library does not decode sparse and replicated columns.
 	"allow_special_serialization_kinds_in_output_formats": "0",
-	// Joins are ordered here; the engine's own reordering joins by low-cardinality keys first.
-	"query_plan_optimize_join_order_limit": "0",
+	// Joins are ordered here; the engine's own reordering joins by low-cardinality keys first. Of each join it may choose the side that
+	// it fills a table of, by the rows that it estimates.
+	"query_plan_optimize_join_order_limit": "1",
 	// So are filters passed on to large tables. The engine's own ask a Bloom filter of every join, however many rows it keeps: on
 	// most of the CH-benCHmark's queries that costs a tenth to a third, and helps none once the joins are ordered by what they keep.
 	"enable_join_runtime_filters": "0",

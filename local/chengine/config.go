@@ -73,6 +73,8 @@ func (s *Server) usersConfig() element {
 		// Groups are divided among 256 tables for threads to merge them side by side. One thread only pays for the division; it
 		// comes twenty times later than by default then, for groups that may have to go to disk.
 		profile["group_by_two_level_threshold"], profile["group_by_two_level_threshold_bytes"] = "2000000", "1000000000"
+		// So are a join's rows, and those that probe it; the gateway asks for that where it pays nevertheless.
+		profile["join_algorithm"] = "direct,hash"
 	}
 	maps.Copy(profile, s.cfg.Settings)
 	hash := sha256.Sum256([]byte(s.Password))

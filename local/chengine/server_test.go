@@ -135,8 +135,9 @@ func TestServer_hasItsSettings(t *testing.T) {
 	want(t, s, "SELECT count() FROM system.tables WHERE database = 'system' AND name = 'query_log'", "0")
 }
 
-func TestServer_groupsInOneTableWithOneThread(t *testing.T) {
+func TestServer_groupsAndJoinsInOneTableWithOneThread(t *testing.T) {
 	s := stand.Engine(t, func(c *chengine.Config) { c.MaxThreads = 1 })
+	want(t, s, "SELECT value FROM system.settings WHERE name = 'join_algorithm'", "direct,hash")
 	want(t, s, "SELECT value FROM system.settings WHERE name = 'group_by_two_level_threshold'", "2000000")
 }
 
