@@ -135,6 +135,20 @@ func TestGateway_readsArraysAsPostgreSQLDoes(t *testing.T) {
 			t.Errorf("%s: %v, PostgreSQL says %v", sql, got, want)
 		}
 	}
+	for _, sql := range []string{
+		"SELECT count(*), count(o.id), count(o.name) FROM reading r LEFT JOIN reading o ON r.id = o.id AND o.small = ANY ('{1,2}') AND r.name ~ '[1-3]$'",
+		"SELECT count(*), count(o.id), count(r.id) FROM reading r FULL JOIN reading o ON r.id = o.small AND o.name ~ ANY (ARRAY['1', '5'])",
+		"SELECT count(*), count(o.id), count(r.id) FROM reading r JOIN reading o ON r.id = ANY (ARRAY[o.small])",
+		"SELECT name ~ '^n[1-3]$' AS low, count(*), count(DISTINCT (small, good)), bit_xor(id) FROM reading GROUP BY low ORDER BY low",
+		"SELECT small = ANY ('{1,2,NULL}') AS few, count(*) FROM reading GROUP BY 1 HAVING bool_or(name LIKE ANY (ARRAY['n1', 'n2'])) ORDER BY few",
+		"SELECT count(*) FILTER (WHERE name = ANY ('{n1,n2}')), count(*) FILTER (WHERE code ~* '^c[0-2] '), count(DISTINCT (NULL::int, id > 5)) FROM reading",
+		"SELECT count(DISTINCT (name, day)), count(DISTINCT ROW(day)), bit_and(small), bit_or(big) FILTER (WHERE id < 0) FROM reading WHERE id <> ALL ('{3,4}')",
+		"SELECT DISTINCT id, nth_value(small, 3) OVER (PARTITION BY good ORDER BY id), nth_value(name, 2) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM reading ORDER BY id",
+	} {
+		if want, got := query(t, oltp, sql), query(t, columnar, sql); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, PostgreSQL says %v", sql, got, want)
+		}
+	}
 }
 
 func TestGateway_takesLists(t *testing.T) {

@@ -57,6 +57,9 @@ func (q *query) aggregateArgument(name string, n *pg.Node) expr {
 		requireGroupable(e)
 		texts[i] = e.typed()
 	}
+	if len(texts) == 1 { // the engine would take a tuple of one value for the value, and not count its NULL
+		texts = append(texts, "0")
+	}
 	e := with(oidRecord, "tuple("+strings.Join(texts, ", ")+")", fields...)
 	e.null = false
 	return e

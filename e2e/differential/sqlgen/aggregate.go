@@ -126,7 +126,7 @@ func (g *gen) intAggregate(c ctx) (expr, bool) {
 			return expr{}, false
 		}
 		g.use("count distinct rows")
-		return expr{sql: fmt.Sprintf(g.one("count(DISTINCT (%s, %s))", "count(DISTINCT ROW(%s, %s))"), a.sql, b.sql), t: count}, true
+		return expr{sql: fmt.Sprintf(g.one("count(DISTINCT (%s, %s))", "count(DISTINCT ROW(%s, %s))", "count(DISTINCT (%[2]s, %[1]s, %[2]s))", "count(DISTINCT ROW(%[1]s))"), a.sql, b.sql), t: count}, true
 	default:
 		return g.extreme(c, famInt)
 	}
