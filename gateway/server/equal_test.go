@@ -58,6 +58,10 @@ func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 		"SELECT DISTINCT ON (sensor) sensor, 100 / part FROM measure ORDER BY sensor, value DESC",
 		"SELECT id, (2147483600 + part * 2) FROM measure ORDER BY part, id LIMIT 3",
 		"SELECT id, value::numeric(5,3) FROM measure ORDER BY value LIMIT 3",
+		"SELECT id FROM measure WHERE 100 / part <> ALL (ARRAY[NULL, 7])",
+		"SELECT id FROM measure WHERE 100 / part NOT IN (NULL, 7)",
+		"SELECT id FROM measure WHERE 100 / part = ANY ('{}')",
+		"SELECT id FROM measure WHERE 100 / part < ALL ('{NULL,1}')",
 	} {
 		err := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().Err
 		var refused *pgconn.PgError

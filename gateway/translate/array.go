@@ -3,6 +3,7 @@ package translate
 import (
 	"encoding/binary"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -155,13 +156,14 @@ func arrayElements(value []byte, format int16) [][]byte {
 func (q *query) quantified(a *pg.A_Expr, name string) expr {
 	list, x := q.array(a.Rexpr), q.value(a.Lexpr)
 	all := a.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL
-	if list.null || len(list.elements) == 0 {
-		if x.fails {
-			fail("ANY or ALL of what may fail over no elements")
-		}
-		if list.null {
-			return nullOf(oidBool)
-		}
+	requireComputed(x, list.elements)
+	switch {
+	case !list.null && len(list.elements) > 0:
+	case x.fails:
+		fail("ANY or ALL of what may fail over no elements")
+	case list.null:
+		return nullOf(oidBool)
+	default:
 		return boolLiteral(all)
 	}
 	for _, e := range list.elements {
@@ -188,6 +190,13 @@ func (q *query) quantified(a *pg.A_Expr, name string) expr {
 		parts[i].keys = nil
 	}
 	return combine(op, parts)
+}
+
+// requireComputed refuses a value that may fail where a NULL among the elements leaves the engine nothing to compute it for. PostgreSQL does.
+func requireComputed(x expr, elements []expr) {
+	if x.fails && slices.ContainsFunc(elements, expr.isNull) {
+		fail("comparison of what may fail with a list that has a NULL")
+	}
 }
 
 // comparableElements brings x and all elements to the types that they are compared in: PostgreSQL chooses one operator for them all.

@@ -322,6 +322,9 @@ func (q *query) in(a *pg.A_Expr, negated bool) expr {
 }
 
 func (q *query) inValues(x expr, items []expr) expr {
+	if len(items) > 1 { // else it is a comparison as such, with NULL for a constant
+		requireComputed(x, items)
+	}
 	for _, i := range items {
 		q.t.env.Dialect.checkOperands(x, i)
 	}

@@ -71,7 +71,7 @@ var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 func regexAsLike(pattern string, fold bool) (string, bool) {
 	rest, starts := strings.CutPrefix(pattern, "^")
 	rest, ends := strings.CutSuffix(rest, "$")
-	if strings.ContainsAny(rest, regexSpecial) || fold && strings.ContainsFunc(rest, unicode.IsLetter) {
+	if rest == "" || strings.ContainsAny(rest, regexSpecial) || fold && strings.ContainsFunc(rest, unicode.IsLetter) {
 		return "", false
 	}
 	out := likeEscapes.Replace(rest)
