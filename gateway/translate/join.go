@@ -309,11 +309,14 @@ const largeBuild = 500_000
 // chain joins parts to the root one after the other.
 func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds []expr, where bool) []expr {
 	todo, rest := arms(root, parts, conds)
+	next := pickNext(todo, rest, root.mask())
+	if len(todo) > 0 && root.isLessThan(todo[next], rest) {
+		root, todo[next] = todo[next], root
+	}
 	t.joinText(b, root)
 	done := root.mask()
 	rest = slices.Clone(rest)
-	for len(todo) > 0 {
-		next := pickNext(todo, rest, done)
+	for ; len(todo) > 0; next = pickNext(todo, rest, done) {
 		part := todo[next]
 		todo = slices.Delete(todo, next, next+1)
 		mask := part.mask()
@@ -344,6 +347,13 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 		fail("condition under an outer join that joins nothing")
 	}
 	return rest
+}
+
+// isLessThan reports whether conditions are expected to leave fewer rows of a table than of another. It is the better one then to fill
+// the join's hash table, which is made of the one that is written later.
+func (n *tree) isLessThan(other *tree, conds []expr) bool {
+	left := func(p *tree) float64 { return float64(p.rows) * p.share(conds) }
+	return n.source != 0 && other.source != 0 && n.isLeaf() && other.isLeaf() && left(n) < left(other)
 }
 
 // pickNext prefers a part of which at most one row matches, since all of its key is bound: first the one that is expected to
