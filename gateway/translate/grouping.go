@@ -122,11 +122,39 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 				// PostgreSQL 18 computes expressions over such a key from its value even where the set lacks it, but not the key itself.
 				fail("GROUPING SETS over an expression without columns")
 			}
+			if contains(g.nodes[i], decidesByConstants) {
+				fail("GROUPING SETS over an expression that may be a constant")
+			}
 			// It is NULL in the groups of that set, and no column of a table any more.
 			g.keys[i] = g.keys[i].plain()
 			g.keys[i].null = true
 		}
 	}
+}
+
+// decidesByConstants reports whether PostgreSQL may find while it plans which value an expression has for all rows: such a key is one without columns
+// to it.
+func decidesByConstants(n *pg.Node) bool {
+	var deciding []*pg.Node
+	switch v := n.Node.(type) {
+	case *pg.Node_CaseExpr:
+		if v.CaseExpr.Arg != nil {
+			deciding = []*pg.Node{v.CaseExpr.Arg}
+			break
+		}
+		for _, w := range v.CaseExpr.Args {
+			deciding = append(deciding, w.GetCaseWhen().Expr)
+		}
+	case *pg.Node_CoalesceExpr:
+		deciding = v.CoalesceExpr.Args[:1]
+	case *pg.Node_BoolExpr:
+		deciding = v.BoolExpr.Args
+	case *pg.Node_AConst:
+		return v.AConst.Isnull // NULL makes NULL of most that it is part of
+	}
+	return slices.ContainsFunc(deciding, func(d *pg.Node) bool {
+		return !contains(d, func(m *pg.Node) bool { return m.GetColumnRef() != nil })
+	})
 }
 
 // sameKey reports whether PostgreSQL takes two expressions for the same; false where that is not known.

@@ -144,6 +144,7 @@ func TestTranslate_refusesWhatIsNotProven(t *testing.T) {
 		{"GROUPING of what is not grouped by", "SELECT GROUPING(price) FROM item GROUP BY ROLLUP(name)", []uint32{23}},
 		{"column that another grouping set lacks the key of", "SELECT price FROM item GROUP BY ROLLUP(id)", []uint32{1700}},
 		{"grouping sets over a computed constant", "SELECT reverse((999.99)::text) FROM item GROUP BY ROLLUP((999.99)::text)", []uint32{25}},
+		{"grouping sets over a decided CASE", "SELECT CASE 1 WHEN 2 THEN id ELSE 3 END FROM item GROUP BY ROLLUP (CASE 1 WHEN 2 THEN id ELSE 3 END)", []uint32{23}},
 		{"grouping sets over keys that are computed alike", "SELECT id FROM item GROUP BY CUBE(abs(price), abs(item.price), id)", []uint32{23}},
 		{"too many grouping sets", "SELECT count(*) FROM item GROUP BY CUBE(id, name), CUBE(price, made), ROLLUP(code)", []uint32{20}},
 		{"GROUP BY DISTINCT", "SELECT count(*) FROM item GROUP BY DISTINCT ROLLUP(id), ROLLUP(id)", []uint32{20}},
