@@ -39,14 +39,22 @@ build: need-go ## Build freshet and freshet-engine into bin/
 demo: need-npm build ## Transactions and analytics side by side [DURATION=60s WAREHOUSES=2 REPORT=FILE CDC=direct]
 	@bin/freshet demo --duration $(DURATION) --warehouses $(WAREHOUSES) --cdc $(CDC) $(if $(REPORT),--report $(REPORT))
 
+# What runs Kafka.
+HAVE_KAFKA := $(and $(shell command -v java),$(shell command -v mvn))
+
 .PHONY: test
-test: need-go need-npm ## All tests, with real servers [PKG=./... ARGS=]
+test: need-go need-npm ## All tests, with real servers; those of Kafka where Java and Maven are [PKG=./... ARGS=]
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 ifneq ($(PKG),)
 	go test $(RACE) -timeout 20m $(PKG) $(ARGS)
 else
 	go test $(RACE) -timeout 20m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)') $(ARGS)
 	go test $(RACE) -timeout 40m -p 1 $(HEAVY) $(ARGS)
+ifeq ($(HAVE_KAFKA),)
+	@echo "no Java or no Maven: the tests of Kafka are left out; make test-kafka tells what to install"
+else
+	@$(MAKE) --no-print-directory test-kafka
+endif
 endif
 
 SEED    ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
