@@ -174,13 +174,12 @@ func (w *writer) sortKeys() []sortKey {
 func (w *writer) orderText(keys []sortKey, distinct bool) string {
 	texts := make([]string, len(keys))
 	for i, k := range keys {
-		text := ""
 		if distinct {
-			text = w.distinctKey(k.e)
+			texts[i] = w.distinctKey(k.e)
 		} else {
-			text = w.q.t.sortable(k.e)
+			texts[i] = w.q.t.sortable(k.e)
 		}
-		texts[i] = text + direction(k.by)
+		texts[i] += direction(k.by)
 	}
 	return strings.Join(texts, ", ")
 }
