@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -143,6 +144,14 @@ func query(t *testing.T, conn *pgx.Conn, sql string, args ...string) []string {
 		out = append(out, string(bytes.Join(row, []byte("|"))))
 	}
 	return out
+}
+
+// wantSameAnswer compares what the replica answers with what PostgreSQL does.
+func wantSameAnswer(t *testing.T, columnar, oltp *pgx.Conn, sql string) {
+	t.Helper()
+	if want, got := query(t, oltp, sql), query(t, columnar, sql); !slices.Equal(got, want) {
+		t.Errorf("%s: %v, PostgreSQL says %v", sql, got, want)
+	}
 }
 
 func one(t *testing.T, conn *pgx.Conn, sql string, args ...string) string {
