@@ -257,16 +257,10 @@ func (a aggregation) average(x expr, null bool, place func(engineCall, expr) exp
 }
 
 func (a aggregation) extreme(name string, x expr, null bool, place func(engineCall, expr) expr) expr {
-	value := x.sql
-	switch {
-	case isFloat(x.oid):
-		value = groupable(x)
-	case x.oid == oidBool || x.oid == oidUUID || x.oid == oidBytea:
+	if x.oid == oidBool || x.oid == oidUUID || x.oid == oidBytea {
 		fail("%s over this type", name)
-	default:
-		requireOrdered(x)
-		a.q.t.orderable(x)
 	}
+	value := a.q.t.choosable(x)
 	d := x.plain()
 	d.null = null
 	switch d.oid {

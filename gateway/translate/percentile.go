@@ -43,14 +43,9 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 		if x.opaque || !isNumber(x.oid) {
 			fail("%s over this type", name)
 		}
-		if value = q.coerce(x, oidFloat8).sql; isFloat(x.oid) {
-			value = groupableFloat(q.coerce(x, oidFloat8))
-		}
+		value = groupableFloat(q.coerce(x, oidFloat8))
 	} else {
-		value = q.t.sortable(x)
-		if isFloat(x.oid) {
-			value = groupableFloat(x)
-		}
+		value = q.t.choosable(x)
 		if d = x.plain(); d.oid == oidNumeric && d.dec.display == displayDynamic {
 			d.dec.display = displayUnknown
 		}

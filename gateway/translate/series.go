@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strings"
@@ -158,7 +159,7 @@ func seriesType(first, last uint32) uint32 {
 func signOf(i interval) int {
 	sign := 0
 	for _, part := range []int64{i.months, i.days, i.micros} {
-		s := big.NewInt(part).Sign()
+		s := cmp.Compare(part, 0)
 		if s*sign < 0 {
 			fail("generate_series by a step in both directions")
 		}
@@ -174,35 +175,26 @@ func signOf(i interval) int {
 
 // seriesFrom moves the generate_series of a SELECT without FROM there: SELECT f(generate_series(…)).
 func seriesFrom(s *pg.SelectStmt) *pg.SelectStmt {
-	if len(s.FromClause) > 0 || s.WhereClause != nil || isGrouped(s) || countSeries(s.TargetList) != 1 {
+	if len(s.FromClause) > 0 || s.WhereClause != nil || isGrouped(s) || len(seriesIn(s.TargetList)) != 1 {
 		return s
 	}
 	s = proto.CloneOf(s)
-	walkAll(s.TargetList, func(n *pg.Node) bool {
-		if isSeries(n) {
-			function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: n.Node}}}}}
-			s.FromClause = []*pg.Node{{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{Functions: []*pg.Node{function}}}}}
-			name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: "generate_series"}}}
-			n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{name}}}
-			return false
-		}
-		return n.GetSelectStmt() == nil
-	})
+	n := seriesIn(s.TargetList)[0]
+	function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: n.Node}}}}}
+	s.FromClause = []*pg.Node{{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{Functions: []*pg.Node{function}}}}}
+	name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: "generate_series"}}}
+	n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{name}}}
 	return s
 }
 
-func isSeries(n *pg.Node) bool {
-	f := n.GetFuncCall()
-	return f != nil && functionName(f) == "generate_series"
-}
-
-func countSeries(list []*pg.Node) int {
-	count := 0
+// seriesIn finds the calls of generate_series in a list of expressions, not in their subqueries.
+func seriesIn(list []*pg.Node) []*pg.Node {
+	var found []*pg.Node
 	walkAll(list, func(n *pg.Node) bool {
-		if isSeries(n) {
-			count++
+		if f := n.GetFuncCall(); f != nil && functionName(f) == "generate_series" {
+			found = append(found, n)
 		}
 		return n.GetSelectStmt() == nil
 	})
-	return count
+	return found
 }

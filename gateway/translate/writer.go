@@ -249,6 +249,14 @@ func (t *translator) sortable(e expr) string {
 	return t.orderable(e)
 }
 
+// choosable is the text of values one of which is shown for its place in their order: equal ones look alike.
+func (t *translator) choosable(e expr) string {
+	if isFloat(e.oid) {
+		return groupable(e)
+	}
+	return t.sortable(e)
+}
+
 // orderable is the text to sort by.
 func (t *translator) orderable(e expr) string {
 	if isString(e.oid) && !t.bytewise(e.collation) {
