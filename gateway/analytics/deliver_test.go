@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"testing"
+
+	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
 // broken is a result whose rows are followed by an error.
@@ -12,12 +14,12 @@ type broken struct {
 	err  error
 }
 
-func (b *broken) Next() ([][][]byte, error) {
+func (b *broken) Next() (datarow.Rows, error) {
 	if b.rows == 0 {
-		return nil, b.err
+		return datarow.Rows{}, b.err
 	}
 	b.rows--
-	return [][][]byte{{[]byte("1")}}, nil
+	return datarow.Of([][]byte{[]byte("1")}), nil
 }
 
 func TestDeliver_tellsTheEndOfAResultFromALostConnection(t *testing.T) {
@@ -33,10 +35,10 @@ func TestDeliver_tellsTheEndOfAResultFromALostConnection(t *testing.T) {
 		"lost within a block": {broken{1, io.ErrUnexpectedEOF}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rows := int64(0)
-			sent, err := deliver(&tc.result, func([][]byte) error { rows++; return nil })
-			if (err != nil) != tc.fails || sent != tc.sent || rows != sent {
-				t.Errorf("sent %d, of which %d arrived, %v; want %d, an error: %t", sent, rows, err, tc.sent, tc.fails)
+			arrived := int64(0)
+			sent, err := deliver(&tc.result, func(rows datarow.Rows) error { arrived += int64(rows.Len()); return nil })
+			if (err != nil) != tc.fails || sent != tc.sent || arrived != sent {
+				t.Errorf("sent %d, of which %d arrived, %v; want %d, an error: %t", sent, arrived, err, tc.sent, tc.fails)
 			}
 		})
 	}

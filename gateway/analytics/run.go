@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/engine"
 	"github.com/freshet-io/freshet/gateway/finish"
 	"github.com/freshet-io/freshet/gateway/freshness"
@@ -34,7 +35,7 @@ type query struct {
 }
 
 // Run implements [pgwire.Query].
-func (q *query) Run(ctx context.Context, formats []int16, sink func(row [][]byte) error) (int64, error) {
+func (q *query) Run(ctx context.Context, formats []int16, sink func(datarow.Rows) error) (int64, error) {
 	reader, err := q.start(ctx, formats)
 	if err != nil {
 		return 0, q.refusal(ctx, err)
@@ -101,7 +102,7 @@ func (q *query) job(formats []int16) *batch.Query {
 		Build:    q.build,
 		Settings: settings(q.plan.Settings, q.tenant),
 		User:     q.session.SessionUser,
-		Encoder:  func() (batch.Encoder, error) { return newEncoder(q.plan.Columns(), formats, style) },
+		Encoder:  func() (batch.Encoder, error) { return finish.NewDecoder(q.plan.Columns(), formats, style) },
 	}
 }
 
@@ -153,11 +154,11 @@ var errLag = errors.New("the replica lags behind PostgreSQL")
 
 // result yields the rows of a query; io.EOF itself, not wrapped in another error, comes after the last.
 type result interface {
-	Next() ([][][]byte, error)
+	Next() (datarow.Rows, error)
 }
 
 // deliver hands the rows to the client, sorted if the engine could not sort them.
-func (q *query) deliver(ctx context.Context, reader result, sink func(row [][]byte) error) (int64, error) {
+func (q *query) deliver(ctx context.Context, reader result, sink func(datarow.Rows) error) (int64, error) {
 	if q.plan.Sort == nil {
 		return deliver(reader, sink)
 	}
@@ -165,30 +166,19 @@ func (q *query) deliver(ctx context.Context, reader result, sink func(row [][]by
 	if err != nil {
 		return 0, err
 	}
-	return send(rows, sink)
-}
-
-// send hands rows to the client, and returns how many it took.
-func send(rows [][][]byte, sink func(row [][]byte) error) (int64, error) {
-	for i, row := range rows {
-		if err := sink(row); err != nil {
-			return int64(i), err
-		}
-	}
-	return int64(len(rows)), nil
+	return int64(rows.Len()), sink(rows)
 }
 
 // deliver hands the rows to the client. The first holdBack bytes wait for the end of the execution.
-func deliver(reader result, sink func(row [][]byte) error) (int64, error) {
-	var held [][][]byte
+func deliver(reader result, sink func(datarow.Rows) error) (int64, error) {
+	var held []datarow.Rows
 	var sent int64
 	size, streaming := 0, false
 	for {
 		rows, err := reader.Next()
+		ended := err == io.EOF //nolint:errorlint // one that is wrapped is a connection's end, not the result's
 		switch {
-		case err == io.EOF: //nolint:errorlint // one that is wrapped is a connection's end, not the result's
-			n, err := send(held, sink)
-			return sent + n, err
+		case ended:
 		case err != nil && sent > 0:
 			return sent, &pgwire.Error{
 				Code: "40001", Message: "the columnar engine could not finish a result that was already being sent",
@@ -196,30 +186,24 @@ func deliver(reader result, sink func(row [][]byte) error) (int64, error) {
 			}
 		case err != nil:
 			return 0, err
+		default:
+			held = append(held, rows)
+			size += len(rows.Messages())
 		}
-		if !streaming {
-			held = append(held, rows...)
-			if size += sizeOf(rows); size <= holdBack {
-				continue
+		if streaming = streaming || size > holdBack; !streaming && !ended {
+			continue
+		}
+		for _, rows := range held {
+			if err := sink(rows); err != nil {
+				return sent, err
 			}
-			streaming, rows, held = true, held, nil
+			sent += int64(rows.Len())
 		}
-		n, err := send(rows, sink)
-		if sent += n; err != nil {
-			return sent, err
+		if ended {
+			return sent, nil
 		}
+		held = held[:0]
 	}
-}
-
-// sizeOf is about the memory that rows take, in bytes.
-func sizeOf(rows [][][]byte) int {
-	size := 0
-	for _, row := range rows {
-		for _, v := range row {
-			size += len(v) + 24
-		}
-	}
-	return size
 }
 
 // refusal turns what stopped a query into what the session must do.

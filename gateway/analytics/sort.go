@@ -11,12 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/finish"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 )
 
 // sorted collects the result of a plan with a Sort, and returns the rows that the client sees. PostgreSQL ranks the strings on the session's connection.
-func (q *query) sorted(ctx context.Context, reader result) ([][][]byte, error) {
+func (q *query) sorted(ctx context.Context, reader result) (datarow.Rows, error) {
 	var rows [][][]byte
 	for size := 0; ; {
 		more, err := reader.Next()
@@ -24,17 +25,17 @@ func (q *query) sorted(ctx context.Context, reader result) ([][][]byte, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return datarow.Rows{}, err
 		}
-		rows = append(rows, more...)
-		if size += sizeOf(more); size > mostSortedBytes {
-			return nil, q.tooLarge(finish.ErrTooMany)
+		rows = slices.AppendSeq(rows, more.Values())
+		if size += len(more.Messages()); size > mostSortedBytes {
+			return datarow.Rows{}, q.tooLarge(finish.ErrTooMany)
 		}
 	}
 	rows, err := q.plan.Sort.Rows(rows, func(collation string, values []string) ([]int, error) {
 		return q.rank(ctx, collation, values)
 	})
-	return rows, q.tooLarge(err)
+	return datarow.Of(rows...), q.tooLarge(err)
 }
 
 // tooLarge remembers that the statement is one for PostgreSQL, if that is what the error says.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
 // fakeSnapshot counts its holders.
@@ -96,11 +98,8 @@ type oneRow struct{}
 
 func (oneRow) Results() proto.Results { return nil }
 
-func (oneRow) Encode(n int) (rows [][][]byte, err error) {
-	for range n {
-		rows = append(rows, [][]byte{[]byte("1")})
-	}
-	return rows, nil
+func (oneRow) Encode(n int) (datarow.Rows, error) {
+	return datarow.Of(slices.Repeat([][][]byte{{[]byte("1")}}, n)...), nil
 }
 
 type fixture struct {
@@ -151,7 +150,7 @@ func drain(t *testing.T, r *Reader) (rows int, err error) {
 		if err != nil {
 			return rows, err
 		}
-		rows += len(c)
+		rows += c.Len()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
 // Execution is one run of a statement on one snapshot, shared by all who asked the same.
@@ -113,8 +114,8 @@ type Reader struct {
 	ctx context.Context
 }
 
-// Next returns the next rows, valid until the reader is closed, or io.EOF after the last.
-func (r *Reader) Next() ([][][]byte, error) { return r.e.spool.next(r.ctx, r.id) }
+// Next returns the next rows, or io.EOF after the last.
+func (r *Reader) Next() (datarow.Rows, error) { return r.e.spool.next(r.ctx, r.id) }
 
 // Close gives the query up; the last reader's Close ends it in the engine.
 func (r *Reader) Close() { r.e.spool.leave(r.id) }

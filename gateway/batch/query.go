@@ -10,6 +10,7 @@ import (
 	"github.com/ClickHouse/ch-go/proto"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/shares"
 )
 
@@ -44,9 +45,8 @@ type Engine interface {
 type Encoder interface {
 	// Results are the columns that the engine's blocks are decoded into.
 	Results() proto.Results
-	// Encode returns the n rows of the current block; each row has one value for each field, nil for NULL.
-	// The rows stay valid.
-	Encode(n int) ([][][]byte, error)
+	// Encode returns the n rows of the current block, with one value for each field. They stay valid.
+	Encode(n int) (datarow.Rows, error)
 }
 
 // Query is one analytical query.

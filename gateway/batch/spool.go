@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
 var errNobodyReads = errors.New("every reader of the result has left")
@@ -17,7 +19,7 @@ type spool struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change
-	chunks  [][][][]byte
+	chunks  []datarow.Rows
 	first   int // number of chunks that were dropped
 	bytes   int
 	readers map[int]int // reader → number of chunks taken
@@ -49,11 +51,11 @@ func (s *spool) join() (int, bool) {
 }
 
 // put adds rows, and waits while too much is held for the slowest reader.
-func (s *spool) put(ctx context.Context, rows [][][]byte) error {
+func (s *spool) put(ctx context.Context, rows datarow.Rows) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.chunks = append(s.chunks, rows)
-	s.bytes += size(rows)
+	s.bytes += len(rows.Messages())
 	s.signal()
 	for {
 		if len(s.readers) == 0 {
@@ -78,15 +80,15 @@ func (s *spool) trim() {
 		least = min(least, taken)
 	}
 	for s.first < least {
-		s.bytes -= size(s.chunks[0])
-		s.chunks[0] = nil
+		s.bytes -= len(s.chunks[0].Messages())
+		s.chunks[0] = datarow.Rows{}
 		s.chunks = s.chunks[1:]
 		s.first++
 	}
 }
 
 // next returns the reader's next chunk, io.EOF at the end, or the execution's error.
-func (s *spool) next(ctx context.Context, id int) ([][][]byte, error) {
+func (s *spool) next(ctx context.Context, id int) (datarow.Rows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -98,12 +100,12 @@ func (s *spool) next(ctx context.Context, id int) ([][][]byte, error) {
 		}
 		if s.ended {
 			if s.err != nil {
-				return nil, s.err
+				return datarow.Rows{}, s.err
 			}
-			return nil, io.EOF
+			return datarow.Rows{}, io.EOF
 		}
 		if err := s.waitLocked(ctx); err != nil {
-			return nil, err
+			return datarow.Rows{}, err
 		}
 	}
 }
@@ -139,15 +141,4 @@ func (s *spool) leave(id int) {
 	if len(s.readers) == 0 && !s.ended {
 		s.abandon()
 	}
-}
-
-func size(rows [][][]byte) int {
-	n := 0
-	for _, r := range rows {
-		n += 24 * (len(r) + 1)
-		for _, v := range r {
-			n += len(v)
-		}
-	}
-	return n
 }

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
 func TestSpool_everyReaderGetsEveryRowInOrder(t *testing.T) {
@@ -36,15 +39,15 @@ func TestSpool_everyReaderGetsEveryRowInOrder(t *testing.T) {
 						}
 						return
 					}
-					if err != nil || string(rows[0][0]) != strconv.Itoa(next) {
-						t.Errorf("reader %d, chunk %d: %q, %v", r, next, rows, err)
+					if want := row(strconv.Itoa(next)); err != nil || !bytes.Equal(rows.Messages(), want.Messages()) {
+						t.Errorf("reader %d, chunk %d: %q, %v", r, next, rows.Messages(), err)
 						return
 					}
 				}
 			})
 		}
 		for i := range chunks {
-			if err := s.put(context.Background(), [][][]byte{{[]byte(strconv.Itoa(i))}}); err != nil {
+			if err := s.put(context.Background(), row(strconv.Itoa(i))); err != nil {
 				t.Errorf("put %d: %v", i, err)
 				break
 			}
@@ -54,10 +57,12 @@ func TestSpool_everyReaderGetsEveryRowInOrder(t *testing.T) {
 	})
 }
 
+func row(value string) datarow.Rows { return datarow.Of([][]byte{[]byte(value)}) }
+
 func TestSpool_lateReaderJoinsOnlyWhileTheBeginningIsThere(t *testing.T) {
 	s := newSpool(1<<20, func() {})
 	first, _ := s.join()
-	if err := s.put(t.Context(), [][][]byte{{[]byte("a")}}); err != nil {
+	if err := s.put(t.Context(), row("a")); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := s.join(); !ok {
@@ -65,7 +70,7 @@ func TestSpool_lateReaderJoinsOnlyWhileTheBeginningIsThere(t *testing.T) {
 	}
 	s.limit = 1
 	done := make(chan error, 1)
-	go func() { done <- s.put(t.Context(), [][][]byte{{[]byte("b")}}) }()
+	go func() { done <- s.put(t.Context(), row("b")) }()
 	second := first + 1
 	for range 2 {
 		for _, id := range []int{first, second} {
@@ -95,7 +100,7 @@ func TestSpool_lastReaderToLeaveEndsTheExecution(t *testing.T) {
 	if !abandoned {
 		t.Error("not abandoned without readers")
 	}
-	if err := s.put(t.Context(), [][][]byte{{[]byte("x")}}); !errors.Is(err, errNobodyReads) {
+	if err := s.put(t.Context(), row("x")); !errors.Is(err, errNobodyReads) {
 		t.Errorf("put without readers: %v", err)
 	}
 }

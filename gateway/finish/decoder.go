@@ -5,6 +5,7 @@ import (
 
 	"github.com/ClickHouse/ch-go/proto"
 
+	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/timezone"
 )
 
@@ -12,8 +13,6 @@ import (
 type Decoder struct {
 	columns []reader
 	results proto.Results
-	scratch []byte
-	ends    []int // end of each value in scratch; -1 for NULL
 }
 
 // reader appends the value of row i; false for NULL.
@@ -22,8 +21,7 @@ type reader func(dst []byte, i int) ([]byte, bool, error)
 // NewDecoder makes a decoder for a plan's output. formats are the protocol's result format codes: none
 // (all text), one for all, or one per column. The error wraps [ErrStyle] if a setting is not handled.
 func NewDecoder(columns []Column, formats []int16, style Style) (*Decoder, error) {
-	// Of a nil scratch, an empty value would be a nil slice, which stands for NULL.
-	d := &Decoder{ends: make([]int, len(columns)), scratch: []byte{}}
+	d := &Decoder{}
 	for i, c := range columns {
 		binary, err := isBinary(formats, i, len(columns))
 		if err != nil {
@@ -59,34 +57,27 @@ func isBinary(formats []int16, i, n int) (bool, error) {
 // Results returns the columns that the engine's client is to decode blocks into. Each block replaces the last one.
 func (d *Decoder) Results() proto.Results { return d.results }
 
-// Rows returns the number of rows of the current block.
-func (d *Decoder) Rows() int { return d.results.Rows() }
+// sample is how many rows of a block are written before the room for the others is made.
+const sample = 64
 
-// Row appends the values of row i of the current block to dst, in the clients' formats; nil is NULL. The values
-// are valid until the next call. An error means that the engine sent what the plan rules out.
-func (d *Decoder) Row(i int, dst [][]byte) ([][]byte, error) {
-	d.scratch = d.scratch[:0]
-	for c, read := range d.columns {
-		b, ok, err := read(d.scratch, i)
-		if err != nil {
-			return nil, fmt.Errorf("decode column %d of row %d: %w", c+1, i, err)
+// Encode returns the n rows of the current block, in the clients' formats. An error means that the engine sent what the plan rules out.
+func (d *Decoder) Encode(n int) (datarow.Rows, error) {
+	var w datarow.Writer
+	for i := range n {
+		if i == sample {
+			w.Expect(n - sample)
 		}
-		d.scratch = b
-		d.ends[c] = -1
-		if ok {
-			d.ends[c] = len(b)
+		w.Begin(len(d.columns))
+		for c, read := range d.columns {
+			b, ok, err := read(w.Value(), i)
+			if err != nil {
+				return datarow.Rows{}, fmt.Errorf("decode column %d of row %d: %w", c+1, i, err)
+			}
+			w.End(b, ok)
 		}
+		w.EndRow()
 	}
-	start := 0
-	for _, end := range d.ends {
-		if end < 0 {
-			dst = append(dst, nil)
-			continue
-		}
-		dst = append(dst, d.scratch[start:end:end])
-		start = end
-	}
-	return dst, nil
+	return w.Rows(), nil
 }
 
 func (d *Decoder) add(c Column, binary bool, style Style) error {

@@ -150,18 +150,25 @@ func TestDecoder_readsBlocks(t *testing.T) {
 	integers := target[4].Data.(*proto.ColNullable[int32])
 	integers.Append(proto.NewNullable[int32](-2))
 	integers.Append(proto.Null[int32]())
-	var rows []string
-	for i := range d.Rows() {
-		row, err := d.Row(i, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, strings.Join(describe(row), " "))
-	}
+	rows := encoded(t, d)
 	want := []string{`"-1.50" "" "   " "\xff\xff\xff\xfe"`, "NULL NULL NULL NULL"}
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
+}
+
+// encoded are the rows of the decoder's block, as text.
+func encoded(t *testing.T, d *Decoder) []string {
+	t.Helper()
+	rows, err := d.Encode(d.Results().Rows())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for row := range rows.Values() {
+		out = append(out, strings.Join(describe(row), " "))
+	}
+	return out
 }
 
 func describe(row [][]byte) []string {

@@ -2,7 +2,6 @@ package finish
 
 import (
 	"math/big"
-	"strings"
 	"testing"
 
 	"github.com/ClickHouse/ch-go/proto"
@@ -42,15 +41,7 @@ func TestDecoder_finishesSpreadsAsPostgreSQL(t *testing.T) {
 				}
 				divisor.Append(proto.NewNullable(proto.Decimal256{Low: proto.UInt128{Low: uint64(tt.divisors[i])}}))
 			}
-			var got []string
-			for i := range d.Rows() {
-				row, err := d.Row(i, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, strings.Join(describe(row), " "))
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			if diff := cmp.Diff(tt.want, encoded(t, d)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
 // Analytics decides for and runs the analytical route. Implementations are
@@ -96,11 +98,10 @@ type Param struct {
 // Query is one execution that was planned for the columnar replica.
 type Query interface {
 	// Run streams the rows and returns their number. formats has one entry per field,
-	// 0 for text and 1 for binary; a row has one value per field in that format, nil
-	// for NULL, valid only during the call of sink. A *RelayError before the first row
+	// 0 for text and 1 for binary; a row has one value per field in that format. A *RelayError before the first row
 	// sends the statement to PostgreSQL after all; after the first row it is an error.
 	// When sink returns an error Run stops and returns it.
-	Run(ctx context.Context, formats []int16, sink func(row [][]byte) error) (int64, error)
+	Run(ctx context.Context, formats []int16, sink func(datarow.Rows) error) (int64, error)
 }
 
 // SessionInfo is what the analytical route may know of a session. It is current

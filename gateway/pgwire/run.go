@@ -2,13 +2,14 @@ package pgwire
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
 // flushSize is how much of an answer is gathered before it is sent.
@@ -54,7 +55,7 @@ func (r *run) run(ctx context.Context) error {
 	}
 	formats := r.formats()
 	r.head(formats)
-	n, err := q.Run(ctx, formats, r.row)
+	n, err := q.Run(ctx, formats, r.add)
 	if err != nil && !errors.Is(err, errRowLimit) {
 		return err
 	}
@@ -116,35 +117,48 @@ func (r *run) head(formats []int16) {
 	r.out = encode(r.out, &pgproto3.RowDescription{Fields: fields})
 }
 
-// row adds a row to the answer.
-func (r *run) row(values [][]byte) error {
-	if limit := int64(r.e.maxRows); limit > 0 && r.rows == limit {
+// add adds rows to the answer.
+func (r *run) add(rows datarow.Rows) error {
+	all := rows.Len()
+	if limit := int64(r.e.maxRows); limit > 0 {
+		rows = rows.Head(int(limit - r.rows))
+	}
+	r.rows += int64(rows.Len())
+	if err := r.write(rows.Messages()); err != nil {
+		return err
+	}
+	if rows.Len() < all {
 		return errRowLimit
 	}
-	r.rows++
-	start := len(r.out)
-	r.out = append(r.out, 'D', 0, 0, 0, 0)
-	r.out = binary.BigEndian.AppendUint16(r.out, uint16(len(values)))
-	for _, v := range values {
-		if v == nil {
-			r.out = append(r.out, 0xff, 0xff, 0xff, 0xff)
-			continue
-		}
-		r.out = binary.BigEndian.AppendUint32(r.out, uint32(len(v)))
-		r.out = append(r.out, v...)
-	}
-	binary.BigEndian.PutUint32(r.out[start+1:], uint32(len(r.out)-start-1))
-	if len(r.out) < flushSize {
+	return nil
+}
+
+// write adds messages to what is sent. Many are not copied once more.
+func (r *run) write(messages []byte) error {
+	if len(r.out)+len(messages) < flushSize {
+		r.out = append(r.out, messages...)
 		return nil
 	}
-	return r.flush()
+	if err := r.flush(); err != nil {
+		return err
+	}
+	if len(messages) < flushSize {
+		r.out = append(r.out, messages...)
+		return nil
+	}
+	return r.send(messages)
 }
 
 func (r *run) flush() error {
+	out := r.out
+	r.out = out[:0]
+	return r.send(out)
+}
+
+// send hands messages to the client.
+func (r *run) send(messages []byte) error {
 	r.sent = true
-	_, err := r.s.client.Write(r.out)
-	r.out = r.out[:0]
-	if err != nil {
+	if _, err := r.s.client.Write(messages); err != nil {
 		return fmt.Errorf("write to the client: %w", err)
 	}
 	return nil
@@ -202,10 +216,12 @@ func (r *run) plan(lines []string) error {
 	const textOID = 25
 	r.d = &description{fields: []pgproto3.FieldDescription{{Name: []byte("QUERY PLAN"), DataTypeOID: textOID, DataTypeSize: -1, TypeModifier: -1}}}
 	r.head(r.formats())
-	for _, line := range lines {
-		if err := r.row([][]byte{[]byte(line)}); err != nil {
-			return err
-		}
+	rows := make([][][]byte, len(lines))
+	for i, line := range lines {
+		rows[i] = [][]byte{[]byte(line)}
+	}
+	if err := r.add(datarow.Of(rows...)); err != nil && !errors.Is(err, errRowLimit) {
+		return err
 	}
 	r.tail("EXPLAIN")
 	return nil

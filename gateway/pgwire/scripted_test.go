@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/local/pgserver"
 )
@@ -98,7 +99,7 @@ type scriptedQuery struct {
 	st pgwire.Statement
 }
 
-func (q *scriptedQuery) Run(ctx context.Context, formats []int16, sink func([][]byte) error) (int64, error) {
+func (q *scriptedQuery) Run(ctx context.Context, formats []int16, sink func(datarow.Rows) error) (int64, error) {
 	switch {
 	case strings.Contains(q.st.SQL, "hang"):
 		q.a.running <- q.st.SQL
@@ -126,7 +127,7 @@ func (q *scriptedQuery) Run(ctx context.Context, formats []int16, sink func([][]
 	r := conn.ExecParams(ctx, q.st.SQL, values, q.st.ParamOIDs, paramFormats, formats)
 	var n int64
 	for r.NextRow() {
-		if err := sink(r.Values()); err != nil {
+		if err := sink(datarow.Of(r.Values())); err != nil {
 			return n, err
 		}
 		n++

@@ -164,11 +164,11 @@ func compareAnswers(ctx context.Context, conn *pgconn.PgConn, client *engine.Cli
 	}
 	row := 0
 	err = client.Query(ctx, plan.SQL(func(i int) string { return plan.Relations[i].Table.Name }), plan.Settings, decoder.Results(), func(n int) error {
-		for i := range n {
-			got, err := decoder.Row(i, nil)
-			if err != nil {
-				return err
-			}
+		rows, err := decoder.Encode(n)
+		if err != nil {
+			return err
+		}
+		for got := range rows.Values() {
 			if row >= len(want.Rows) {
 				return fmt.Errorf("more than %d rows", row)
 			}
