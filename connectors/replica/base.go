@@ -67,7 +67,7 @@ func (c *compactor) rewrite(ctx context.Context, t *table, at cut, base *object)
 	v := &version{def: t.def, base: at.base, deltas: at.deltas, deaths: at.dead > 0}
 	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
 		c.s.ledger.qualified(base), columnList(t.def), columnList(t.def),
-		c.s.ledger.relation(v, at.epoch, columnNames(t.def))))
+		c.s.ledger.relation(v, at.epoch, at.mask, columnNames(t.def))))
 }
 
 // extend shares the parts of the previous base, masks what died and adds what was born.
@@ -78,7 +78,7 @@ func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) 
 		return err
 	}
 	if at.dead > 0 {
-		if err := c.conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s", name, l.dead(at.epoch))); err != nil {
+		if err := c.conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s", name, l.dead(at.mask))); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) 
 	}
 	v := &version{def: t.def, deltas: at.deltas, deaths: true}
 	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
-		name, columnList(t.def), columnList(t.def), l.relation(v, at.epoch, columnNames(t.def))))
+		name, columnList(t.def), columnList(t.def), l.relation(v, at.epoch, at.mask, columnNames(t.def))))
 }
 
 type part struct {

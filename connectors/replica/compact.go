@@ -108,6 +108,7 @@ func (c *compactor) pick(ctx context.Context) (due []*table, worn *table, idle b
 type cut struct {
 	incarnation int
 	epoch       uint32
+	mask        *object
 	position    cdc.Position
 	base        *object
 	deltas      []*object
@@ -129,7 +130,7 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 	base := l.created(c.s.names.next(fmt.Sprintf("b_%d", t.def.ID)))
 	physical, parts, err := c.build(ctx, t, at, base)
 	l.drop(at.deltas...)
-	l.drop(at.base)
+	l.drop(at.base, at.mask)
 	if errors.Is(err, errWrongCount) {
 		l.drop(base)
 		c.s.distrust(t, err)
@@ -150,8 +151,8 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 	return err
 }
 
-// cut seals a table's deltas: what they hold is all published, and they take no more. The cut holds them and the base until
-// these are dropped.
+// cut seals a table's deltas: what they hold is all published, and they take no more. The cut holds them, the base and the mask
+// until these are dropped.
 func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err error) {
 	// The delta of the next epochs is made here, so that publishing need not.
 	next, err := c.s.makeDelta(ctx, c.conn, t.def)
@@ -192,11 +193,11 @@ func (c *compactor) settled(ctx context.Context, t *table) (at cut, ok bool, err
 // publishes reports whether a table is in the snapshot that is published.
 func (p *publisher) publishes(t *table) bool { return p.published && p.tables[t.def.ID] == t }
 
-// cut is a table's state at the published epoch, without what changed since its base was built. It holds the base.
+// cut is a table's state at the published epoch, without what changed since its base was built. It holds the base and the mask.
 func (p *publisher) cut(t *table) cut {
 	st := &t.stored
-	p.s.ledger.hold(st.base)
-	return cut{incarnation: st.incarnation, epoch: p.epoch, position: p.position, base: st.base, rows: st.rows, physical: st.physical}
+	p.s.ledger.hold(st.base, p.mask)
+	return cut{incarnation: st.incarnation, epoch: p.epoch, mask: p.mask, position: p.position, base: st.base, rows: st.rows, physical: st.physical}
 }
 
 // install makes a new base visible. It runs on the publisher's goroutine.
@@ -214,10 +215,8 @@ func (c *compactor) install(t *table, at cut, base *object, physical int64, worn
 	l.hold(base)
 	l.drop(st.base)
 	l.drop(at.deltas...)
-	dead := st.dead[:at.dead]
-	released := limbo{rids: ridsOf(dead), deaths: dead}
-	released.add(st.limbo)
-	st.limbo = limbo{}
+	released := slices.Concat(st.dead[:at.dead], st.limbo)
+	st.limbo = nil
 	st.base, st.physical, st.worn = base, physical, worn
 	st.deltas = slices.Clone(st.deltas[len(at.deltas):])
 	st.dead = slices.Clone(st.dead[at.dead:])
@@ -225,7 +224,7 @@ func (c *compactor) install(t *table, at cut, base *object, physical int64, worn
 	if st.load() > 0 {
 		st.since = c.s.r.clock()
 	}
-	l.free(released.rids, released.deaths)
+	l.free(released)
 	p.stale[t] = struct{}{}
 	p.refresh()
 	if p.published {
@@ -239,7 +238,7 @@ func (c *compactor) install(t *table, at cut, base *object, physical int64, worn
 func (c *compactor) dropUnseen(ctx context.Context) error {
 	unseen := c.s.ledger.takeUnseen()
 	for i, o := range unseen {
-		if err := dropTable(ctx, c.conn, c.s.ledger.qualified(o)); err != nil {
+		if err := drop(ctx, c.conn, c.s.ledger, o); err != nil {
 			c.s.ledger.undropped(unseen[i:])
 			return fmt.Errorf("drop what no snapshot sees: %w", err)
 		}

@@ -272,7 +272,7 @@ func (k *copySink) forget(id cdc.TableID) {
 	for rid := range t.table.index.RowIDs() {
 		rids = append(rids, rid)
 	}
-	k.c.s.ledger.free(rids, nil)
+	k.c.s.ledger.free(rids)
 	k.c.s.ledger.drop(t.base)
 }
 

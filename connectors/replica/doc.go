@@ -2,10 +2,10 @@
 // snapshots of it.
 //
 // Every version of a row has a row id. A table is a base, which never changes
-// once it is published, and deltas, which bear the rows of later epochs. One
-// dictionary in the engine tells in which epoch a row died. A snapshot is an
-// epoch: of each table the rows that were born in it or before and that died
-// later. Publishing an epoch therefore disturbs no reader of an older one.
+// once it is published, and deltas, which bear the rows of later epochs. A snapshot
+// is an epoch and a mask, a dictionary in the engine that tells by row id which rows
+// are dead: of each table it has the rows that were born in the epoch or before, without
+// those. A mask stays as it is while a snapshot has it. Publishing an epoch therefore disturbs no reader of an older one.
 // Compaction builds the next base beside the others; the epoch record names the
 // bases that a restart begins from, everything else in the engine is void then.
 //

@@ -2,50 +2,44 @@ package replica
 
 import (
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
-// object is a table in the engine. It is dropped when nobody holds it: no
-// version in a live snapshot, no state of the publisher, no epoch record.
+// object is a table in the engine, or a mask. It is dropped when nobody holds it: no
+// live snapshot, no state of the publisher, no epoch record.
 type object struct {
 	name string
+	mask bool
 	refs int // guarded by ledger.mu
 }
 
 // ledger counts who still sees what, for one session with the engine.
 type ledger struct {
-	database   string // quoted
-	dictionary string // quoted as a string, with its database
+	database string
 
 	mu     sync.Mutex
 	serial uint64
 	live   []*Snapshot // by serial
 	unseen []*object   // to be dropped
+	idle   []*object   // masks that nobody holds
 	freed  []freed     // by serial
 	lost   bool
 	wake   func() // the compactor drops objects
 }
 
+// mostIdle is how many masks are kept to be loaded again. Without any, an epoch takes a millisecond longer.
+const mostIdle = 4
+
 // freed is a set of row ids that no snapshot from serial on can see.
 type freed struct {
 	serial uint64
 	rids   []uint32
-	deaths []death // of them, as the table of deaths has them
 }
 
-type death struct{ rid, epoch uint32 }
-
-func (l *ledger) qualified(o *object) string { return l.database + "." + engine.Quote(o.name) }
-
-// death is the expression of the epoch in which a row died.
-func (l *ledger) death() string { return "dictGetUInt32(" + l.dictionary + ", 'epoch', _rid)" }
-
-// dead is the condition of rows that were not alive any more after an epoch.
-func (l *ledger) dead(epoch uint32) string {
-	return l.death() + " <= " + strconv.FormatUint(uint64(epoch), 10)
+func (l *ledger) qualified(o *object) string {
+	return engine.Quote(l.database) + "." + engine.Quote(o.name)
 }
 
 func (l *ledger) isLost() bool {
@@ -67,6 +61,7 @@ func (l *ledger) open(s *Snapshot) *Snapshot {
 	defer l.mu.Unlock()
 	l.serial++
 	s.ledger, s.serial, s.refs = l, l.serial, 1
+	s.mask.hold()
 	for _, v := range s.tables {
 		if v.refs == 0 {
 			v.base.hold()
@@ -87,6 +82,7 @@ func (l *ledger) release(s *Snapshot) {
 		return
 	}
 	l.live = slices.DeleteFunc(l.live, func(o *Snapshot) bool { return o == s })
+	l.letGo(s.mask)
 	for _, v := range s.tables {
 		if v.refs--; v.refs > 0 {
 			continue
@@ -109,10 +105,29 @@ func (l *ledger) letGo(o *object) {
 	if o == nil {
 		return
 	}
-	if o.refs--; o.refs == 0 {
-		l.unseen = append(l.unseen, o)
-		l.wake()
+	if o.refs--; o.refs > 0 {
+		return
 	}
+	if o.mask && len(l.idle) < mostIdle {
+		l.idle = append(l.idle, o)
+		return
+	}
+	l.unseen = append(l.unseen, o)
+	l.wake()
+}
+
+// takeIdle returns a mask that nobody holds, with one holder; nil: there is none.
+func (l *ledger) takeIdle() *object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.idle)
+	if n == 0 {
+		return nil
+	}
+	o := l.idle[n-1]
+	l.idle = l.idle[:n-1]
+	o.hold()
+	return o
 }
 
 // created registers a new object with one holder.
@@ -151,45 +166,43 @@ func (l *ledger) undropped(objects []*object) {
 }
 
 // free notes row ids that no snapshot opened from now on can see.
-func (l *ledger) free(rids []uint32, deaths []death) {
-	if len(rids) == 0 && len(deaths) == 0 {
+func (l *ledger) free(rids []uint32) {
+	if len(rids) == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.freed = append(l.freed, freed{serial: l.serial + 1, rids: rids, deaths: deaths})
+	l.freed = append(l.freed, freed{serial: l.serial + 1, rids: rids})
 }
 
-// takeFreed returns the row ids that no snapshot sees, and the deaths that have to be remembered.
-func (l *ledger) takeFreed() (rids []uint32, deaths []death, remembered []death) {
+// takeFreed returns the row ids that no snapshot sees.
+func (l *ledger) takeFreed() (rids []uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	oldest := l.serial + 1
-	if len(l.live) > 0 {
-		oldest = l.live[0].serial
-	}
-	n := 0
-	for n < len(l.freed) && l.freed[n].serial <= oldest {
-		rids = append(rids, l.freed[n].rids...)
-		deaths = append(deaths, l.freed[n].deaths...)
-		n++
+	n := l.unseenFrees()
+	for _, f := range l.freed[:n] {
+		rids = append(rids, f.rids...)
 	}
 	l.freed = slices.Delete(l.freed, 0, n)
-	for _, f := range l.freed {
-		remembered = append(remembered, f.deaths...)
-	}
-	return rids, deaths, remembered
+	return rids
 }
 
 // freeable counts what takeFreed would return.
 func (l *ledger) freeable() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, f := range l.freed {
-		if len(l.live) > 0 && f.serial > l.live[0].serial {
-			break
-		}
-		n += len(f.rids) + len(f.deaths)
+	for _, f := range l.freed[:l.unseenFrees()] {
+		n += len(f.rids)
 	}
 	return n
+}
+
+// unseenFrees counts the elements of freed that no live snapshot sees. It needs mu.
+func (l *ledger) unseenFrees() int {
+	for n, f := range l.freed {
+		if len(l.live) > 0 && f.serial > l.live[0].serial {
+			return n
+		}
+	}
+	return len(l.freed)
 }

@@ -45,7 +45,7 @@ func (c *compactor) mergeDelta(ctx context.Context, t *table) error {
 	if err != nil || !ok {
 		return err
 	}
-	defer l.drop(at.base)
+	defer l.drop(at.base, at.mask)
 	defer l.drop(at.deltas...)
 	list := columnList(t.def) + ", " + column.Epoch
 	parts := make([]string, len(at.deltas))

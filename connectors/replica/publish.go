@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/ch-go/proto"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -23,21 +22,23 @@ type publisher struct {
 	wake      chan struct{}
 	requests  chan func()
 
-	deathsTable      string // qualified
-	dictionary       string // qualified
-	markedBlocks     int    // blocks in the table of deaths
-	tables           map[cdc.TableID]*table
-	epoch            uint32 // the one that is published
-	position         cdc.Position
-	time             time.Time
-	published        bool // whether there is a current snapshot of this session
-	spilled          bool // rows of epoch+1 are in deltas already
-	current          map[cdc.TableID]*version
-	stale            map[*table]struct{} // tables whose version in current is not what is stored
-	limbo            limbo               // of tables that are gone
-	lastFlush        time.Time
-	lastCost         time.Duration
-	rid, epochColumn proto.ColUInt32
+	deathsTable  string // qualified
+	markedBlocks int    // in the table of deaths
+	markedRows   int
+	dead         deadRows
+	mask         *object // of the snapshots to come
+	tables       map[cdc.TableID]*table
+	epoch        uint32 // the one that is published
+	position     cdc.Position
+	time         time.Time
+	published    bool // whether there is a current snapshot of this session
+	spilled      bool // rows of epoch+1 are in deltas already
+	current      map[cdc.TableID]*version
+	stale        map[*table]struct{} // tables whose version in current is not what is stored
+	limbo        []uint32            // of tables that are gone
+	lastFlush    time.Time
+	lastCost     time.Duration
+	marks        marks
 }
 
 // batch is what is staged at an instant.
@@ -164,7 +165,7 @@ func (p *publisher) flush(ctx context.Context, b *batch) error {
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return p.writeDeaths(gctx, b, epoch) })
+	g.Go(func() error { return p.writeDeaths(gctx, b) })
 	p.insertAll(gctx, g, inserts, epoch)
 	if err := g.Wait(); err != nil {
 		return err
@@ -234,7 +235,7 @@ func (p *publisher) prepare(ctx context.Context, b *tableBatch) (*object, error)
 			return nil, err
 		}
 	}
-	st.limbo.rids = append(st.limbo.rids, b.voided...)
+	st.limbo = append(st.limbo, b.voided...)
 	if b.removed {
 		p.end(t)
 		return nil, nil
@@ -268,7 +269,7 @@ func (p *publisher) end(t *table) {
 		p.abandon(st)
 		p.s.ledger.drop(st.durable.base)
 	}
-	p.limbo.add(st.limbo)
+	p.limbo = append(p.limbo, st.limbo...)
 	t.stored = stored{}
 	p.s.compactor.record()
 }
@@ -277,7 +278,7 @@ func (p *publisher) end(t *table) {
 // row ids stay in limbo as long as a restart could bring the rows back.
 func (p *publisher) abandon(st *stored) {
 	l := p.s.ledger
-	st.limbo.add(limbo{rids: ridsOf(st.dead), deaths: st.dead})
+	st.limbo = append(st.limbo, st.dead...)
 	l.drop(st.base)
 	for _, d := range st.deltas {
 		l.drop(d.object)
@@ -297,59 +298,6 @@ func (p *publisher) openDelta(ctx context.Context, t *table) error {
 	}
 	t.stored.deltas = append(t.stored.deltas, &delta{object: o})
 	t.stored.open = true
-	return nil
-}
-
-// writeDeaths marks the rows that died and, once the epoch is whole, reloads the dictionary.
-func (p *publisher) writeDeaths(ctx context.Context, b *batch, epoch uint32) error {
-	p.rid = p.rid[:0]
-	for i := range b.tables {
-		st := &b.tables[i].table.stored
-		if b.tables[i].removed || !st.active {
-			continue
-		}
-		for _, rid := range b.tables[i].deaths {
-			p.rid = append(p.rid, rid)
-			st.dead = append(st.dead, death{rid, epoch})
-		}
-		if len(b.tables[i].deaths) > 0 {
-			st.dirty(p.s.r.clock())
-		}
-	}
-	died := len(p.rid)
-	if died == 0 && !p.spilled {
-		return nil
-	}
-	if died > 0 {
-		p.epochColumn = p.epochColumn[:0]
-		for range p.rid {
-			p.epochColumn = append(p.epochColumn, epoch)
-		}
-		if err := p.mark(ctx); err != nil {
-			return err
-		}
-	}
-	if b.partial {
-		return nil
-	}
-	return p.reload(ctx)
-}
-
-// mark inserts rid and epochColumn into the table of deaths.
-func (p *publisher) mark(ctx context.Context) error {
-	in := proto.Input{{Name: "rid", Data: &p.rid}, {Name: "epoch", Data: &p.epochColumn}}
-	if err := p.insist(ctx, func() error { return p.conn.Insert(ctx, p.deathsTable, in) }); err != nil {
-		return fmt.Errorf("mark dead rows: %w", err)
-	}
-	p.markedBlocks++
-	return nil
-}
-
-func (p *publisher) reload(ctx context.Context) error {
-	err := p.insist(ctx, func() error { return p.conn.Exec(ctx, "SYSTEM RELOAD DICTIONARY "+p.dictionary) })
-	if err != nil {
-		return fmt.Errorf("load the dictionary of deaths: %w", err)
-	}
 	return nil
 }
 

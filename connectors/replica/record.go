@@ -114,7 +114,7 @@ func (c *compactor) writeRecord(ctx context.Context, next *rebased) error {
 	var (
 		r     *record
 		bases []*object
-		gone  limbo
+		gone  []uint32
 	)
 	err := c.s.publisher.do(ctx, func() {
 		r, bases = c.assemble(next)
@@ -132,8 +132,8 @@ func (c *compactor) writeRecord(ctx context.Context, next *rebased) error {
 	err = c.s.publisher.do(ctx, func() {
 		// What a restart could have brought back, it cannot any more.
 		p := c.s.publisher
-		c.s.ledger.free(gone.rids, gone.deaths)
-		p.limbo.rids, p.limbo.deaths = p.limbo.rids[len(gone.rids):], p.limbo.deaths[len(gone.deaths):]
+		c.s.ledger.free(gone)
+		p.limbo = p.limbo[len(gone):]
 		// A base that was found to be the table at a later position stays so: the next record must
 		// not fall back, for the source may have forgotten what lies between.
 		for _, rt := range r.Tables {

@@ -145,7 +145,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	s.compactor = &compactor{s: s, conn: conns[1], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	s.copier = &copier{s: s, conn: conns[2], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.copier.busy <- struct{}{}
-	s.ledger = &ledger{database: engine.Quote(r.cfg.Database), wake: func() {
+	s.ledger = &ledger{database: r.cfg.Database, wake: func() {
 		select {
 		case s.compactor.wake <- struct{}{}:
 		default:
@@ -205,23 +205,17 @@ func (s *session) clear(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// createVolatile makes the table and the dictionary of deaths, under names that were never used.
+// createVolatile makes the table of deaths and the first mask, under names that were never used.
 func (s *session) createVolatile(ctx context.Context) error {
-	p, database, volatile := s.publisher, engine.Quote(s.cfg.Database), engine.Quote(s.cfg.volatile())
-	deaths, dictionary := s.names.next("deaths"), s.names.next("died")
-	p.deathsTable = volatile + "." + engine.Quote(deaths)
-	p.dictionary = database + "." + engine.Quote(dictionary)
-	s.ledger.dictionary = engine.Literal(s.cfg.Database + "." + dictionary)
+	p, volatile := s.publisher, engine.Quote(s.cfg.volatile())
+	p.deathsTable = volatile + "." + engine.Quote(s.names.next("deaths"))
 	if err := p.conn.Exec(ctx, "CREATE DATABASE "+volatile+" ENGINE = Memory"); err != nil {
 		return fmt.Errorf("create the database of what is in memory: %w", err)
 	}
 	if err := p.conn.Exec(ctx, createDeaths(p.deathsTable)); err != nil {
 		return fmt.Errorf("create the table of deaths: %w", err)
 	}
-	if err := p.conn.Exec(ctx, createDictionary(p.dictionary, p.deathsTable, s.cfg)); err != nil {
-		return fmt.Errorf("create the dictionary of deaths: %w", err)
-	}
-	return p.reload(ctx)
+	return p.loadMask(ctx)
 }
 
 // restore takes over the bases that a record names.

@@ -69,24 +69,18 @@ func columnNames(t *cdc.Table) []string {
 	return append(names, column.RowID)
 }
 
-// createDeaths is the table of deaths.
-func createDeaths(name string) string {
-	return "CREATE TABLE " + name + " (rid UInt32, epoch UInt32) ENGINE = Memory"
-}
-
-// createDictionary is the dictionary of deaths. It outlives a restart of the engine and its source does not: it cannot be loaded
-// then, so that queries on snapshots from before fail.
-func createDictionary(name, deaths string, cfg Config) string {
-	return fmt.Sprintf("CREATE DICTIONARY %s (rid UInt64, epoch UInt32 DEFAULT 4294967295) PRIMARY KEY rid "+
-		"SOURCE(CLICKHOUSE(QUERY %s USER %s PASSWORD %s)) "+
-		"LAYOUT(FLAT(INITIAL_ARRAY_SIZE 1024 MAX_ARRAY_SIZE 4294967295)) LIFETIME(0)",
-		name, engine.Literal("SELECT rid, epoch FROM "+deaths), engine.Literal(cfg.User), engine.Literal(cfg.Password))
-}
-
 // dropTable drops a table of rows. It does not wait for the engine to remove
 // the data (SYNC): a query that hangs on to the table would hold it up.
 func dropTable(ctx context.Context, c *engine.Conn, name string) error {
 	return c.Exec(ctx, "DROP TABLE IF EXISTS "+name)
+}
+
+// drop drops what nobody holds.
+func drop(ctx context.Context, c *engine.Conn, l *ledger, o *object) error {
+	if o.mask {
+		return c.Exec(ctx, "DROP DICTIONARY IF EXISTS "+l.qualified(o))
+	}
+	return dropTable(ctx, c, l.qualified(o))
 }
 
 // sameDefinition reports whether rows of one definition are rows of the other.

@@ -20,6 +20,7 @@ type Snapshot struct {
 	position cdc.Position
 	time     time.Time
 	epoch    uint32
+	mask     *object // of the rows that are dead
 	tables   map[cdc.TableID]*version
 }
 
@@ -75,11 +76,11 @@ func (s *Snapshot) Relation(id cdc.TableID, columns []string) (string, bool) {
 	if v.base != nil && !v.deaths && len(v.deltas) == 0 {
 		return s.ledger.qualified(v.base), true
 	}
-	return s.ledger.relation(v, s.epoch, columns), true
+	return s.ledger.relation(v, s.epoch, s.mask, columns), true
 }
 
 // relation is the SELECT of a version's rows at an epoch, in parentheses.
-func (l *ledger) relation(v *version, epoch uint32, columns []string) string {
+func (l *ledger) relation(v *version, epoch uint32, mask *object, columns []string) string {
 	list := engine.Quote(column.RowID)
 	if len(columns) > 0 {
 		quoted := make([]string, len(columns))
@@ -93,17 +94,17 @@ func (l *ledger) relation(v *version, epoch uint32, columns []string) string {
 	if v.base != nil {
 		fmt.Fprintf(&sql, "SELECT %s FROM %s", list, l.qualified(v.base))
 		if v.deaths {
-			fmt.Fprintf(&sql, " WHERE %s > %d", l.death(), epoch)
+			sql.WriteString(" WHERE " + l.alive(mask))
 		}
 	}
 	for i, d := range v.deltas {
 		if i > 0 || v.base != nil {
 			sql.WriteString(" UNION ALL ")
 		}
-		// The death check is never left out here: the dictionary refuses to load after a restart of
+		// The mask is never left out here: it refuses to load after a restart of
 		// the engine, which emptied the delta.
-		fmt.Fprintf(&sql, "SELECT %s FROM %s WHERE _epoch <= %d AND %s > %d",
-			list, l.qualified(d), epoch, l.death(), epoch)
+		fmt.Fprintf(&sql, "SELECT %s FROM %s WHERE _epoch <= %d AND %s",
+			list, l.qualified(d), epoch, l.alive(mask))
 	}
 	sql.WriteByte(')')
 	return sql.String()

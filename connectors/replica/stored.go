@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -15,10 +13,12 @@ type stored struct {
 	incarnation int
 	base        *object
 	deltas      []*delta
-	open        bool // the last delta takes rows
-	dead        []death
+	open        bool     // the last delta takes rows
+	dead        []uint32 // row ids of rows that died since the base was built
 	rows        int64
-	limbo       limbo
+	// limbo holds row ids of rows that are dead or abandoned, but that the durable base may still have: they must not be given to
+	// other rows yet.
+	limbo []uint32
 	// since is when the first change came that is not in the durable base; zero if there is none.
 	since time.Time
 	// overdue is for how long the first change to come has waited already, in an earlier session.
@@ -31,25 +31,6 @@ type stored struct {
 	physical int64
 	// worn says that the base has several parts or masked rows.
 	worn bool
-}
-
-// limbo holds row ids of rows that are dead or abandoned, but that the durable
-// base may still have: they must not be given to other rows yet.
-type limbo struct {
-	rids   []uint32
-	deaths []death
-}
-
-func (l *limbo) add(o limbo) {
-	l.rids, l.deaths = append(l.rids, o.rids...), append(l.deaths, o.deaths...)
-}
-
-func ridsOf(dead []death) []uint32 {
-	rids := make([]uint32, len(dead))
-	for i, d := range dead {
-		rids[i] = d.rid
-	}
-	return rids
 }
 
 // delta is a table in memory that bears rows of some epochs.
@@ -134,7 +115,7 @@ func (p *publisher) refresh() {
 
 // publish makes the state of all tables the current snapshot.
 func (p *publisher) publish() {
-	s := p.s.ledger.open(&Snapshot{position: p.position, time: p.time, epoch: p.epoch, tables: p.current})
+	s := p.s.ledger.open(&Snapshot{position: p.position, time: p.time, epoch: p.epoch, mask: p.mask, tables: p.current})
 	p.published = p.s.r.setCurrent(s)
 }
 
@@ -148,52 +129,4 @@ func (p *publisher) advance(w cdc.Watermark) {
 		p.current = map[cdc.TableID]*version{}
 	}
 	p.publish()
-}
-
-// Row ids are taken back in lots: it means writing the table of deaths anew.
-const (
-	forgetRows   = 20_000
-	forgetBlocks = 500
-)
-
-// forget takes back the row ids that no snapshot sees any more. Their deaths
-// have to leave the dictionary before they may be born again.
-func (p *publisher) forget(ctx context.Context) error {
-	if p.spilled || (p.s.ledger.freeable() < forgetRows && p.markedBlocks < forgetBlocks) {
-		return nil
-	}
-	rids, forgotten, remembered := p.s.ledger.takeFreed()
-	if len(forgotten) > 0 || p.markedBlocks >= forgetBlocks {
-		if err := p.markAnew(ctx, remembered); err != nil {
-			return err
-		}
-	}
-	p.s.rids.Free(rids)
-	return nil
-}
-
-// markAnew writes the table of deaths as one block. Nobody reads it but a reload of the dictionary.
-func (p *publisher) markAnew(ctx context.Context, remembered []death) error {
-	p.rid, p.epochColumn = p.rid[:0], p.epochColumn[:0]
-	add := func(dead []death) {
-		for _, d := range dead {
-			p.rid, p.epochColumn = append(p.rid, d.rid), append(p.epochColumn, d.epoch)
-		}
-	}
-	add(remembered)
-	add(p.limbo.deaths)
-	for _, t := range p.tables {
-		add(t.stored.limbo.deaths)
-		add(t.stored.dead)
-	}
-	if err := p.insist(ctx, func() error { return p.conn.Exec(ctx, "TRUNCATE TABLE "+p.deathsTable) }); err != nil {
-		return fmt.Errorf("clear the table of deaths: %w", err)
-	}
-	p.markedBlocks = 0
-	if len(p.rid) > 0 {
-		if err := p.mark(ctx); err != nil {
-			return err
-		}
-	}
-	return p.reload(ctx)
 }

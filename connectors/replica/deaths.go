@@ -1,0 +1,142 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/freshet-io/freshet/connectors/replica/column"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
+)
+
+// What died is told to the engine in two steps. The groups of row ids that got dead ones are added to the table of deaths; a mask, which is a
+// dictionary that was loaded from it at one epoch and is not loaded again while a snapshot has it, is what queries look row ids up in. It costs an eighth of
+// a byte for each row of the replica, and a query one look-up in an array for each row.
+
+// markedRows is how many rows more the table of deaths may have than when it was written anew, beside a share of all groups, and
+// markedBlocks in how many blocks.
+const (
+	markedRows   = 10_000
+	markedShare  = 4 // 1/markedShare
+	markedBlocks = 500
+)
+
+// createDeaths is the table of deaths. Between two times that it is written anew groups only get more bits: of those that are there
+// several times the greatest holds.
+func createDeaths(name string) string {
+	return "CREATE TABLE " + name + " (rows UInt32, dead UInt64) ENGINE = Memory"
+}
+
+// createMask is a dictionary of the deaths. It outlives a restart of the engine and its source does not: it cannot be loaded
+// then, so that queries on snapshots from before fail.
+func createMask(name, deaths string, cfg Config) string {
+	query := "SELECT rows, max(dead) FROM " + deaths + " GROUP BY rows"
+	return fmt.Sprintf("CREATE DICTIONARY %s (rows UInt64, dead UInt64 DEFAULT 0) PRIMARY KEY rows "+
+		"SOURCE(CLICKHOUSE(QUERY %s USER %s PASSWORD %s)) "+
+		"LAYOUT(FLAT(INITIAL_ARRAY_SIZE 1024 MAX_ARRAY_SIZE 4294967295)) LIFETIME(0)",
+		name, engine.Literal(query), engine.Literal(cfg.User), engine.Literal(cfg.Password))
+}
+
+// dead is the condition of rows that are dead by a mask.
+func (l *ledger) dead(mask *object) string { return l.bit(mask) + " = 1" }
+
+// alive is the condition of rows that are not.
+func (l *ledger) alive(mask *object) string { return l.bit(mask) + " = 0" }
+
+func (l *ledger) bit(mask *object) string {
+	return "bitAnd(bitShiftRight(dictGetUInt64(" + engine.Literal(l.database+"."+mask.name) + ", 'dead', bitShiftRight(" + column.RowID + ", " +
+		strconv.Itoa(groupBits) + ")), bitAnd(" + column.RowID + ", " + strconv.Itoa(1<<groupBits-1) + ")), 1)"
+}
+
+// writeDeaths marks the rows that died and, once the epoch is whole, loads a mask with them.
+func (p *publisher) writeDeaths(ctx context.Context, b *batch) error {
+	for i := range b.tables {
+		st := &b.tables[i].table.stored
+		if b.tables[i].removed || !st.active {
+			continue
+		}
+		for _, rid := range b.tables[i].deaths {
+			p.dead.add(rid)
+		}
+		if len(b.tables[i].deaths) > 0 {
+			st.dead = append(st.dead, b.tables[i].deaths...)
+			st.dirty(p.s.r.clock())
+		}
+	}
+	if len(p.dead.fresh) > 0 {
+		p.dead.takeFresh(&p.marks)
+		if err := p.mark(ctx); err != nil {
+			return err
+		}
+	}
+	if b.partial || !p.dead.stale {
+		return nil
+	}
+	return p.loadMask(ctx)
+}
+
+// mark adds the marks to the table of deaths.
+func (p *publisher) mark(ctx context.Context) error {
+	if err := p.insist(ctx, func() error { return p.conn.Insert(ctx, p.deathsTable, p.marks.input()) }); err != nil {
+		return fmt.Errorf("mark dead rows: %w", err)
+	}
+	p.markedBlocks++
+	p.markedRows += len(p.marks.group)
+	return nil
+}
+
+// markAnew writes the table of deaths as one block. Nobody reads it but a mask that is loaded.
+func (p *publisher) markAnew(ctx context.Context) error {
+	if err := p.insist(ctx, func() error { return p.conn.Exec(ctx, "TRUNCATE TABLE "+p.deathsTable) }); err != nil {
+		return fmt.Errorf("clear the table of deaths: %w", err)
+	}
+	p.dead.takeAll(&p.marks)
+	if len(p.marks.group) > 0 {
+		if err := p.mark(ctx); err != nil {
+			return err
+		}
+	}
+	p.markedBlocks, p.markedRows = 0, 0
+	return nil
+}
+
+// loadMask makes a mask of the deaths that are marked the one of the snapshots to come.
+func (p *publisher) loadMask(ctx context.Context) error {
+	l := p.s.ledger
+	mask := l.takeIdle()
+	if mask == nil {
+		mask = l.created(p.s.names.next("died"))
+		mask.mask = true
+		if err := p.conn.Exec(ctx, createMask(l.qualified(mask), p.deathsTable, p.s.cfg)); err != nil {
+			return fmt.Errorf("create a dictionary of deaths: %w", err)
+		}
+	}
+	if err := p.insist(ctx, func() error { return p.conn.Exec(ctx, "SYSTEM RELOAD DICTIONARY "+l.qualified(mask)) }); err != nil {
+		return fmt.Errorf("load a dictionary of deaths: %w", err)
+	}
+	l.drop(p.mask)
+	p.mask, p.dead.stale = mask, false
+	return nil
+}
+
+// forgetRows is how many row ids are taken back at a time: it means writing the table of deaths anew.
+const forgetRows = 20_000
+
+// forget takes back the row ids that no snapshot sees any more. They leave the deaths before they may be born again, and the
+// first snapshot that has them has another mask.
+func (p *publisher) forget(ctx context.Context) error {
+	if p.spilled {
+		return nil
+	}
+	enough := p.s.ledger.freeable() >= forgetRows
+	if !enough && p.markedBlocks < markedBlocks && p.markedRows < markedRows+len(p.dead.groups)/markedShare {
+		return nil
+	}
+	rids := p.s.ledger.takeFreed()
+	p.dead.remove(rids)
+	if err := p.markAnew(ctx); err != nil {
+		return err
+	}
+	p.s.rids.Free(rids)
+	return nil
+}
