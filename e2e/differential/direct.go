@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -206,18 +207,11 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 		answer.Columns = append(answer.Columns, Column{Name: c.Name, OID: c.Type})
 	}
 	err = d.client.Query(ctx, sql, plan.Settings, decoder.Results(), func(n int) error {
-		for i := range n {
-			row, err := decoder.Row(i, nil)
-			if err != nil {
-				return err
-			}
-			for j, v := range row {
-				if v != nil {
-					row[j] = append([]byte{}, v...) // NULL is nil, the empty string is not
-				}
-			}
-			answer.Rows = append(answer.Rows, row)
+		rows, err := decoder.Encode(n)
+		if err != nil {
+			return err
 		}
+		answer.Rows = slices.AppendSeq(answer.Rows, rows.Values())
 		return nil
 	}, nil)
 	kind, guarded := guardKind(err)
