@@ -3,7 +3,6 @@ package replica
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/freshet-io/freshet/connectors/replica/column"
 	"github.com/freshet-io/freshet/connectors/replica/engine"
@@ -21,31 +20,29 @@ const (
 	markedBlocks = 500
 )
 
-// createDeaths is the table of deaths. Between two times that it is written anew groups only get more bits: of those that are there
-// several times the greatest holds.
+// createDeaths is the table of deaths. Between two times that it is written anew groups only lose bits: of those that are there
+// several times the least holds.
 func createDeaths(name string) string {
-	return "CREATE TABLE " + name + " (rows UInt32, dead UInt64) ENGINE = Memory"
+	return "CREATE TABLE " + name + " (rows UInt32, alive UInt64) ENGINE = Memory"
 }
 
 // createMask is a dictionary of the deaths. It outlives a restart of the engine and its source does not: it cannot be loaded
 // then, so that queries on snapshots from before fail.
 func createMask(name, deaths string, cfg Config) string {
-	query := "SELECT rows, max(dead) FROM " + deaths + " GROUP BY rows"
-	return fmt.Sprintf("CREATE DICTIONARY %s (rows UInt64, dead UInt64 DEFAULT 0) PRIMARY KEY rows "+
+	query := "SELECT rows, min(alive) FROM " + deaths + " GROUP BY rows"
+	return fmt.Sprintf("CREATE DICTIONARY %s (rows UInt64, alive UInt64 DEFAULT 18446744073709551615) PRIMARY KEY rows "+
 		"SOURCE(CLICKHOUSE(QUERY %s USER %s PASSWORD %s)) "+
 		"LAYOUT(FLAT(INITIAL_ARRAY_SIZE 1024 MAX_ARRAY_SIZE 4294967295)) LIFETIME(0)",
 		name, engine.Literal(query), engine.Literal(cfg.User), engine.Literal(cfg.Password))
 }
 
 // dead is the condition of rows that are dead by a mask.
-func (l *ledger) dead(mask *object) string { return l.bit(mask) + " = 1" }
+func (l *ledger) dead(mask *object) string { return "NOT " + l.alive(mask) }
 
 // alive is the condition of rows that are not.
-func (l *ledger) alive(mask *object) string { return l.bit(mask) + " = 0" }
-
-func (l *ledger) bit(mask *object) string {
-	return "bitAnd(bitShiftRight(dictGetUInt64(" + engine.Literal(l.database+"."+mask.name) + ", 'dead', bitShiftRight(" + column.RowID + ", " +
-		strconv.Itoa(groupBits) + ")), bitAnd(" + column.RowID + ", " + strconv.Itoa(1<<groupBits-1) + ")), 1)"
+func (l *ledger) alive(mask *object) string {
+	return fmt.Sprintf("bitTest(dictGetUInt64(%s, 'alive', bitShiftRight(%s, %d)), bitAnd(%s, %d))",
+		engine.Literal(l.database+"."+mask.name), column.RowID, groupBits, column.RowID, 1<<groupBits-1)
 }
 
 // writeDeaths marks the rows that died and, once the epoch is whole, loads a mask with them.

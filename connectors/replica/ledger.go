@@ -10,14 +10,16 @@ import (
 // object is a table in the engine, or a mask. It is dropped when nobody holds it: no
 // live snapshot, no state of the publisher, no epoch record.
 type object struct {
-	name string
-	mask bool
-	refs int // guarded by ledger.mu
+	name     string
+	volatile bool // it is in the database of what is in memory, and gone with the engine
+	mask     bool
+	refs     int // guarded by ledger.mu
 }
 
 // ledger counts who still sees what, for one session with the engine.
 type ledger struct {
 	database string
+	volatile string // database of what is in memory
 
 	mu     sync.Mutex
 	serial uint64
@@ -39,7 +41,11 @@ type freed struct {
 }
 
 func (l *ledger) qualified(o *object) string {
-	return engine.Quote(l.database) + "." + engine.Quote(o.name)
+	database := l.database
+	if o.volatile {
+		database = l.volatile
+	}
+	return engine.Quote(database) + "." + engine.Quote(o.name)
 }
 
 func (l *ledger) isLost() bool {

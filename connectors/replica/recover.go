@@ -145,7 +145,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	s.compactor = &compactor{s: s, conn: conns[1], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	s.copier = &copier{s: s, conn: conns[2], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.copier.busy <- struct{}{}
-	s.ledger = &ledger{database: r.cfg.Database, wake: func() {
+	s.ledger = &ledger{database: r.cfg.Database, volatile: r.cfg.volatile(), wake: func() {
 		select {
 		case s.compactor.wake <- struct{}{}:
 		default:

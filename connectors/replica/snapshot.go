@@ -29,7 +29,7 @@ type version struct {
 	def    *cdc.Table
 	base   *object   // nil: none
 	deltas []*object // at least one if there is no base
-	// deaths says that rows died since the base was built.
+	// deaths says that rows died since the base was built: without any, nothing of base and deltas is dead.
 	deaths bool
 	rows   int64
 	refs   int // snapshots that hold it; guarded by ledger.mu
@@ -101,10 +101,10 @@ func (l *ledger) relation(v *version, epoch uint32, mask *object, columns []stri
 		if i > 0 || v.base != nil {
 			sql.WriteString(" UNION ALL ")
 		}
-		// The mask is never left out here: it refuses to load after a restart of
-		// the engine, which emptied the delta.
-		fmt.Fprintf(&sql, "SELECT %s FROM %s WHERE _epoch <= %d AND %s",
-			list, l.qualified(d), epoch, l.alive(mask))
+		fmt.Fprintf(&sql, "SELECT %s FROM %s WHERE _epoch <= %d", list, l.qualified(d), epoch)
+		if v.deaths {
+			sql.WriteString(" AND " + l.alive(mask))
+		}
 	}
 	sql.WriteByte(')')
 	return sql.String()
