@@ -78,7 +78,7 @@ func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) 
 		return err
 	}
 	if at.dead > 0 {
-		if err := c.conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s", name, l.dead(at.mask))); err != nil {
+		if err := c.conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE NOT %s", name, l.alive(at.mask))); err != nil {
 			return err
 		}
 	}

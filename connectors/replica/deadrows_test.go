@@ -89,7 +89,7 @@ func TestLedger_idleMasksAreNobodys(t *testing.T) {
 			"open": func(*rapid.T) { live = append(live, l.open(&Snapshot{mask: current})) },
 			"release": func(t *rapid.T) {
 				if len(live) == 0 {
-					t.Skip("no snapshot")
+					return
 				}
 				i := rapid.IntRange(0, len(live)-1).Draw(t, "snapshot")
 				live[i].Release()

@@ -36,10 +36,7 @@ func createMask(name, deaths string, cfg Config) string {
 		name, engine.Literal(query), engine.Literal(cfg.User), engine.Literal(cfg.Password))
 }
 
-// dead is the condition of rows that are dead by a mask.
-func (l *ledger) dead(mask *object) string { return "NOT " + l.alive(mask) }
-
-// alive is the condition of rows that are not.
+// alive is the condition of rows that are not dead by a mask.
 func (l *ledger) alive(mask *object) string {
 	return fmt.Sprintf("bitTest(dictGetUInt64(%s, 'alive', bitShiftRight(%s, %d)), bitAnd(%s, %d))",
 		engine.Literal(l.database+"."+mask.name), column.RowID, groupBits, column.RowID, 1<<groupBits-1)
@@ -102,9 +99,11 @@ func (p *publisher) loadMask(ctx context.Context) error {
 	l := p.s.ledger
 	mask := l.takeIdle()
 	if mask == nil {
-		mask = l.created(p.s.names.next("died"))
-		mask.mask = true
-		if err := p.conn.Exec(ctx, createMask(l.qualified(mask), p.deathsTable, p.s.cfg)); err != nil {
+		err := p.insist(ctx, func() (err error) {
+			mask, err = p.makeMask(ctx)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("create a dictionary of deaths: %w", err)
 		}
 	}
@@ -114,6 +113,18 @@ func (p *publisher) loadMask(ctx context.Context) error {
 	l.drop(p.mask)
 	p.mask, p.dead.stale = mask, false
 	return nil
+}
+
+// makeMask makes a mask that is not loaded, with one holder.
+func (p *publisher) makeMask(ctx context.Context) (*object, error) {
+	l := p.s.ledger
+	o := l.created(p.s.names.next("died"))
+	o.mask = true
+	if err := p.conn.Exec(ctx, createMask(l.qualified(o), p.deathsTable, p.s.cfg)); err != nil {
+		l.undropped([]*object{o}) // it may be there all the same
+		return nil, err
+	}
+	return o, nil
 }
 
 // forgetRows is how many row ids are taken back at a time: it means writing the table of deaths anew.

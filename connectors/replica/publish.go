@@ -23,8 +23,8 @@ type publisher struct {
 	requests  chan func()
 
 	deathsTable  string // qualified
-	markedBlocks int    // in the table of deaths
-	markedRows   int
+	markedBlocks int    // in the table of deaths, since it was written anew
+	markedRows   int    // likewise
 	dead         deadRows
 	mask         *object // of the snapshots to come
 	tables       map[cdc.TableID]*table

@@ -183,7 +183,7 @@ func (s *session) clear(ctx context.Context, rec *record) error {
 		return err
 	}
 	for _, d := range dictionaries {
-		if err := conn.Exec(ctx, fmt.Sprintf("DROP DICTIONARY IF EXISTS %s.%s", engine.Quote(s.cfg.Database), engine.Quote(d))); err != nil {
+		if err := dropDictionary(ctx, conn, engine.Quote(s.cfg.Database)+"."+engine.Quote(d)); err != nil {
 			return err
 		}
 	}

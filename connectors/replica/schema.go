@@ -75,10 +75,14 @@ func dropTable(ctx context.Context, c *engine.Conn, name string) error {
 	return c.Exec(ctx, "DROP TABLE IF EXISTS "+name)
 }
 
+func dropDictionary(ctx context.Context, c *engine.Conn, name string) error {
+	return c.Exec(ctx, "DROP DICTIONARY IF EXISTS "+name)
+}
+
 // drop drops what nobody holds.
 func drop(ctx context.Context, c *engine.Conn, l *ledger, o *object) error {
 	if o.mask {
-		return c.Exec(ctx, "DROP DICTIONARY IF EXISTS "+l.qualified(o))
+		return dropDictionary(ctx, c, l.qualified(o))
 	}
 	return dropTable(ctx, c, l.qualified(o))
 }

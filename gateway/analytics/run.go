@@ -173,7 +173,7 @@ func (q *query) deliver(ctx context.Context, reader result, sink func(datarow.Ro
 func deliver(reader result, sink func(datarow.Rows) error) (int64, error) {
 	var held []datarow.Rows
 	var sent int64
-	size, streaming := 0, false
+	size := 0
 	for {
 		rows, err := reader.Next()
 		ended := err == io.EOF //nolint:errorlint // one that is wrapped is a connection's end, not the result's
@@ -190,7 +190,7 @@ func deliver(reader result, sink func(datarow.Rows) error) (int64, error) {
 			held = append(held, rows)
 			size += len(rows.Messages())
 		}
-		if streaming = streaming || size > holdBack; !streaming && !ended {
+		if size <= holdBack && !ended {
 			continue
 		}
 		for _, rows := range held {
@@ -202,7 +202,7 @@ func deliver(reader result, sink func(datarow.Rows) error) (int64, error) {
 		if ended {
 			return sent, nil
 		}
-		held = held[:0]
+		held = nil
 	}
 }
 

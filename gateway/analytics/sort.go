@@ -28,7 +28,7 @@ func (q *query) sorted(ctx context.Context, reader result) (datarow.Rows, error)
 			return datarow.Rows{}, err
 		}
 		rows = slices.AppendSeq(rows, more.Values())
-		if size += len(more.Messages()); size > mostSortedBytes {
+		if size += len(more.Messages()) + more.Len()*len(q.plan.Columns())*sliceSize; size > mostSortedBytes {
 			return datarow.Rows{}, q.tooLarge(finish.ErrTooMany)
 		}
 	}
@@ -91,6 +91,9 @@ const reasonTooMany = "a result too large to be sorted here, by a collation that
 
 // mostSortedBytes bounds what is held of a result until it can be sorted.
 const mostSortedBytes = 32 << 20
+
+// sliceSize is what a value takes beside its bytes while rows are sorted.
+const sliceSize = 24
 
 // tooManyLife is how long a statement that had too many rows to sort goes to PostgreSQL at once.
 const tooManyLife = time.Minute

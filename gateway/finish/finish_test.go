@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -154,6 +155,43 @@ func TestDecoder_readsBlocks(t *testing.T) {
 	want := []string{`"-1.50" "" "   " "\xff\xff\xff\xfe"`, "NULL NULL NULL NULL"}
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecoder_rowsStayAsTheyAre(t *testing.T) {
+	d, err := NewDecoder([]Column{{Name: "a", Kind: String}, {Name: "b", Kind: String}}, nil, Style{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(values ...*string) [][][]byte {
+		t.Helper()
+		for i, c := range d.Results() {
+			column := c.Data.(*proto.ColNullable[string])
+			column.Reset()
+			for j := i; j < len(values); j += 2 {
+				v := proto.Null[string]()
+				if values[j] != nil {
+					v = proto.NewNullable(*values[j])
+				}
+				column.Append(v)
+			}
+		}
+		rows, err := d.Encode(len(values) / 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Collect(rows.Values())
+	}
+	empty, short, long := "", "ä", strings.Repeat("x", 64<<10)
+	first := block(&short, nil, &empty, &empty, &long, &short, &short, &long)
+	block(&long, &long, &long, &long, &long, &long, &long, &long)
+	want := [][][]byte{{[]byte(short), nil}, {{}, {}}, {[]byte(long), []byte(short)}, {[]byte(short), []byte(long)}}
+	if d := cmp.Diff(want, first); d != "" {
+		t.Errorf("rows after the next block (-want +got):\n%s", d)
+	}
+	first[0][0] = append(first[0][0], "overwritten"...)
+	if d := cmp.Diff(want[1:], first[1:]); d != "" {
+		t.Errorf("rows after one of them grew (-want +got):\n%s", d)
 	}
 }
 

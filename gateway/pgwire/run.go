@@ -135,21 +135,23 @@ func (r *run) add(rows datarow.Rows) error {
 
 // write adds messages to what is sent. Many are not copied once more.
 func (r *run) write(messages []byte) error {
-	if len(r.out)+len(messages) < flushSize {
-		r.out = append(r.out, messages...)
-		return nil
+	if len(r.out)+len(messages) >= flushSize {
+		if err := r.flush(); err != nil {
+			return err
+		}
 	}
-	if err := r.flush(); err != nil {
-		return err
+	if len(messages) >= flushSize {
+		return r.send(messages)
 	}
-	if len(messages) < flushSize {
-		r.out = append(r.out, messages...)
-		return nil
-	}
-	return r.send(messages)
+	r.out = append(r.out, messages...)
+	return nil
 }
 
+// flush sends what was gathered, if there is any.
 func (r *run) flush() error {
+	if len(r.out) == 0 {
+		return nil
+	}
 	out := r.out
 	r.out = out[:0]
 	return r.send(out)
@@ -186,10 +188,8 @@ func (r *run) finish(err error) error {
 		if !r.sent { // nothing of the answer need be seen
 			r.out = nil
 		}
-		if len(r.out) > 0 {
-			if err := r.flush(); err != nil {
-				return err
-			}
+		if err := r.flush(); err != nil {
+			return err
 		}
 		return s.fail(err, true)
 	}
