@@ -122,6 +122,11 @@ func (a aggregation) translate(name string, star bool, x expr, place func(engine
 		x = resolveUnknown(x)
 	}
 	null := x.null || !a.some
+	reference := place
+	place = func(call engineCall, d expr) expr {
+		d.fails = d.fails || x.fails
+		return reference(call, d)
+	}
 	switch name {
 	case "count":
 		return a.count(star, x, place)
@@ -252,7 +257,7 @@ func (a aggregation) average(x expr, null bool, place func(engineCall, expr) exp
 	// Without a value the sum is NULL, and so is the quotient: its divisor must not be zero then.
 	n.sql = "CAST(greatest(" + count.sql + ", 1), '" + n.dec.String() + "')"
 	e := a.q.divide(sum, n)
-	e.ratio.average = true
+	e.ratio.average, e.fails = true, sum.fails
 	return e
 }
 

@@ -177,6 +177,7 @@ func widen(e expr, oid uint32) expr {
 	low, high := e.bounds()
 	out := with(oid, "CAST("+e.sql+", '"+expr{oid: oid}.engineType()+"')", e)
 	out.bounded, out.low, out.high = true, low.Int64(), high.Int64()
+	out.nonzero = e.nonzero
 	return out
 }
 
@@ -187,7 +188,9 @@ func toNumeric(e expr) expr {
 	low, high := e.bounds()
 	digits := max(len(new(big.Int).Abs(low).String()), len(high.String()))
 	d := decimal{integer: digits}
-	return numericWith("CAST("+e.sql+", '"+d.String()+"')", d, e)
+	out := numericWith("CAST("+e.sql+", '"+d.String()+"')", d, e)
+	out.nonzero = e.nonzero
+	return out
 }
 
 // trimmed is a text as bpchar: trailing blanks do not count.

@@ -47,6 +47,8 @@ type expr struct {
 	textual bool
 	// fails says that PostgreSQL refuses it for some rows: a division by zero, an overflow.
 	fails bool
+	// nonzero says that a number is not zero.
+	nonzero bool
 	// lenient conditions are expected to hold for most rows: negations.
 	lenient bool
 	// share is the part of the rows that a condition is expected to keep; 0: not known.
@@ -214,6 +216,19 @@ func (e expr) bounds() (low, high *big.Int) {
 		return big.NewInt(e.low), big.NewInt(e.high)
 	}
 	return big.NewInt(minOf[e.oid]), big.NewInt(maxOf[e.oid])
+}
+
+// isZero reports whether it is the constant zero.
+func (e expr) isZero() bool {
+	switch {
+	case e.lit == nil:
+		return false
+	case e.lit.integer != nil:
+		return e.lit.integer.Sign() == 0
+	case e.lit.numeric != nil:
+		return e.lit.numeric.unscaled.Sign() == 0
+	}
+	return false
 }
 
 // isNull reports whether it is the constant NULL.

@@ -2,7 +2,6 @@ package translate
 
 import (
 	"fmt"
-	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -157,10 +156,9 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 	if c.use.times > 1 && picks(stmt) {
 		fail("WITH query that picks rows, used several times")
 	}
+	failing := q.t.failing
 	result := q.t.selectStmt(stmt, c.outer, readByFrom)
-	if c.stmt.Ctematerialized == pg.CTEMaterialize_CTEMaterializeAlways && slices.ContainsFunc(result.columns, func(o outColumn) bool { return o.e.fails }) {
-		fail("MATERIALIZED query of values that may fail, read or not")
-	}
+	c.use.fails = q.t.failing > failing
 	for i, name := range stringsOf(c.stmt.Aliascolnames) {
 		if i >= len(result.columns) {
 			fail("more column aliases than columns")
@@ -169,7 +167,6 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 	}
 	leaf, names := q.subselect(result, v.Alias, v.Relname)
 	leaf.with, leaf.item = c.stmt, names.items[0]
-	c.use.watch(result, leaf.item.columns)
 	return leaf, names
 }
 

@@ -113,7 +113,7 @@ func (q *query) remainder(l, r expr, d decimal) expr {
 	}
 	sql := fmt.Sprintf("reinterpret(modulo(%s, %s), '%s')", unscaled(l.orElse(0)), unscaled(r.orElse(1)), wide)
 	e := numericWith(renulled("CAST("+sql+", '"+d.String()+"')", l, r), d, l, r)
-	e.fails = e.fails || r.lit == nil
+	e.fails = e.fails || r.lit == nil && !r.nonzero
 	return e
 }
 
@@ -128,7 +128,7 @@ func (q *query) divide(l, r expr) expr {
 	if l.dec.display == displayUnknown || r.dec.display == displayUnknown {
 		fail("division of a numeric whose display scale is not known")
 	}
-	if r.lit != nil && r.lit.numeric.unscaled.Sign() == 0 {
+	if r.isZero() {
 		fail("division by zero")
 	}
 	// Twice the scaled dividend and the scaled divisor must fit 76 digits.
@@ -158,7 +158,7 @@ func (q *query) divide(l, r expr) expr {
 	d := decimal{integer: min(l.dec.integer+r.dec.scale+1, maxPrecision-scale), scale: scale, display: displayDynamic}
 	d.displaySQL = renulled("tupleElement("+both+", 2)", l, r)
 	e := numericWith(renulled("CAST(tupleElement("+both+", 1), '"+d.String()+"')", l, r), d, l, r)
-	e.fails = e.fails || r.lit == nil
+	e.fails = e.fails || r.lit == nil && !r.nonzero
 	e.ratio = &ratio{sql: e.sql, dividend: l, divisor: r}
 	return e
 }

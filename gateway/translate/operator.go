@@ -183,7 +183,7 @@ func resultBounds(op string, l, r expr) (low, high *big.Int) {
 
 // divideIntegers truncates towards zero. The engine itself refuses division by zero and the one quotient that overflows.
 func divideIntegers(op string, oid uint32, l, r expr) expr {
-	if r.lit != nil && r.lit.integer.Sign() == 0 {
+	if r.isZero() {
 		fail("division by zero")
 	}
 	f := "intDiv"
@@ -199,7 +199,11 @@ func divideIntegers(op string, oid uint32, l, r expr) expr {
 		return "CAST(" + e.sql + ", '" + t + "')"
 	}
 	e := with(oid, "CAST("+f+"("+cast(l)+", "+cast(r)+"), '"+t+"')", l, r)
-	e.fails = e.fails || r.lit == nil
+	least, _ := l.bounds()
+	byMinusOne := r.lit == nil || r.lit.integer.Cmp(big.NewInt(-1)) == 0 // which the least number of the type overflows
+	if r.lit == nil && !r.nonzero || byMinusOne && least.Cmp(big.NewInt(minOf[oid])) == 0 {
+		e.fails = true
+	}
 	if r.lit != nil && r.lit.integer.Sign() > 0 {
 		low, high := l.bounds()
 		if op == "/" {
@@ -234,6 +238,7 @@ func (q *query) nullIf(a, b expr) expr {
 	out := a.plain()
 	out.refs |= b.refs
 	out.null, out.lit = true, nil
+	out.nonzero = b.isZero()
 	if isString(out.oid) {
 		out.collation = collationOf(a, b)
 	}

@@ -53,7 +53,7 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 			fail("%s over this type", name)
 		}
 	}
-	d.null = true
+	d.null, d.fails = true, x.fails
 	out := q.aggregated(engineCall{args: "arraySort(" + collect.call("groupArray", value).plain() + ")"}, d)
 	values := out.sql
 	count := "toInt64(length(" + values + "))"

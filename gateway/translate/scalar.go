@@ -104,6 +104,14 @@ func (q *query) boolean(n *pg.Node) expr {
 
 // value translates an expression exactly, NULLs included.
 func (q *query) value(n *pg.Node) expr {
+	e := q.translated(n)
+	if e.fails {
+		q.t.failing++
+	}
+	return e
+}
+
+func (q *query) translated(n *pg.Node) expr {
 	if q.grouped {
 		if key, ok := q.matchKey(n); ok {
 			return key

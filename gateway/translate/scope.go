@@ -40,39 +40,27 @@ type cte struct {
 // cteUse is what is known of a WITH query since its uses were translated.
 type cteUse struct {
 	times int
-	// unread are its columns whose values may fail, as long as no use has read them.
-	unread map[int]bool
+	// fails says that an expression in it may fail.
+	fails bool
 }
 
-// watch learns which of a use's columns may fail, and when they are read.
-func (u *cteUse) watch(result *rows, columns []*column) {
-	first := u.unread == nil
-	if first {
-		u.unread = map[int]bool{}
+// isMaterialized reports whether PostgreSQL computes all of the WITH query, whatever is read of it.
+func (c cte) isMaterialized() bool {
+	switch c.stmt.Ctematerialized {
+	case pg.CTEMaterialize_CTEMaterializeAlways:
+		return true
+	case pg.CTEMaterialize_CTEMaterializeNever:
+		return false
 	}
-	for i, c := range columns {
-		if !result.columns[i].e.fails {
-			continue
-		}
-		if first {
-			u.unread[i] = true
-		}
-		onUse := c.onUse
-		c.onUse = func() {
-			delete(u.unread, i)
-			if onUse != nil {
-				onUse()
-			}
-		}
-	}
+	return c.use.times > 1
 }
 
-// requireRead refuses WITH queries that PostgreSQL materializes, being used several times, and of which nothing reads a value that may fail:
-// it fails there all the same.
-func (t *translator) requireRead() {
+// refuseMaterialized refuses WITH queries that fail in PostgreSQL also where it is a value that nothing reads or a row that is left out later:
+// the engine computes neither.
+func (t *translator) refuseMaterialized() {
 	for _, c := range t.withs {
-		if c.use.times > 1 && len(c.use.unread) > 0 && c.stmt.Ctematerialized != pg.CTEMaterialize_CTEMaterializeNever {
-			fail("WITH query of a value that may fail, and is computed though nothing reads it")
+		if c.use.fails && c.isMaterialized() {
+			fail("WITH query that may fail, and is materialized")
 		}
 	}
 }

@@ -11,7 +11,12 @@ import (
 func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 	// The ORDER BY and LIMIT of s are for over; what combined gets with some is an arm with its own.
 	r := t.combined(&pg.SelectStmt{Op: s.Op, All: s.All, Larg: s.Larg, Rarg: s.Rarg}, ctes)
-	if by != readByClient && len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil {
+	plain := len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil
+	if by != readByClient && s.All && r.fails && !(plain && r.uniform) {
+		// PostgreSQL computes all of it then, also what nothing reads.
+		fail("UNION ALL of values that may fail, sorted or of arms of different types")
+	}
+	if by != readByClient && plain {
 		return r
 	}
 	return t.over(r, s, ctes, by)
@@ -39,7 +44,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	}
 	distinct := s.Op != pg.SetOperation_SETOP_UNION || !s.All
 	q := &query{t: t}
-	out := &rows{}
+	out := &rows{uniform: true}
 	leftItems, rightItems := make([]string, len(left.columns)), make([]string, len(left.columns))
 	for i := range left.columns {
 		both := q.unify([]expr{left.columns[i].e, right.columns[i].e})
@@ -56,6 +61,8 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			// Where one side is empty, which of the two each database computes is its own choice.
 			fail("INTERSECT or EXCEPT of values that may fail")
 		}
+		out.fails = out.fails || e.fails
+		out.uniform = out.uniform && left.columns[i].e.oid == right.columns[i].e.oid
 		if isString(e.oid) && e.oid == oidBpchar && e.pad < 0 {
 			fail("set operation over chars of different widths")
 		}

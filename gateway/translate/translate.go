@@ -62,6 +62,8 @@ type translator struct {
 	sort *finish.Sort
 	// withs are the WITH queries up to now.
 	withs []cte
+	// failing counts the expressions up to now that may fail.
+	failing int
 	// accesses are what was read up to now.
 	accesses []Access
 }
@@ -104,7 +106,7 @@ func placeholder(source int) string { return marker + "[" + strconv.Itoa(source)
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	p := &Plan{Settings: maps.Clone(settings), Ordered: len(s.SortClause) > 0}
 	text := t.output(p, s)
-	t.requireRead()
+	t.refuseMaterialized()
 	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)
