@@ -164,6 +164,7 @@ func (q *query) quantified(a *pg.A_Expr, name string) expr {
 	case list.null:
 		return nullOf(oidBool)
 	default:
+		q.t.noElements = q.t.noElements || !all
 		return boolLiteral(all)
 	}
 	for _, e := range list.elements {

@@ -45,6 +45,7 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		rename(it, j.Alias)
 		ns = namespace{[]*item{it}, it.columns}
 	}
+	q.t.outer = q.t.outer || kind != ""
 	if kind == "" {
 		return innerJoin(left, right, conds), ns
 	}

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/freshet-io/freshet/connectors/replica/engine/profile"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -65,24 +66,15 @@ func (s *Server) serverConfig(users string) element {
 
 // usersConfig defines the one user, and the engine's own.
 func (s *Server) usersConfig() element {
-	profile := map[string]string{
-		"max_threads": strconv.Itoa(s.maxThreads()),
-		"cancel_http_readonly_queries_on_client_close": "1",
-	}
-	if s.maxThreads() == 1 {
-		// Groups are divided among 256 tables for threads to merge them side by side. One thread only pays for the division; it
-		// comes twenty times later than by default then, for groups that may have to go to disk.
-		profile["group_by_two_level_threshold"], profile["group_by_two_level_threshold_bytes"] = "2000000", "1000000000"
-		// So are a join's rows, and those that probe it; the gateway asks for that where it pays nevertheless.
-		profile["join_algorithm"] = "direct,hash"
-	}
-	maps.Copy(profile, s.cfg.Settings)
+	settings := profile.Settings(s.maxThreads())
+	settings["cancel_http_readonly_queries_on_client_close"] = "1"
+	maps.Copy(settings, s.cfg.Settings)
 	hash := sha256.Sum256([]byte(s.Password))
 	user := elements(s.User, map[string]string{
 		"password_sha256_hex": hex.EncodeToString(hash[:]), "profile": "default", "quota": "default", "access_management": "1"})
 	user.add(elements("networks", map[string]string{"ip": host}))
 	scripts, scriptsProfile := scriptsUser()
-	return usersDocument([]element{user, scripts}, []element{elements("default", profile), scriptsProfile})
+	return usersDocument([]element{user, scripts}, []element{elements("default", settings), scriptsProfile})
 }
 
 // ScriptsUser is the part of a users' configuration without which the engine does not start, for a configuration of one's own: the

@@ -2,6 +2,7 @@ package sqlgen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -165,13 +166,18 @@ func (g *gen) orderBy(b built, all bool) (string, []int, bool) {
 		switch {
 		case b.cols[i].name != "" && g.chance(0.5):
 			name = b.cols[i].name
-		case i < len(b.repeat) && !isConstant(b.repeat[i]) && g.chance(0.4):
+		case i < len(b.repeat) && !isConstant(b.repeat[i]) && !b.shadowed(i) && g.chance(0.4):
 			g.use("order by expression")
 			name = b.repeat[i]
 		}
 		parts = append(parts, name+g.direction())
 	}
 	return " ORDER BY " + strings.Join(parts, ", "), order, total
+}
+
+// shadowed says that ORDER BY would take an output expression, a merged column, for another column's name.
+func (b built) shadowed(i int) bool {
+	return slices.ContainsFunc(b.repeat, func(other string) bool { return strings.HasSuffix(other, "."+b.repeat[i]) })
 }
 
 func (g *gen) limit() string {

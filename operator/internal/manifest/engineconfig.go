@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/freshet-io/freshet/connectors/replica/engine/profile"
 )
 
 // engineUser is the engine's only user.
@@ -38,7 +40,7 @@ func (c Cluster) EngineConfig() (*corev1.ConfigMap, error) {
 			"quota":             "default",
 			"access_management": 1,
 		}},
-		"profiles": map[string]any{"default": profile(threads(c.Spec.Columnar.Resources.CPU.MilliValue()))},
+		"profiles": map[string]any{"default": profile.Settings(threads(c.Spec.Columnar.Resources.CPU.MilliValue()))},
 		"quotas":   map[string]any{"default": map[string]any{}},
 	}
 	data := map[string]string{}
@@ -52,15 +54,5 @@ func (c Cluster) EngineConfig() (*corev1.ConfigMap, error) {
 	return &corev1.ConfigMap{ObjectMeta: meta(c.HTAPCluster, componentUnit, EngineName(c.HTAPCluster)), Data: data}, nil
 }
 
-// profile is the settings that queries start from.
-func profile(threads int64) map[string]any {
-	p := map[string]any{"max_threads": threads}
-	if threads == 1 {
-		// The parallel hash join divides rows among 256 tables, which only costs one thread time; the gateway asks for it where it pays.
-		p["join_algorithm"] = "direct,hash"
-	}
-	return p
-}
-
 // threads is one for each core that was begun.
-func threads(milliCPU int64) int64 { return max(1, (milliCPU+999)/1000) }
+func threads(milliCPU int64) int { return int(max(1, (milliCPU+999)/1000)) }
