@@ -23,7 +23,7 @@ type correlated struct {
 // correlate translates FROM and WHERE of a subquery.
 func (q *query) correlate(stmt *pg.SelectStmt) *correlated {
 	c := &correlated{stmt: stmt}
-	c.sub = &query{t: q.t, parent: q, ctes: q.t.withClause(stmt.WithClause, q.ctes), windows: map[string]*pg.WindowDef{}, stars: map[*pg.ColumnRef]*column{}}
+	c.sub = &query{t: q.t, parent: q, ctes: withClause(stmt, q.ctes), windows: map[string]*pg.WindowDef{}, stars: map[*pg.ColumnRef]*column{}}
 	c.sub.fromClause(stmt.FromClause)
 	sub := c.sub
 	sub.noWindows = true

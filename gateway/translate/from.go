@@ -148,17 +148,19 @@ func rename(it *item, alias *pg.Alias) {
 }
 
 func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
-	c.use.times++
+	*c.uses++
 	stmt := c.stmt.Ctequery.GetSelectStmt()
 	if stmt == nil {
 		fail("data-modifying WITH")
 	}
-	if c.use.times > 1 && picks(stmt) {
+	if *c.uses > 1 && picks(stmt) {
 		fail("WITH query that picks rows, used several times")
 	}
 	failing := q.t.failing
 	result := q.t.selectStmt(stmt, c.outer, readByFrom)
-	c.use.fails = q.t.failing > failing
+	if c.materialized && q.t.failing > failing {
+		result = result.computed()
+	}
 	for i, name := range stringsOf(c.stmt.Aliascolnames) {
 		if i >= len(result.columns) {
 			fail("more column aliases than columns")

@@ -65,7 +65,7 @@ type outColumn struct {
 
 // selectStmt translates a query, which refers to nothing outside.
 func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
-	ctes = t.withClause(s.WithClause, ctes)
+	ctes = withClause(s, ctes)
 	switch {
 	case len(s.LockingClause) > 0 || s.IntoClause != nil:
 		fail("locking clause or INTO")
@@ -78,21 +78,6 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 	q := &query{t: t, ctes: ctes, reader: by}
 	q.base(s)
 	return q.finish(s)
-}
-
-func (t *translator) withClause(w *pg.WithClause, ctes *cteList) *cteList {
-	if w == nil {
-		return ctes
-	}
-	if w.Recursive {
-		fail("WITH RECURSIVE")
-	}
-	for _, n := range w.Ctes {
-		c := n.GetCommonTableExpr()
-		ctes = &cteList{cte{name: c.Ctename, stmt: c, outer: ctes, use: new(cteUse)}, ctes}
-		t.withs = append(t.withs, ctes.cte)
-	}
-	return ctes
 }
 
 // base translates FROM and WHERE.

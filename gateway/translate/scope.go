@@ -34,35 +34,10 @@ type cte struct {
 	stmt *pg.CommonTableExpr
 	// outer are the WITH queries that it may refer to.
 	outer *cteList
-	use   *cteUse
-}
-
-// cteUse is what is known of a WITH query since its uses were translated.
-type cteUse struct {
-	times int
-	// fails says that an expression in it may fail.
-	fails bool
-}
-
-// isMaterialized reports whether PostgreSQL computes all of the WITH query, whatever is read of it.
-func (c cte) isMaterialized() bool {
-	switch c.stmt.Ctematerialized {
-	case pg.CTEMaterialize_CTEMaterializeAlways:
-		return true
-	case pg.CTEMaterialize_CTEMaterializeNever:
-		return false
-	}
-	return c.use.times > 1
-}
-
-// refuseMaterialized refuses WITH queries that fail in PostgreSQL also where it is a value that nothing reads or a row that is left out later:
-// the engine computes neither.
-func (t *translator) refuseMaterialized() {
-	for _, c := range t.withs {
-		if c.use.fails && c.isMaterialized() {
-			fail("WITH query that may fail, and is materialized")
-		}
-	}
+	// materialized says that PostgreSQL computes it by itself.
+	materialized bool
+	// uses counts the translations up to now.
+	uses *int
 }
 
 type cteList struct {

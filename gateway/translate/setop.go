@@ -13,8 +13,7 @@ func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *r
 	r := t.combined(&pg.SelectStmt{Op: s.Op, All: s.All, Larg: s.Larg, Rarg: s.Rarg}, ctes)
 	plain := len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil
 	if by != readByClient && s.All && r.fails && !(plain && r.uniform) {
-		// PostgreSQL computes all of it then, also what nothing reads.
-		fail("UNION ALL of values that may fail, sorted or of arms of different types")
+		r = r.computed() // otherwise PostgreSQL makes arms of the query around it
 	}
 	if by != readByClient && plain {
 		return r

@@ -60,8 +60,6 @@ type translator struct {
 	large bool
 	// sort is what becomes of the client's rows, if the engine cannot sort them.
 	sort *finish.Sort
-	// withs are the WITH queries up to now.
-	withs []cte
 	// outer says that there is an outer join, noElements an ANY over none.
 	outer, noElements bool
 	// failing counts the expressions up to now that may fail.
@@ -108,7 +106,6 @@ func placeholder(source int) string { return marker + "[" + strconv.Itoa(source)
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	p := &Plan{Settings: maps.Clone(settings), Ordered: len(s.SortClause) > 0}
 	text := t.output(p, s)
-	t.refuseMaterialized()
 	if t.outer && t.noElements {
 		// PostgreSQL 18 plans as if that were never true of NULLs (is_strict_saop in its clauses.c), and may make an inner join of the outer one.
 		fail("ANY over no elements beside an outer join")

@@ -6,6 +6,47 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
+// withClause adds a query's WITH queries to those that it may refer to.
+func withClause(s *pg.SelectStmt, ctes *cteList) *cteList {
+	if s.WithClause == nil {
+		return ctes
+	}
+	if s.WithClause.Recursive {
+		fail("WITH RECURSIVE")
+	}
+	for _, n := range s.WithClause.Ctes {
+		c := n.GetCommonTableExpr()
+		ctes = &cteList{cte{name: c.Ctename, stmt: c, outer: ctes, materialized: isMaterialized(c, s), uses: new(int)}, ctes}
+	}
+	return ctes
+}
+
+// isMaterialized reports whether PostgreSQL computes a WITH query of s by itself, and not as a part of the query that refers to it. Where a subquery
+// hides the name it may say so of others.
+func isMaterialized(c *pg.CommonTableExpr, s *pg.SelectStmt) bool {
+	switch c.Ctematerialized {
+	case pg.CTEMaterialize_CTEMaterializeAlways:
+		return true
+	case pg.CTEMaterialize_CTEMaterializeNever:
+		return false
+	}
+	references := 0
+	walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, func(n *pg.Node) bool {
+		if v := n.GetRangeVar(); v != nil && v.Schemaname == "" && v.Relname == c.Ctename {
+			references++
+		}
+		return true
+	})
+	return references > 1
+}
+
+// computed has the engine compute all of a query that may fail, also a column that nothing reads and a row that a condition leaves out
+// later, where PostgreSQL does so.
+func (r *rows) computed() *rows {
+	const all = "18446744073709551615" // conditions are not passed through a LIMIT
+	return &rows{columns: r.columns, sql: "SELECT * FROM (" + r.sql + ") WHERE NOT ignore(*) LIMIT " + all}
+}
+
 // overWith translates an aggregate over all rows of a WITH query that the enclosing query joins as well: it is
 // computed beside those rows, so that the WITH query runs once. Where it has no rows, the join has none that would need the
 // aggregate.
@@ -22,7 +63,7 @@ func (q *query) overWith(stmt *pg.SelectStmt) (expr, bool) {
 	if i < 0 {
 		return expr{}, false
 	}
-	c.use.times++
+	*c.uses++
 	leaf := q.from.parts[i]
 	it := &item{name: ref.Relname, columns: leaf.item.columns}
 	if ref.Alias != nil {
