@@ -72,11 +72,12 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 	return rest
 }
 
-// isLessThan reports whether conditions are expected to leave fewer rows of a table than of another. It is the better one then to fill
-// the join's hash table, which is made of the one that is written later.
+// isLessThan reports whether conditions are expected to leave clearly fewer rows of a table than of another. It is the better one then to fill
+// the join's hash table, which is made of the one that is written later. What a condition leaves is guessed: where it might be all, half as
+// many would be a bad bargain.
 func (n *tree) isLessThan(other *tree, conds []expr) bool {
 	left := func(p *tree) float64 { return float64(p.rows) * p.share(conds) }
-	return n.source != 0 && other.source != 0 && n.isLeaf() && other.isLeaf() && left(n) < left(other)
+	return n.source != 0 && other.source != 0 && n.isLeaf() && other.isLeaf() && 2*left(n) < left(other)
 }
 
 // pickNext prefers a part of which at most one row matches, since all of its key is bound: first the one that is expected to
