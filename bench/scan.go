@@ -76,6 +76,9 @@ func (s *ScanResult) scan(ctx context.Context, o Options, r *rig.Rig) ([]*scanne
 	if _, err := conn.PgConn().Exec(ctx, "SET freshet.route = 'columnar'; SET freshet.freshness = 'eventual'").ReadAll(); err != nil {
 		return nil, err
 	}
+	if err := r.ResetPeak(); err != nil { // the copy is not what is measured
+		return nil, err
+	}
 	var queries []*scanned
 	for _, q := range ch.Queries() {
 		statement, reason, err := engineStatement(ctx, conn, q)

@@ -54,8 +54,8 @@ type rows struct {
 	// averages are the columns that are averages; narrow writes sql with what is read of them.
 	averages map[int]*ratio
 	narrow   func(reads func(name string) bool) string
-	// fails says of a set operation that a value of it may fail, uniform that its arms have the same types.
-	fails, uniform bool
+	// uniform says of a set operation that its arms have the same types.
+	uniform bool
 }
 
 type outColumn struct {

@@ -10,9 +10,10 @@ import (
 // setOperation translates UNION, INTERSECT and EXCEPT.
 func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 	// The ORDER BY and LIMIT of s are for over; what combined gets with some is an arm with its own.
+	failing := t.failing
 	r := t.combined(&pg.SelectStmt{Op: s.Op, All: s.All, Larg: s.Larg, Rarg: s.Rarg}, ctes)
 	plain := len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil
-	if by != readByClient && s.All && r.fails && !(plain && r.uniform) {
+	if by != readByClient && s.All && t.failing > failing && !(plain && r.uniform) {
 		r = r.computed() // otherwise PostgreSQL makes arms of the query around it
 	}
 	if by != readByClient && plain {
@@ -60,7 +61,6 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			// Where one side is empty, which of the two each database computes is its own choice.
 			fail("INTERSECT or EXCEPT of values that may fail")
 		}
-		out.fails = out.fails || e.fails
 		out.uniform = out.uniform && left.columns[i].e.oid == right.columns[i].e.oid
 		if isString(e.oid) && e.oid == oidBpchar && e.pad < 0 {
 			fail("set operation over chars of different widths")
