@@ -77,6 +77,7 @@ func (q *query) tie(c *correlated, n *pg.Node) bool {
 	if l.oid != r.oid && !(isInteger(l.oid) && isInteger(r.oid)) && !(isString(l.oid) && isString(r.oid)) {
 		return false
 	}
+	requireSafe(r)
 	for _, e := range []expr{l, r} {
 		requireGroupable(expr{oid: e.oid, opaque: e.opaque, enum: e.enum})
 	}
@@ -87,6 +88,14 @@ func (q *query) tie(c *correlated, n *pg.Node) bool {
 	}
 	c.inner, c.outer, c.innerNodes = append(c.inner, l), append(c.outer, r), append(c.innerNodes, innerNode)
 	return true
+}
+
+// requireSafe refuses to tie a subquery by a value that may fail: whether PostgreSQL computes it for a row that another condition leaves out is
+// decided by what it expects the subqueries to cost.
+func requireSafe(outer expr) {
+	if outer.fails {
+		fail("correlation by a value that may fail")
+	}
 }
 
 // isPlain reports whether a query only filters: its rows are those of FROM and WHERE.

@@ -374,6 +374,7 @@ func (q *query) correlatedIn(left []expr, stmt *pg.SelectStmt, negated, truth bo
 	for i := range left {
 		l, r := q.pair(left[i], c.sub.value(targets[i].node))
 		null = null || l.null || r.null
+		requireSafe(l)
 		c.inner, c.outer = append(c.inner, r), append(c.outer, l)
 	}
 	if null && (negated || !truth) {
