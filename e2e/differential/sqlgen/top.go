@@ -2,7 +2,7 @@ package sqlgen
 
 import (
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 )
 
@@ -175,10 +175,17 @@ func (g *gen) orderBy(b built, all bool) (string, []int, bool) {
 	return " ORDER BY " + strings.Join(parts, ", "), order, total
 }
 
-// shadowed says that ORDER BY would take an output expression, a merged column, for another column's name.
+// shadowed says that ORDER BY may take an output expression, which is a bare name, for the name that PostgreSQL gives another column.
 func (b built) shadowed(i int) bool {
-	return slices.ContainsFunc(b.repeat, func(other string) bool { return strings.HasSuffix(other, "."+b.repeat[i]) })
+	for j, c := range b.cols {
+		if j != i && c.name == "" && bareName.MatchString(b.repeat[i]) {
+			return true
+		}
+	}
+	return false
 }
+
+var bareName = regexp.MustCompile(`^([a-z_][a-z0-9_]*|"([^"]|"")*")$`)
 
 func (g *gen) limit() string {
 	g.use("limit")
