@@ -231,6 +231,9 @@ func (e expr) isZero() bool {
 	return false
 }
 
+// mayBeZero reports whether a divisor, which is not the constant zero, may be zero in some row.
+func (e expr) mayBeZero() bool { return e.lit == nil && !e.nonzero }
+
 // isNull reports whether it is the constant NULL.
 func (e expr) isNull() bool { return e.lit != nil && e.lit.null }
 

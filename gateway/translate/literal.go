@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
 // literal is a value that is known at translation. One field besides null is set, by type; dates and
@@ -30,6 +32,33 @@ type number struct {
 type interval struct {
 	months, days int64
 	micros       int64
+}
+
+// constant translates a constant of the syntax tree.
+func constant(c *pg.A_Const) expr {
+	if c.Isnull {
+		return nullOf(oidUnknown)
+	}
+	switch v := c.Val.(type) {
+	case *pg.A_Const_Ival:
+		return integerLiteral(oidInt4, big.NewInt(int64(v.Ival.Ival)))
+	case *pg.A_Const_Fval:
+		// The grammar calls everything beyond int4 a float; PostgreSQL then takes int8 or numeric.
+		if i, err := strconv.ParseInt(v.Fval.Fval, 10, 64); err == nil {
+			return integerLiteral(oidInt8, big.NewInt(i))
+		}
+		n, ok := parseNumber(v.Fval.Fval)
+		if !ok {
+			fail("numeric constant of this form")
+		}
+		return numericLiteral(n)
+	case *pg.A_Const_Boolval:
+		return boolLiteral(v.Boolval.Boolval)
+	case *pg.A_Const_Sval:
+		return textLiteral(oidUnknown, v.Sval.Sval)
+	}
+	fail("bit string constant")
+	return expr{}
 }
 
 func nullOf(oid uint32) expr {

@@ -113,7 +113,7 @@ func (q *query) remainder(l, r expr, d decimal) expr {
 	}
 	sql := fmt.Sprintf("reinterpret(modulo(%s, %s), '%s')", unscaled(l.orElse(0)), unscaled(r.orElse(1)), wide)
 	e := numericWith(renulled("CAST("+sql+", '"+d.String()+"')", l, r), d, l, r)
-	e.fails = e.fails || r.lit == nil && !r.nonzero
+	e.fails = e.fails || r.mayBeZero()
 	return e
 }
 
@@ -158,7 +158,7 @@ func (q *query) divide(l, r expr) expr {
 	d := decimal{integer: min(l.dec.integer+r.dec.scale+1, maxPrecision-scale), scale: scale, display: displayDynamic}
 	d.displaySQL = renulled("tupleElement("+both+", 2)", l, r)
 	e := numericWith(renulled("CAST(tupleElement("+both+", 1), '"+d.String()+"')", l, r), d, l, r)
-	e.fails = e.fails || r.lit == nil && !r.nonzero
+	e.fails = e.fails || r.mayBeZero()
 	e.ratio = &ratio{sql: e.sql, dividend: l, divisor: r}
 	return e
 }

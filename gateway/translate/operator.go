@@ -199,13 +199,10 @@ func divideIntegers(op string, oid uint32, l, r expr) expr {
 		return "CAST(" + e.sql + ", '" + t + "')"
 	}
 	e := with(oid, "CAST("+f+"("+cast(l)+", "+cast(r)+"), '"+t+"')", l, r)
-	least, _ := l.bounds()
+	low, high := l.bounds()
 	byMinusOne := r.lit == nil || r.lit.integer.Cmp(big.NewInt(-1)) == 0 // which the least number of the type overflows
-	if r.lit == nil && !r.nonzero || byMinusOne && least.Cmp(big.NewInt(minOf[oid])) == 0 {
-		e.fails = true
-	}
+	e.fails = e.fails || r.mayBeZero() || byMinusOne && low.Cmp(big.NewInt(minOf[oid])) == 0
 	if r.lit != nil && r.lit.integer.Sign() > 0 {
-		low, high := l.bounds()
 		if op == "/" {
 			low, high = new(big.Int).Quo(low, r.lit.integer), new(big.Int).Quo(high, r.lit.integer)
 			e.bounded, e.low, e.high = true, low.Int64(), high.Int64()

@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"math/big"
-	"strconv"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -102,7 +100,7 @@ func (q *query) boolean(n *pg.Node) expr {
 	return e
 }
 
-// value translates an expression exactly, NULLs included.
+// value translates an expression exactly, NULLs included. It counts those that may fail.
 func (q *query) value(n *pg.Node) expr {
 	e := q.translated(n)
 	if e.fails {
@@ -111,6 +109,7 @@ func (q *query) value(n *pg.Node) expr {
 	return e
 }
 
+// translated is value without the counting.
 func (q *query) translated(n *pg.Node) expr {
 	if q.grouped {
 		if key, ok := q.matchKey(n); ok {
@@ -164,32 +163,6 @@ func (q *query) valuesOf(nodes []*pg.Node) []expr {
 		out[i] = q.value(n)
 	}
 	return out
-}
-
-func constant(c *pg.A_Const) expr {
-	if c.Isnull {
-		return nullOf(oidUnknown)
-	}
-	switch v := c.Val.(type) {
-	case *pg.A_Const_Ival:
-		return integerLiteral(oidInt4, big.NewInt(int64(v.Ival.Ival)))
-	case *pg.A_Const_Fval:
-		// The grammar calls everything beyond int4 a float; PostgreSQL then takes int8 or numeric.
-		if i, err := strconv.ParseInt(v.Fval.Fval, 10, 64); err == nil {
-			return integerLiteral(oidInt8, big.NewInt(i))
-		}
-		n, ok := parseNumber(v.Fval.Fval)
-		if !ok {
-			fail("numeric constant of this form")
-		}
-		return numericLiteral(n)
-	case *pg.A_Const_Boolval:
-		return boolLiteral(v.Boolval.Boolval)
-	case *pg.A_Const_Sval:
-		return textLiteral(oidUnknown, v.Sval.Sval)
-	}
-	fail("bit string constant")
-	return expr{}
 }
 
 func (q *query) boolExpr(b *pg.BoolExpr) expr {

@@ -43,8 +43,8 @@ func isMaterialized(c *pg.CommonTableExpr, s *pg.SelectStmt) bool {
 // computed has the engine compute all of a query that may fail, also a column that nothing reads and a row that a condition leaves out
 // later, where PostgreSQL does so.
 func (r *rows) computed() *rows {
-	const all = "18446744073709551615" // conditions are not passed through a LIMIT
-	return &rows{columns: r.columns, sql: "SELECT * FROM (" + r.sql + ") WHERE NOT ignore(*) LIMIT " + all}
+	// Conditions are not passed through a LIMIT.
+	return &rows{columns: r.columns, sql: "SELECT * FROM (" + r.sql + ") WHERE NOT ignore(*)" + limitAll}
 }
 
 // overWith translates an aggregate over all rows of a WITH query that the enclosing query joins as well: it is

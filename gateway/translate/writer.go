@@ -269,6 +269,9 @@ func (t *translator) bytewise(c collation) bool {
 	return c == collationBytewise || c == collationDefault && t.env.BytewiseCollation
 }
 
+// limitAll cuts nothing off.
+const limitAll = " LIMIT 18446744073709551615"
+
 // limit writes LIMIT and OFFSET, whose values must be known.
 func (q *query) limit(s *pg.SelectStmt) string {
 	count, hasCount := q.rowCount(s.LimitCount)
@@ -283,7 +286,7 @@ func (q *query) limit(s *pg.SelectStmt) string {
 			out += " WITH TIES"
 		}
 	} else if hasOffset && offset > 0 {
-		out = fmt.Sprintf(" LIMIT 18446744073709551615 OFFSET %d", offset)
+		out = fmt.Sprintf("%s OFFSET %d", limitAll, offset)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package sqlgen
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -177,12 +178,8 @@ func (g *gen) orderBy(b built, all bool) (string, []int, bool) {
 
 // shadowed says that ORDER BY may take an output expression, which is a bare name, for the name that PostgreSQL gives another column.
 func (b built) shadowed(i int) bool {
-	for j, c := range b.cols {
-		if j != i && c.name == "" && bareName.MatchString(b.repeat[i]) {
-			return true
-		}
-	}
-	return false
+	unnamed := func(c column) bool { return c.name == "" }
+	return bareName.MatchString(b.repeat[i]) && (slices.ContainsFunc(b.cols[:i], unnamed) || slices.ContainsFunc(b.cols[i+1:], unnamed))
 }
 
 var bareName = regexp.MustCompile(`^([a-z_][a-z0-9_]*|"([^"]|"")*")$`)
