@@ -64,10 +64,10 @@ func (c *compactor) share(ctx context.Context, at cut, base *object) error {
 
 // rewrite writes the base anew.
 func (c *compactor) rewrite(ctx context.Context, t *table, at cut, base *object) error {
-	v := &version{def: t.def, base: at.base, deltas: at.deltas, deaths: at.dead > 0}
+	live := arms{base: at.base, deltas: at.deltas, deadBase: at.dead > 0, deadDeltas: at.dead > 0}
 	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
 		c.s.ledger.qualified(base), columnList(t.def), columnList(t.def),
-		c.s.ledger.relation(v, at.epoch, at.mask, columnNames(t.def))))
+		c.s.ledger.relation(live, at.epoch, at.mask, columnNames(t.def))))
 }
 
 // extend shares the parts of the previous base, masks what died and adds what was born.
@@ -88,9 +88,9 @@ func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) 
 	if len(at.deltas) == 0 {
 		return nil
 	}
-	v := &version{def: t.def, deltas: at.deltas, deaths: true}
+	born := arms{deltas: at.deltas, deadDeltas: true}
 	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
-		name, columnList(t.def), columnList(t.def), l.relation(v, at.epoch, at.mask, columnNames(t.def))))
+		name, columnList(t.def), columnList(t.def), l.relation(born, at.epoch, at.mask, columnNames(t.def))))
 }
 
 type part struct {

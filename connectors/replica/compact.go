@@ -118,6 +118,8 @@ type cut struct {
 	physical    int64
 	// whole asks for one part without masked rows.
 	whole bool
+	// learn asks for the columns that the updates since the base was built left alone.
+	learn bool
 }
 
 // compact builds a table's next base from the state that cut returns, records and installs it.
@@ -129,6 +131,13 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 	}
 	base := l.created(c.s.names.next(fmt.Sprintf("b_%d", t.def.ID)))
 	physical, parts, err := c.build(ctx, t, at, base)
+	var steady []int
+	if err == nil && at.learn {
+		if steady, err = c.learn(ctx, t, at); engine.Refused(err) {
+			c.s.log.Warn("it stays unknown which columns updates leave alone", "table", t.def.FullName(), "why", err)
+			err = nil
+		}
+	}
 	l.drop(at.deltas...)
 	l.drop(at.base, at.mask)
 	if errors.Is(err, errWrongCount) {
@@ -148,6 +157,9 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 	worn := !at.whole && (parts > 1 || physical > at.rows)
 	err = c.s.publisher.do(ctx, func() { c.install(t, at, base, physical, worn) })
 	l.drop(base)
+	if err == nil && at.learn {
+		err = c.follow(ctx, t, steady)
+	}
 	return err
 }
 
@@ -166,6 +178,7 @@ func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err err
 		}
 		at = c.s.publisher.cut(t)
 		at.dead = len(st.dead)
+		at.learn = st.base != nil && at.dead > 0 && st.learns(&st.lineage, st.at)
 		for _, d := range st.deltas {
 			at.deltas = append(at.deltas, d.object)
 			at.born += d.rows
@@ -218,6 +231,9 @@ func (c *compactor) install(t *table, at cut, base *object, physical int64, worn
 	released := slices.Concat(st.dead[:at.dead], st.limbo)
 	st.limbo = nil
 	st.base, st.physical, st.worn = base, physical, worn
+	st.rebased(&st.lineage, st.at)
+	st.lineage.Rebased(at.epoch)
+	st.at = at.epoch
 	st.deltas = slices.Clone(st.deltas[len(at.deltas):])
 	st.dead = slices.Clone(st.dead[at.dead:])
 	st.since = time.Time{}

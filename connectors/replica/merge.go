@@ -1,8 +1,10 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +49,7 @@ func (c *compactor) mergeDelta(ctx context.Context, t *table) error {
 	}
 	defer l.drop(at.base, at.mask)
 	defer l.drop(at.deltas...)
-	list := columnList(t.def) + ", " + column.Epoch
+	list := columnList(t.def) + ", " + column.Epoch + ", " + column.Since
 	parts := make([]string, len(at.deltas))
 	for i, o := range at.deltas {
 		parts[i] = fmt.Sprintf("SELECT %s FROM %s", list, l.qualified(o))
@@ -70,7 +72,9 @@ func (c *compactor) replace(t *table, at cut, merged *object) {
 	}
 	l.hold(merged)
 	l.drop(at.deltas...)
-	st.deltas = append([]*delta{{object: merged, rows: at.born, blocks: 1}}, st.deltas[len(at.deltas):]...)
+	sealed := st.deltas[:len(at.deltas)]
+	youngest := slices.MaxFunc(sealed, func(a, b *delta) int { return cmp.Compare(a.youngest, b.youngest) }).youngest
+	st.deltas = append([]*delta{{object: merged, rows: at.born, blocks: 1, youngest: youngest}}, st.deltas[len(at.deltas):]...)
 	p.stale[t] = struct{}{}
 	p.refresh()
 	p.publish()

@@ -61,6 +61,7 @@ func TestReplica_snapshotsEqualTheModel(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"transaction":     m.do(func() { src.commit(m.randomTx) }),
 			"transactions":    m.do(m.transactions),
+			"steady changes":  m.do(m.steadyChanges),
 			"big transaction": m.do(m.bigTransaction),
 			"watermark":       m.do(func() { src.watermark() }),
 			"redefine":        m.do(m.redefine),
@@ -156,6 +157,40 @@ func (m *machine) transactions() {
 	for range rapid.IntRange(2, 15).Draw(m.t, "transactions") {
 		m.src.commit(m.randomTx)
 	}
+}
+
+// steadyChanges is what most applications do: rows are added, and the same column of others changes, again and again, while the table is compacted.
+func (m *machine) steadyChanges() {
+	for range rapid.IntRange(1, 10).Draw(m.t, "rounds") {
+		for range rapid.IntRange(1, 5).Draw(m.t, "transactions") {
+			m.src.commit(func(x *tx) {
+				for range rapid.IntRange(1, 12).Draw(m.t, "changes") {
+					m.steadyChange(x)
+				}
+			})
+		}
+		m.acquireNewest()
+	}
+}
+
+func (m *machine) steadyChange(x *tx) {
+	t, rows := m.src.tables[1], m.src.now[1]
+	r := m.randomRow(1)
+	old, there := rows[key(t, r)]
+	if !there {
+		if len(t.Columns) > len(r) {
+			r = append(r, "added")
+		}
+		x.insert(1, r)
+		return
+	}
+	amount := r[1]
+	r = slices.Clone(old)
+	r[1] = amount
+	if rapid.IntRange(0, 99).Draw(m.t, "also the note") == 0 {
+		r[2] = "changed"
+	}
+	x.update(1, key(t, r), r)
 }
 
 func (m *machine) bigTransaction() {

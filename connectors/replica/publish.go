@@ -3,12 +3,14 @@ package replica
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica/engine"
+	"github.com/freshet-io/freshet/connectors/replica/lineage"
 )
 
 // publisher writes what is staged and publishes epochs. One goroutine runs it;
@@ -26,7 +28,10 @@ type publisher struct {
 	markedBlocks int    // in the table of deaths, since it was written anew
 	markedRows   int    // likewise
 	dead         deadRows
-	mask         *object // of the snapshots to come
+	digests      lineage.Digests
+	seed         maphash.Seed // of digests
+	encoded      []byte       // scratch
+	mask         *object      // of the snapshots to come
 	tables       map[cdc.TableID]*table
 	epoch        uint32 // the one that is published
 	position     cdc.Position
@@ -223,13 +228,14 @@ func (p *publisher) prepare(ctx context.Context, b *tableBatch) (*object, error)
 	p.stale[t] = struct{}{}
 	if b.activated != nil {
 		p.tables[t.def.ID] = t
-		t.stored.activate(b.activated)
+		t.stored.activate(b.activated, p.epoch)
 		p.s.ledger.hold(b.activated.base)
 		p.s.compactor.record()
 	}
 	st := &t.stored
 	if b.truncated && st.active {
 		p.abandon(st)
+		st.lineage.Cleared(p.epoch + 1)
 		st.dirty(p.s.r.clock())
 		if err := p.openDelta(ctx, t); err != nil {
 			return nil, err
@@ -246,6 +252,7 @@ func (p *publisher) prepare(ctx context.Context, b *tableBatch) (*object, error)
 		}
 	}
 	st.rows = int64(b.count)
+	youngest := p.trace(b, p.epoch+1)
 	if b.rows.Len() == 0 {
 		return nil, nil
 	}
@@ -257,6 +264,7 @@ func (p *publisher) prepare(ctx context.Context, b *tableBatch) (*object, error)
 	d := st.deltas[len(st.deltas)-1]
 	d.rows += b.rows.Len()
 	d.blocks++
+	d.youngest = max(d.youngest, youngest)
 	st.dirty(p.s.r.clock())
 	return d.object, nil
 }

@@ -47,8 +47,8 @@ func createDelta(name string, t *cdc.Table) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("CREATE TABLE %s (%s%s UInt32, %s UInt32) ENGINE = Memory",
-		name, columns, column.RowID, column.Epoch), nil
+	return fmt.Sprintf("CREATE TABLE %s (%s%s UInt32, %s UInt32, %s UInt32) ENGINE = Memory",
+		name, columns, column.RowID, column.Epoch, column.Since), nil
 }
 
 // columnList lists a table's columns and the row id.

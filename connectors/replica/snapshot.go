@@ -26,13 +26,21 @@ type Snapshot struct {
 
 // version is a table in one or more successive snapshots. It never changes.
 type version struct {
-	def    *cdc.Table
-	base   *object   // nil: none
-	deltas []*object // at least one if there is no base
-	// deaths says that rows died since the base was built: without any, nothing of base and deltas is dead.
-	deaths bool
+	def *cdc.Table
+	arms
+	steady *steady // nil: there are no columns of which less would do
 	rows   int64
 	refs   int // snapshots that hold it; guarded by ledger.mu
+}
+
+// arms is what to read for a table's rows at an epoch.
+type arms struct {
+	base   *object   // nil: none
+	deltas []*object // at least one if there is no base
+	// deadBase and deadDeltas say that rows in there may have died since the base was built.
+	deadBase, deadDeltas bool
+	// since leaves out the rows of deltas whose lines did not begin later.
+	since uint32
 }
 
 // Position returns the source position that the snapshot stands for: it holds
@@ -73,14 +81,18 @@ func (s *Snapshot) Relation(id cdc.TableID, columns []string) (string, bool) {
 	if !ok || s.ledger.isLost() {
 		return "", false
 	}
-	if v.base != nil && !v.deaths && len(v.deltas) == 0 {
-		return s.ledger.qualified(v.base), true
+	a := v.arms
+	if v.steady.suffices(columns) {
+		a = v.steady.arms
 	}
-	return s.ledger.relation(v, s.epoch, s.mask, columns), true
+	if a.base != nil && !a.deadBase && len(a.deltas) == 0 {
+		return s.ledger.qualified(a.base), true
+	}
+	return s.ledger.relation(a, s.epoch, s.mask, columns), true
 }
 
-// relation is the SELECT of a version's rows at an epoch, in parentheses.
-func (l *ledger) relation(v *version, epoch uint32, mask *object, columns []string) string {
+// relation is the SELECT of a table's rows at an epoch, in parentheses.
+func (l *ledger) relation(a arms, epoch uint32, mask *object, columns []string) string {
 	list := engine.Quote(column.RowID)
 	if len(columns) > 0 {
 		quoted := make([]string, len(columns))
@@ -91,18 +103,21 @@ func (l *ledger) relation(v *version, epoch uint32, mask *object, columns []stri
 	}
 	var sql strings.Builder
 	sql.WriteByte('(')
-	if v.base != nil {
-		fmt.Fprintf(&sql, "SELECT %s FROM %s", list, l.qualified(v.base))
-		if v.deaths {
+	if a.base != nil {
+		fmt.Fprintf(&sql, "SELECT %s FROM %s", list, l.qualified(a.base))
+		if a.deadBase {
 			sql.WriteString(" WHERE " + l.alive(mask))
 		}
 	}
-	for i, d := range v.deltas {
-		if i > 0 || v.base != nil {
+	for i, d := range a.deltas {
+		if i > 0 || a.base != nil {
 			sql.WriteString(" UNION ALL ")
 		}
-		fmt.Fprintf(&sql, "SELECT %s FROM %s WHERE _epoch <= %d", list, l.qualified(d), epoch)
-		if v.deaths {
+		fmt.Fprintf(&sql, "SELECT %s FROM %s WHERE %s <= %d", list, l.qualified(d), column.Epoch, epoch)
+		if a.since > 0 {
+			fmt.Fprintf(&sql, " AND %s > %d", column.Since, a.since)
+		}
+		if a.deadDeltas {
 			sql.WriteString(" AND " + l.alive(mask))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/lineage"
 )
 
 // stored is what the engine holds of a table. It belongs to the publisher's goroutine.
@@ -12,6 +13,7 @@ type stored struct {
 	// incarnation changes when the visible rows are abandoned, so that a base that was being built from them is not used.
 	incarnation int
 	base        *object
+	at          uint32 // the epoch whose rows the base has
 	deltas      []*delta
 	open        bool     // the last delta takes rows
 	dead        []uint32 // row ids of rows that died since the base was built
@@ -31,6 +33,9 @@ type stored struct {
 	physical int64
 	// worn says that the base has several parts or masked rows.
 	worn bool
+	// lineage says which changes a query need not see that reads steady columns only.
+	lineage lineage.Lineage
+	schooling
 }
 
 // delta is a table in memory that bears rows of some epochs.
@@ -38,9 +43,12 @@ type delta struct {
 	object *object
 	rows   int
 	blocks int
+	// youngest is when the last of its rows' lines began.
+	youngest uint32
 }
 
-func (st *stored) activate(c *copied) {
+func (st *stored) activate(c *copied, epoch uint32) {
+	st.at = epoch
 	st.active, st.base, st.durable, st.physical, st.worn = true, c.base, *c, c.physical, c.physical > c.rows
 }
 
@@ -84,7 +92,8 @@ func (st *stored) blocks() int {
 
 // version is what a snapshot has of the table.
 func (t *table) version() *version {
-	v := &version{def: t.def, base: t.stored.base, deaths: len(t.stored.dead) > 0, rows: t.stored.rows}
+	deaths := len(t.stored.dead) > 0 // without any, nothing of base and deltas is dead
+	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows}
 	for _, d := range t.stored.deltas {
 		if d.rows > 0 {
 			v.deltas = append(v.deltas, d.object)
@@ -93,6 +102,7 @@ func (t *table) version() *version {
 	if v.base == nil && len(v.deltas) == 0 {
 		v.deltas = append(v.deltas, t.stored.deltas[0].object)
 	}
+	v.steady = t.stored.steady(t.def)
 	return v
 }
 

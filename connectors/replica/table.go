@@ -58,7 +58,9 @@ type table struct {
 	rows      *column.Rows
 	spare     *column.Rows
 	at        map[uint32]int // row id to its place in rows
+	previous  []uint32       // for each row in rows, which one it replaces
 	deaths    []uint32
+	deleted   []uint32 // those of deaths that nothing replaces
 	unchanged []unchanged
 	truncated bool
 	voided    []uint32 // row ids that a truncation or the end of the table killed
@@ -143,6 +145,7 @@ func (t *table) insert(row cdc.Row) error {
 		return errDuplicateKey
 	}
 	t.at[rid] = n
+	t.previous = append(t.previous, rowindex.None)
 	return nil
 }
 
@@ -201,6 +204,7 @@ func (t *table) update(old, row cdc.Row) error {
 	}
 	t.rows.RID[n] = rid
 	t.at[rid] = n
+	t.previous = append(t.previous, previous)
 	t.deaths = append(t.deaths, previous)
 	for i := range row {
 		if row[i].Kind == cdc.Unchanged {
@@ -249,6 +253,7 @@ func (t *table) delete(old cdc.Row) error {
 		return errMissingKey
 	}
 	t.deaths = append(t.deaths, rid)
+	t.deleted = append(t.deleted, rid)
 	return nil
 }
 
@@ -265,9 +270,10 @@ func (t *table) void() {
 		t.voided = append(t.voided, rid)
 	}
 	t.voided = append(t.voided, t.deaths...)
-	t.deaths = t.deaths[:0]
+	t.deaths, t.deleted = t.deaths[:0], t.deleted[:0]
 	t.unchanged = t.unchanged[:0]
 	t.rows.Reset()
+	t.previous = t.previous[:0]
 	clear(t.at)
 }
 
@@ -279,7 +285,9 @@ type tableBatch struct {
 	truncated bool
 	voided    []uint32
 	rows      *column.Rows
+	previous  []uint32
 	deaths    []uint32
+	deleted   []uint32
 	unchanged []unchanged
 	removed   bool
 	count     int // rows afterwards
@@ -289,10 +297,11 @@ type tableBatch struct {
 func (t *table) take() tableBatch {
 	b := tableBatch{
 		table: t, activated: t.activated, truncated: t.truncated, voided: t.voided, rows: t.rows,
-		deaths: t.deaths, unchanged: t.unchanged, removed: t.removed, count: t.index.Len(),
+		previous: t.previous, deaths: t.deaths, deleted: t.deleted, unchanged: t.unchanged, removed: t.removed, count: t.index.Len(),
 	}
 	t.rows, t.spare = t.spare, nil
-	t.activated, t.truncated, t.voided, t.deaths, t.unchanged = nil, false, nil, nil, nil
+	t.activated, t.truncated, t.voided, t.deaths, t.deleted, t.unchanged = nil, false, nil, nil, nil, nil
+	t.previous = make([]uint32, 0, len(t.previous))
 	t.touched = false
 	const few = 4096 // a map keeps the size that it once had
 	if len(t.at) > few {

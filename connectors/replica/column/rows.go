@@ -12,13 +12,17 @@ import (
 const (
 	RowID = "_rid"
 	Epoch = "_epoch"
+	// Since is the epoch in which a row of a delta got the values that it has in its table's steady columns.
+	Since = "_since"
 )
 
 // Rows buffers rows of one table together with their row ids.
 type Rows struct {
 	Columns []*Column
 	// RID holds the row ids. It is filled by Append alone.
-	RID   proto.ColUInt32
+	RID proto.ColUInt32
+	// Since is for who sends the rows to a delta: one number for each of them.
+	Since proto.ColUInt32
 	epoch proto.ColUInt32
 	input proto.Input
 }
@@ -27,7 +31,7 @@ type Rows struct {
 func NewRows(t *cdc.Table) (*Rows, error) {
 	r := &Rows{}
 	for _, c := range t.Columns {
-		if c.Name == RowID || c.Name == Epoch {
+		if c.Name == RowID || c.Name == Epoch || c.Name == Since {
 			return nil, fmt.Errorf("column name %q is reserved for the columnar store", c.Name)
 		}
 		col, err := New(c)
@@ -102,9 +106,9 @@ func (r *Rows) Reset() {
 			c.Reset()
 		}
 	}
-	r.RID = r.RID[:0]
+	r.RID, r.Since = r.RID[:0], r.Since[:0]
 	if burst {
-		r.RID, r.epoch, r.input = nil, nil, nil
+		r.RID, r.Since, r.epoch, r.input = nil, nil, nil, nil
 	}
 }
 
@@ -118,7 +122,7 @@ func (r *Rows) AppendKey(b []byte, key []int, i int) []byte {
 }
 
 // Input returns the rows for an insert with their row ids and, for a delta,
-// the epoch that bears them; epoch 0 leaves that column out. It is valid until the next call.
+// the epoch that bears them and Since; epoch 0 leaves these columns out. It is valid until the next call.
 func (r *Rows) Input(epoch uint32) proto.Input {
 	r.input = r.input[:0]
 	for _, c := range r.Columns {
@@ -130,7 +134,7 @@ func (r *Rows) Input(epoch uint32) proto.Input {
 		for range r.RID {
 			r.epoch = append(r.epoch, epoch)
 		}
-		r.input = append(r.input, proto.InputColumn{Name: Epoch, Data: &r.epoch})
+		r.input = append(r.input, proto.InputColumn{Name: Epoch, Data: &r.epoch}, proto.InputColumn{Name: Since, Data: &r.Since})
 	}
 	return r.input
 }
