@@ -155,11 +155,13 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 		return err
 	}
 	worn := !at.whole && (parts > 1 || physical > at.rows)
-	err = c.s.publisher.do(ctx, func() { c.install(t, at, base, physical, worn) })
+	err = c.s.publisher.do(ctx, func() {
+		c.install(t, at, base, physical, worn)
+		if at.learn {
+			c.s.follower.request(t, steady)
+		}
+	})
 	l.drop(base)
-	if err == nil && at.learn {
-		err = c.follow(ctx, t, steady)
-	}
 	return err
 }
 

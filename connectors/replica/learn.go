@@ -3,13 +3,10 @@ package replica
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
-	"slices"
 	"strings"
 
 	"github.com/ClickHouse/ch-go/proto"
 
-	"github.com/freshet-io/freshet/connectors/replica/column"
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 	"github.com/freshet-io/freshet/connectors/replica/lineage"
 )
@@ -19,18 +16,24 @@ type schooling struct {
 	deletedAt uint32 // the last epoch with a row that nothing replaced
 	broken    int    // bases in a row that did not stay whole
 	rest      int    // bases to come for which nothing is tried
+	failures  int    // how often nothing came of it
+	busy      bool   // the follower is about it
 }
 
 const (
 	// mostBroken is how many bases in a row may end as broken before the steady columns are looked for again.
 	mostBroken = 2
-	// restBases is how many bases long nothing is tried after that did not help: rows are deleted, say.
-	restBases = 32
+	// restBases is how many bases long nothing is tried after that did not help: rows are deleted, say. It doubles each time, mostDoubled times.
+	restBases   = 32
+	mostDoubled = 7
 )
 
 // learns reports whether the steady columns are to be found out from what changed since the base of an epoch.
 func (s *schooling) learns(l *lineage.Lineage, base uint32) bool {
-	if l.Columns() == nil {
+	switch {
+	case s.busy:
+		return false
+	case l.Columns() == nil:
 		return s.rest == 0 && s.deletedAt <= base
 	}
 	return s.broken >= mostBroken && !l.Whole(base)
@@ -42,6 +45,12 @@ func (s *schooling) rebased(l *lineage.Lineage, base uint32) {
 	if s.broken++; l.Columns() == nil || l.Whole(base) {
 		s.broken = 0
 	}
+}
+
+// failed notes that nothing came of looking for steady columns.
+func (s *schooling) failed() {
+	s.rest = restBases << s.failures
+	s.failures = min(s.failures+1, mostDoubled)
 }
 
 // learn returns the columns in which no row of the base of a cut differs from its version at the cut, nil if there are no two
@@ -82,81 +91,3 @@ func (c *compactor) learn(ctx context.Context, t *table, at cut) ([]int, error) 
 	}
 	return columns, nil
 }
-
-// follow begins to follow the lines of a table's rows, and finds the digests of those that are there.
-func (c *compactor) follow(ctx context.Context, t *table, columns []int) error {
-	err := c.s.publisher.do(ctx, func() {
-		p, st := c.s.publisher, &t.stored
-		if p.tables[t.def.ID] != t {
-			columns = nil
-			return
-		}
-		if known := st.lineage.Columns(); known != nil {
-			columns = slices.DeleteFunc(columns, func(k int) bool { return !slices.Contains(known, k) })
-			if len(columns) == len(known) {
-				columns = nil // the rows were deleted, or changed back
-			}
-			st.broken = 0
-		}
-		if columns == nil {
-			st.rest = restBases
-		}
-		st.lineage.Follow(columns, p.epoch)
-	})
-	if err != nil || columns == nil {
-		return err
-	}
-	return c.readDigests(ctx, t, columns)
-}
-
-// readDigests finds the digests of the rows of the newest snapshot. Rows that are born later get theirs when they are.
-func (c *compactor) readDigests(ctx context.Context, t *table, columns []int) error {
-	s, err := c.s.r.Acquire(ctx, Request{})
-	if err != nil {
-		return err
-	}
-	defer s.Release() // its row ids are given to no other rows as long as it is held
-	names := make([]string, 0, len(columns)+1)
-	rows := &column.Rows{}
-	result := make(proto.Results, 0, len(columns)+1)
-	all := make([]int, len(columns))
-	for i, k := range columns {
-		col, err := column.New(t.def.Columns[k])
-		if err != nil {
-			return err
-		}
-		all[i] = i
-		names = append(names, col.Name())
-		rows.Columns = append(rows.Columns, col)
-		result = append(result, proto.ResultColumn{Name: col.Name(), Data: col})
-	}
-	names = append(names, column.RowID)
-	result = append(result, proto.ResultColumn{Name: column.RowID, Data: &rows.RID})
-	relation, ok := s.Relation(t.def.ID, names)
-	if !ok {
-		return nil // gone meanwhile
-	}
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = engine.Quote(name)
-	}
-	p := c.s.publisher
-	var encoded []byte
-	var digests []uint64
-	return c.conn.Query(ctx, fmt.Sprintf("SELECT %s FROM %s SETTINGS max_block_size = %d", strings.Join(quoted, ", "), relation, digestBlock),
-		result, func(n int) error {
-			digests = digests[:0]
-			for i := range n {
-				encoded = rows.AppendKey(encoded[:0], all, i)
-				digests = append(digests, maphash.Bytes(p.seed, encoded))
-			}
-			return p.do(ctx, func() {
-				for i, rid := range rows.RID[:n] {
-					p.digests.Set(rid, digests[i])
-				}
-			})
-		})
-}
-
-// digestBlock is how many rows readDigests reads at a time.
-const digestBlock = 8192

@@ -123,7 +123,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	if err = errors.Join(err, first.Close()); err != nil {
 		return nil, err
 	}
-	conns := make([]*engine.Conn, 0, 3+inserters)
+	conns := make([]*engine.Conn, 0, 4+inserters)
 	for range cap(conns) {
 		c, err := engine.Dial(ctx, r.cfg.engine(r.cfg.Database))
 		if err != nil {
@@ -141,11 +141,12 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	}
 	s.changed.L = &s.mu
 	s.resume.again = -1
-	s.publisher = &publisher{s: s, seed: maphash.MakeSeed(), conn: conns[0], inserters: conns[3:], wake: make(chan struct{}, 1), requests: make(chan func()),
+	s.publisher = &publisher{s: s, seed: maphash.MakeSeed(), conn: conns[0], inserters: conns[4:], wake: make(chan struct{}, 1), requests: make(chan func()),
 		tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
 	s.compactor = &compactor{s: s, conn: conns[1], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	s.copier = &copier{s: s, conn: conns[2], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.copier.busy <- struct{}{}
+	s.follower = &follower{s: s, conn: conns[3], queue: make(chan followed, mostQueued)}
 	s.ledger = &ledger{database: r.cfg.Database, volatile: r.cfg.volatile(), wake: func() {
 		select {
 		case s.compactor.wake <- struct{}{}:

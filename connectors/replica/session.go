@@ -35,6 +35,7 @@ type session struct {
 	publisher *publisher
 	compactor *compactor
 	copier    *copier
+	follower  *follower
 
 	mu        sync.Mutex
 	changed   sync.Cond // for those who wait in the handler
@@ -90,6 +91,7 @@ func (s *session) run(ctx context.Context) error {
 	g.Go(func() error { return s.publisher.run(ctx) })
 	g.Go(func() error { return s.compactor.run(ctx) })
 	g.Go(func() error { return s.copier.run(ctx) })
+	g.Go(func() error { return s.follower.run(ctx) })
 	g.Go(func() error { return s.follow(ctx) })
 	return g.Wait()
 }
