@@ -101,6 +101,10 @@ const maxText = 150_000
 // text of tables (marker "[" number "]"). No string of PostgreSQL can hold it.
 const marker = "\x00"
 
+// scalar stands before a subquery that is a value. The engine computes it first, as PostgreSQL does, but takes it for a constant then: a condition
+// on it that turns out to be NULL spares it what PostgreSQL computes, and may refuse. Where something may fail it is kept from knowing.
+const scalar = marker + "scalar"
+
 func placeholder(source int) string { return marker + "[" + strconv.Itoa(source) + "]" }
 
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
@@ -110,6 +114,10 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 		// PostgreSQL 18 plans as if that were never true of NULLs (is_strict_saop in its clauses.c), and may make an inner join of the outer one.
 		fail("ANY over no elements beside an outer join")
 	}
+	if t.failing > 0 {
+		text = strings.ReplaceAll(text, scalar, "materialize")
+	}
+	text = strings.ReplaceAll(text, scalar, "")
 	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)
