@@ -88,9 +88,8 @@ func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) 
 	if len(at.deltas) == 0 {
 		return nil
 	}
-	born := arms{deltas: at.deltas, deadDeltas: true}
 	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
-		name, columnList(t.def), columnList(t.def), l.relation(born, at.epoch, at.mask, columnNames(t.def))))
+		name, columnList(t.def), columnList(t.def), l.relation(at.births(), at.epoch, at.mask, columnNames(t.def))))
 }
 
 type part struct {

@@ -18,6 +18,11 @@ func testEngine(t testing.TB) *chengine.Server {
 	return stand.Engine(t, func(c *chengine.Config) { c.User, c.Password = "freshet", testPassword })
 }
 
+// compactAtOnce compacts every change, by extending the base, which it never merges.
+func compactAtOnce(c *replica.Config) {
+	c.CompactInterval, c.RewriteRows, c.SettleInterval = time.Millisecond, 1, time.Hour
+}
+
 func startGateway(t *testing.T, src cdc.Source, change func(*replica.Config)) (*gateway, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

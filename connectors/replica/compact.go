@@ -122,6 +122,9 @@ type cut struct {
 	learn bool
 }
 
+// births is what to read for the rows that were born since the base was built and are alive.
+func (at cut) births() arms { return arms{deltas: at.deltas, deadDeltas: true} }
+
 // compact builds a table's next base from the state that cut returns, records and installs it.
 func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.Context, *table) (cut, bool, error)) error {
 	l := c.s.ledger

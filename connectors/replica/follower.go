@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
-	"strings"
-
-	"github.com/ClickHouse/ch-go/proto"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
-	"github.com/freshet-io/freshet/connectors/replica/column"
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
@@ -20,6 +15,7 @@ import (
 type follower struct {
 	s    *session
 	conn *engine.Conn
+	digester
 	// queue has a place for each table whose steady columns were found out; there is at most one for a table.
 	queue chan followed
 }
@@ -100,36 +96,24 @@ func (f *follower) readDigests(ctx context.Context, def *cdc.Table, columns []in
 		return err
 	}
 	defer s.Release() // its row ids are given to no other rows as long as it is held
-	rows := &column.Rows{}
-	result := proto.Results{{Name: column.RowID, Data: &rows.RID}}
-	names, quoted := []string{column.RowID}, []string{column.RowID}
-	all := make([]int, len(columns))
-	for i, k := range columns {
-		col, err := column.New(def.Columns[k])
-		if err != nil {
-			return err
-		}
-		all[i] = i
-		names, quoted = append(names, col.Name()), append(quoted, engine.Quote(col.Name()))
-		rows.Columns = append(rows.Columns, col)
-		result = append(result, proto.ResultColumn{Name: col.Name(), Data: col})
+	read, err := newReading(def, columns)
+	if err != nil {
+		return err
 	}
-	relation, ok := s.Relation(def.ID, names)
+	relation, ok := s.Relation(def.ID, read.names)
 	if now, _ := s.Table(def.ID); !ok || now != def {
 		return nil // gone, or copied anew
 	}
 	p := f.s.publisher
-	var encoded []byte
 	var digests []uint64
-	return f.conn.Query(ctx, fmt.Sprintf("SELECT %s FROM %s SETTINGS max_block_size = %d", strings.Join(quoted, ", "), relation, digestBlock),
-		result, func(n int) error {
+	return f.conn.Query(ctx, fmt.Sprintf("SELECT %s FROM %s SETTINGS max_block_size = %d", quoteAll(read.names), relation, digestBlock),
+		read.result, func(n int) error {
 			digests = digests[:0]
 			for i := range n {
-				encoded = rows.AppendKey(encoded[:0], all, i)
-				digests = append(digests, maphash.Bytes(p.seed, encoded))
+				digests = append(digests, f.digest(read.rows, read.all, i))
 			}
 			return p.do(ctx, func() {
-				for i, rid := range rows.RID[:n] {
+				for i, rid := range read.rows.RID[:n] {
 					p.digests.Set(rid, digests[i])
 				}
 			})

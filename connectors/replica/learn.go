@@ -72,7 +72,7 @@ func (c *compactor) learn(ctx context.Context, t *table, at cut) ([]int, error) 
 	var differing []uint64
 	err := c.conn.Query(ctx, fmt.Sprintf("SELECT arrayJoin([%s]) AS n FROM (SELECT %s FROM %s WHERE NOT %s) AS was INNER JOIN %s AS now ON %s",
 		strings.Join(counts, ", "), list, l.qualified(at.base), l.alive(at.mask),
-		l.relation(arms{deltas: at.deltas, deadDeltas: true}, at.epoch, at.mask, columnNames(t.def)), strings.Join(join, " AND ")),
+		l.relation(at.births(), at.epoch, at.mask, columnNames(t.def)), strings.Join(join, " AND ")),
 		proto.Results{{Name: "n", Data: &n}}, func(int) error {
 			differing = append(differing, n...)
 			return nil

@@ -3,7 +3,6 @@ package replica
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -28,22 +27,21 @@ type publisher struct {
 	markedBlocks int    // in the table of deaths, since it was written anew
 	markedRows   int    // likewise
 	dead         deadRows
-	digests      lineage.Digests
-	seed         maphash.Seed // of digests
-	encoded      []byte       // scratch
-	mask         *object      // of the snapshots to come
-	tables       map[cdc.TableID]*table
-	epoch        uint32 // the one that is published
-	position     cdc.Position
-	time         time.Time
-	published    bool // whether there is a current snapshot of this session
-	spilled      bool // rows of epoch+1 are in deltas already
-	current      map[cdc.TableID]*version
-	stale        map[*table]struct{} // tables whose version in current is not what is stored
-	limbo        []uint32            // of tables that are gone
-	lastFlush    time.Time
-	lastCost     time.Duration
-	marks        marks
+	digester
+	digests   lineage.Digests
+	mask      *object // of the snapshots to come
+	tables    map[cdc.TableID]*table
+	epoch     uint32 // the one that is published
+	position  cdc.Position
+	time      time.Time
+	published bool // whether there is a current snapshot of this session
+	spilled   bool // rows of epoch+1 are in deltas already
+	current   map[cdc.TableID]*version
+	stale     map[*table]struct{} // tables whose version in current is not what is stored
+	limbo     []uint32            // of tables that are gone
+	lastFlush time.Time
+	lastCost  time.Duration
+	marks     marks
 }
 
 // batch is what is staged at an instant.

@@ -8,10 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ClickHouse/ch-go/proto"
-
 	"github.com/freshet-io/freshet/connectors/cdc"
-	"github.com/freshet-io/freshet/connectors/replica/column"
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 	"github.com/freshet-io/freshet/connectors/replica/rowindex"
 )
@@ -141,12 +138,13 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	}
 	s.changed.L = &s.mu
 	s.resume.again = -1
-	s.publisher = &publisher{s: s, seed: maphash.MakeSeed(), conn: conns[0], inserters: conns[4:], wake: make(chan struct{}, 1), requests: make(chan func()),
+	seed := maphash.MakeSeed()
+	s.publisher = &publisher{s: s, digester: digester{seed: seed}, conn: conns[0], inserters: conns[4:], wake: make(chan struct{}, 1), requests: make(chan func()),
 		tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
 	s.compactor = &compactor{s: s, conn: conns[1], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	s.copier = &copier{s: s, conn: conns[2], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.copier.busy <- struct{}{}
-	s.follower = &follower{s: s, conn: conns[3], queue: make(chan followed, mostQueued)}
+	s.follower = &follower{s: s, digester: digester{seed: seed}, conn: conns[3], queue: make(chan followed, mostQueued)}
 	s.ledger = &ledger{database: r.cfg.Database, volatile: r.cfg.volatile(), wake: func() {
 		select {
 		case s.compactor.wake <- struct{}{}:
@@ -270,26 +268,15 @@ func (s *session) restore(ctx context.Context, rec *record) error {
 
 // restoreIndex fills a table's index from the keys and row ids in its base.
 func (s *session) restoreIndex(ctx context.Context, t *table, base *object, want int64) error {
-	var rid proto.ColUInt32
-	rows := &column.Rows{}
-	result := proto.Results{{Name: column.RowID, Data: &rid}}
-	list := column.RowID
-	key := make([]int, len(t.def.Key))
-	for i, k := range t.def.Key {
-		c, err := column.New(t.def.Columns[k])
-		if err != nil {
-			return err
-		}
-		key[i] = i
-		rows.Columns = append(rows.Columns, c)
-		result = append(result, proto.ResultColumn{Name: c.Name(), Data: c})
-		list += ", " + engine.Quote(c.Name())
+	keys, err := newReading(t.def, t.def.Key)
+	if err != nil {
+		return err
 	}
 	unique := true
-	err := s.publisher.conn.Query(ctx, fmt.Sprintf("SELECT %s FROM %s", list, s.ledger.qualified(base)), result, func(n int) error {
+	err = s.publisher.conn.Query(ctx, fmt.Sprintf("SELECT %s FROM %s", quoteAll(keys.names), s.ledger.qualified(base)), keys.result, func(n int) error {
 		for i := range n {
-			t.key = rows.AppendKey(t.key[:0], key, i)
-			unique = t.index.Insert(t.index.Hash(t.key), rid[i]) && unique
+			t.key = keys.rows.AppendKey(t.key[:0], keys.all, i)
+			unique = t.index.Insert(t.index.Hash(t.key), keys.rows.RID[i]) && unique
 		}
 		return nil
 	})

@@ -61,6 +61,15 @@ func columnList(t *cdc.Table) string {
 	return sql.String()
 }
 
+// quoteAll lists names of columns.
+func quoteAll(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = engine.Quote(n)
+	}
+	return strings.Join(quoted, ", ")
+}
+
 func columnNames(t *cdc.Table) []string {
 	names := make([]string, 0, len(t.Columns)+1)
 	for _, c := range t.Columns {

@@ -13,9 +13,7 @@ import (
 // A base that was extended has several parts and masked rows, until its table is quiet.
 func TestReplica_mergesTheBaseOfAQuietTable(t *testing.T) {
 	src := newScript(accounts())
-	g, ctx := startGateway(t, src, func(c *replica.Config) {
-		c.CompactInterval, c.RewriteRows, c.SettleInterval = time.Millisecond, 1, time.Hour
-	})
+	g, ctx := startGateway(t, src, compactAtOnce)
 	src.commit(func(x *tx) {
 		for i := range 100 {
 			x.insert(1, row{fmt.Sprint(i), "1.25", null})

@@ -95,11 +95,7 @@ func (s *Snapshot) Relation(id cdc.TableID, columns []string) (string, bool) {
 func (l *ledger) relation(a arms, epoch uint32, mask *object, columns []string) string {
 	list := engine.Quote(column.RowID)
 	if len(columns) > 0 {
-		quoted := make([]string, len(columns))
-		for i, c := range columns {
-			quoted[i] = engine.Quote(c)
-		}
-		list = strings.Join(quoted, ", ")
+		list = quoteAll(columns)
 	}
 	var sql strings.Builder
 	sql.WriteByte('(')

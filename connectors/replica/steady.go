@@ -70,8 +70,14 @@ func (p *publisher) trace(b *tableBatch, epoch uint32) (youngest uint32) {
 	return youngest
 }
 
-// digest returns a digest of some columns of a row.
-func (p *publisher) digest(rows *column.Rows, columns []int, i int) uint64 {
-	p.encoded = rows.AppendKey(p.encoded[:0], columns, i)
-	return maphash.Bytes(p.seed, p.encoded)
+// digester computes the digests of rows. Those of one seed compare.
+type digester struct {
+	seed    maphash.Seed
+	encoded []byte // scratch
+}
+
+// digest returns the digest of some columns of a row.
+func (d *digester) digest(rows *column.Rows, columns []int, i int) uint64 {
+	d.encoded = rows.AppendKey(d.encoded[:0], columns, i)
+	return maphash.Bytes(d.seed, d.encoded)
 }

@@ -4,18 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
-	"github.com/freshet-io/freshet/connectors/replica"
 )
 
 // A query that reads no column that updates change need not look which rows are dead, nor at rows that are there already.
 func TestReplica_readsLessWhereNothingThatIsReadChanges(t *testing.T) {
 	src := newScript(accounts())
-	g, ctx := startGateway(t, src, func(c *replica.Config) {
-		c.CompactInterval, c.RewriteRows, c.SettleInterval = time.Millisecond, 1, time.Hour
-	})
+	g, ctx := startGateway(t, src, compactAtOnce)
 	const rows = 200
 	src.commit(func(x *tx) {
 		for i := range rows {

@@ -9,7 +9,6 @@ import (
 	"github.com/ClickHouse/ch-go/proto"
 
 	"github.com/freshet-io/freshet/connectors/replica/column"
-	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
 // fetchPiece is how many rows one statement fetches.
@@ -89,14 +88,11 @@ func (p *publisher) selectOld(t *table, names []string, want []unchanged) string
 		}
 		fmt.Fprintf(&ids, "%d", u.old)
 	}
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = engine.Quote(n)
-	}
+	list := quoteAll(names)
 	var parts []string
 	from := func(o *object) {
 		parts = append(parts, fmt.Sprintf("SELECT %s FROM %s WHERE %s IN (%s)",
-			strings.Join(quoted, ", "), p.s.ledger.qualified(o), column.RowID, ids.String()))
+			list, p.s.ledger.qualified(o), column.RowID, ids.String()))
 	}
 	if t.stored.base != nil {
 		from(t.stored.base)

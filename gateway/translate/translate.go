@@ -114,10 +114,11 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 		// PostgreSQL 18 plans as if that were never true of NULLs (is_strict_saop in its clauses.c), and may make an inner join of the outer one.
 		fail("ANY over no elements beside an outer join")
 	}
+	hide := ""
 	if t.failing > 0 {
-		text = strings.ReplaceAll(text, scalar, "materialize")
+		hide = "materialize"
 	}
-	text = strings.ReplaceAll(text, scalar, "")
+	text = strings.ReplaceAll(text, scalar, hide)
 	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)
