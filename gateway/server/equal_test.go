@@ -59,6 +59,9 @@ func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 		"SELECT id FROM measure WHERE 100 / part NOT IN (NULL, 7)",
 		"SELECT id FROM measure WHERE 100 / part = ANY ('{}')",
 		"SELECT id FROM measure WHERE 100 / part < ALL ('{NULL,1}')",
+		"SELECT id FROM measure WHERE 100 / part <> (SELECT sensor FROM measure WHERE id = 0)",
+		"SELECT sensor FROM measure GROUP BY sensor HAVING sum(100 / part) <> (SELECT sensor FROM measure WHERE id = 0)",
+		"SELECT id FROM (SELECT id, 100 / part AS x FROM measure WHERE id < 200) m WHERE x <> (SELECT max(id) FROM sensor WHERE id < 0)",
 	} {
 		err := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().Err
 		var refused *pgconn.PgError

@@ -256,7 +256,7 @@ func (q *query) uncorrelated(stmt *pg.SelectStmt) (e expr, ok bool) {
 	}
 	e = r.columns[0].e
 	e.refs, e.table, e.source, e.null = 0, 0, 0, true
-	e.sql = scalar + "((SELECT " + r.columns[0].e.sql + " FROM (" + r.sql + ")))"
+	e.sql = scalar + "(SELECT " + r.columns[0].e.sql + " FROM (" + r.sql + "))" + scalarEnd
 	if e.oid == oidNumeric && e.dec.display == displayDynamic {
 		requireRepeatable(stmt)
 		e.dec.displaySQL = "(SELECT " + r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))"

@@ -101,9 +101,13 @@ const maxText = 150_000
 // text of tables (marker "[" number "]"). No string of PostgreSQL can hold it.
 const marker = "\x00"
 
-// scalar stands before a subquery that is a value. The engine computes it first, as PostgreSQL does, but takes it for a constant then: a condition
-// on it that turns out to be NULL spares it what PostgreSQL computes, and may refuse. Where something may fail it is kept from knowing.
-const scalar = marker + "scalar"
+// scalar and scalarEnd stand around a subquery that is a value. The engine computes it first, as PostgreSQL does, but takes it for a constant then:
+// a condition on it that turns out to be NULL spares it what PostgreSQL computes, and may refuse. Where something may fail it is kept from
+// knowing: its analysis of indexes sees through materialize alone, its analysis of conditions through identity alone.
+const (
+	scalar    = marker + "scalar("
+	scalarEnd = marker + "scalar)"
+)
 
 func placeholder(source int) string { return marker + "[" + strconv.Itoa(source) + "]" }
 
@@ -114,11 +118,11 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 		// PostgreSQL 18 plans as if that were never true of NULLs (is_strict_saop in its clauses.c), and may make an inner join of the outer one.
 		fail("ANY over no elements beside an outer join")
 	}
-	hide := ""
+	hide := strings.NewReplacer(scalar, "(", scalarEnd, ")")
 	if t.failing > 0 {
-		hide = "materialize"
+		hide = strings.NewReplacer(scalar, "identity(materialize(", scalarEnd, "))")
 	}
-	text = strings.ReplaceAll(text, scalar, hide)
+	text = hide.Replace(text)
 	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)
