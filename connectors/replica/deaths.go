@@ -36,9 +36,10 @@ func createMask(name, deaths string, cfg Config) string {
 		name, engine.Literal(query), engine.Literal(cfg.User), engine.Literal(cfg.Password))
 }
 
-// alive is the condition of rows that are not dead by a mask.
+// alive is the condition of rows that are not dead by a mask. (bitTest looks at each number of a bit by itself, which takes
+// three times as long as a shift of all rows at once.)
 func (l *ledger) alive(mask *object) string {
-	return fmt.Sprintf("bitTest(dictGetUInt64(%s, 'alive', bitShiftRight(%s, %d)), bitAnd(%s, %d))",
+	return fmt.Sprintf("bitAnd(bitShiftRight(dictGetUInt64(%s, 'alive', bitShiftRight(%s, %d)), bitAnd(%s, %d)), 1)",
 		engine.Literal(l.database+"."+mask.name), column.RowID, groupBits, column.RowID, 1<<groupBits-1)
 }
 
