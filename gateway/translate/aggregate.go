@@ -54,7 +54,7 @@ func (q *query) aggregateArgument(name string, n *pg.Node) expr {
 		if e.isUnknown() {
 			fail("row of a constant without a type")
 		}
-		requireGroupable(e)
+		requireDistinguishable(e)
 		texts[i] = e.typed()
 	}
 	if len(texts) == 1 { // the engine would take a tuple of one value for the value, and not count its NULL
@@ -172,7 +172,7 @@ var bitAggregates = map[string]string{"bit_and": "groupBitAnd", "bit_or": "group
 func (a aggregation) count(star bool, x expr, place func(engineCall, expr) expr) expr {
 	d := expr{oid: oidInt8, pad: -1, bounded: true, low: 0, high: 1 << 62}
 	if a.distinct {
-		call := a.counting("uniqExact", groupable(x))
+		call := a.counting("uniqExact", distinguishable(x))
 		call.compact = !isString(x.oid)
 		return place(call, d)
 	}
@@ -196,6 +196,7 @@ func (a aggregation) sum(x expr, null bool, place func(engineCall, expr) expr) e
 	case x.oid != oidNumeric:
 		fail("sum over this type")
 	}
+	x = x.narrowed(maxPrecision - x.dec.integer - sumDigits)
 	d := expr{oid: oidNumeric, null: null, pad: -1, dec: decimal{integer: x.dec.integer + sumDigits, scale: x.dec.scale, display: x.dec.display}}
 	if d.dec.precision() > maxPrecision {
 		fail("sum of numerics of so many digits")

@@ -88,7 +88,7 @@ func (e *early) readsKeysOnly(keys []string, aggs []engineCall) bool {
 	e.ties = e.findTies()
 	for _, r := range references(text) {
 		switch {
-		case e.mask()&(1<<r.leaf) == 0 || slices.Contains(e.columns, r):
+		case e.mask()&bit(r.leaf) == 0 || slices.Contains(e.columns, r):
 		case slices.ContainsFunc(e.ties, func(t tie) bool { return t.detail == r }):
 			e.columns = append(e.columns, r)
 		default:

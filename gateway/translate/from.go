@@ -182,22 +182,34 @@ func picks(s *pg.SelectStmt) bool {
 				found = found || d.GetNode() != nil
 			}
 		}
+		if w := n.GetWindowDef(); w != nil {
+			found = found || !showsPeersAlike(w)
+		}
 		if f := n.GetFuncCall(); f != nil {
-			found = found || f.Over != nil
+			name := functionName(f)
+			found = found || name == "any_value" ||
+				f.Over != nil && !(peersAlike[name] && showsPeersAlike(f.Over))
 		}
 		return true
 	})
 	return found
 }
 
+// peersAlike are the functions that yield the same for all rows that a window's ORDER BY does not tell apart, and so do not depend on the
+// order in which these come, if the frame does not either.
+var peersAlike = setOf("rank dense_rank percent_rank cume_dist count sum avg min max bool_and bool_or every")
+
+// showsPeersAlike reports whether a frame begins and ends between peers, never among them.
+func showsPeersAlike(w *pg.WindowDef) bool { return w.FrameOptions&frameRows == 0 }
+
 // subselect makes a FROM item of a translated query.
 func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespace) {
 	id := q.t.newLeaf()
 	it := &item{name: name}
 	for i, c := range r.columns {
-		e := c.e.of(leafName(id), 1<<id)
+		e := c.e.of(leafName(id), bit(id))
 		if a := r.averages[i]; a != nil {
-			e.ratio = a.of(e.sql, 1<<id)
+			e.ratio = a.of(e.sql, bit(id))
 		}
 		it.columns = append(it.columns, &column{name: c.name, e: e})
 	}
@@ -246,7 +258,7 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 		seen[c] = true
 		x := &export{from: c.e, use: c.onUse}
 		exports = append(exports, x)
-		c.e = describe(c.e, fmt.Sprintf("c%d", len(exports))).of(leafName(id), 1<<id)
+		c.e = describe(c.e, fmt.Sprintf("c%d", len(exports))).of(leafName(id), bit(id))
 		c.onUse = func() { x.taken = true }
 	}
 	return &tree{id: id, text: func() string {
@@ -281,7 +293,7 @@ func selectItem(e expr, name string) string {
 	if e.lit != nil {
 		item = e.typed() + " AS " + name
 	}
-	if e.oid == oidNumeric && !e.opaque && e.dec.display == displayDynamic {
+	if e.displaysByRow() {
 		item += ", " + e.dec.displaySQL + " AS " + name + "s"
 	}
 	return item

@@ -93,17 +93,20 @@ func (q *query) groupText() string {
 	if len(g.sets) > 0 {
 		return q.setsText()
 	}
-	var keys []string
-	for _, k := range append(g.keys[:len(g.keys):len(g.keys)], g.correlated...) {
-		keys = append(keys, groupable(k))
+	var keys, displays []string
+	for i, k := range append(g.keys[:len(g.keys):len(g.keys)], g.correlated...) {
+		keys = append(keys, distinguishable(k))
+		if k.displaysByRow() {
+			displays = append(displays, alike(k.dec.displaySQL)+" AS k"+strconv.Itoa(i+1)+"s")
+		}
 	}
-	return q.aggregationText(keys)
+	return q.aggregationText(keys, displays...)
 }
 
-// aggregationText writes the aggregation by some keys, which it yields as k1, k2, …
-func (q *query) aggregationText(keys []string) string {
+// aggregationText writes the aggregation by some keys, which it yields as k1, k2, …, with display scales of keys that have their own.
+func (q *query) aggregationText(keys []string, displays ...string) string {
 	g := q.group
-	items := keyItems(keys)
+	items := append(keyItems(keys), displays...)
 	for i, a := range g.aggs {
 		items = append(items, a.sql()+" AS a"+strconv.Itoa(i+1))
 	}
@@ -111,7 +114,7 @@ func (q *query) aggregationText(keys []string) string {
 		items = append(items, "count() AS a0")
 	}
 	list := strings.Join(items, ", ")
-	if len(g.joins) == 0 && len(g.from.parts) > 1 && len(keys)+len(g.aggs) > 0 {
+	if len(g.joins) == 0 && len(displays) == 0 && len(g.from.parts) > 1 && len(keys)+len(g.aggs) > 0 {
 		parts, conds := q.t.semiJoins(g.from.parts, append(slices.Clone(g.from.conds), g.where...), list)
 		if e := q.t.aggregateEarly(parts, conds, keys, g.aggs); e != nil {
 			return e.text(keys, g.aggs)
@@ -188,7 +191,7 @@ func (q *query) keyOf(e expr) (expr, bool) {
 
 // key is a key seen over groups.
 func (q *query) key(i int) expr {
-	return describe(q.group.keys[i], "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), 1<<q.group.id)
+	return describe(q.group.keys[i], "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), bit(q.group.id))
 }
 
 // keyIndex finds the key that an expression below the aggregation is; -1 if it is none.
@@ -233,7 +236,7 @@ func (q *query) aggregated(call engineCall, description expr) expr {
 	}
 	out := describe(description, "a"+strconv.Itoa(i))
 	display := out.dec.displaySQL
-	out = out.as(leafName(g.id)+"."+out.sql, 1<<g.id)
+	out = out.as(leafName(g.id)+"."+out.sql, bit(g.id))
 	out.dec.displaySQL = display
 	if q.emptyGroups {
 		if out.null = description.null; !out.null {

@@ -92,7 +92,10 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 		for _, n := range set {
 			n = groupTarget(n, targets, q.scope)
 			key := q.value(n)
-			groupable(key)
+			distinguishable(key)
+			if len(sets) > 1 {
+				requireAlike(key)
+			}
 			if key.lit != nil {
 				fail("GROUP BY of a constant")
 			}
@@ -244,7 +247,7 @@ func (q *query) grouping(f *pg.GroupingFunc) expr {
 	}
 	out := expr{sql: "toInt32(" + strings.Join(terms, " + ") + ")", oid: oidInt4, pad: -1, bounded: true, high: 1<<len(f.Args) - 1}
 	if len(g.sets) > 0 {
-		out.refs = 1 << g.id
+		out.refs = bit(g.id)
 	}
 	return out
 }

@@ -255,7 +255,7 @@ func (n *tree) alias() string { return leafName(n.id) + "j" }
 func (n *tree) mask() uint64 {
 	switch {
 	case n.isLeaf():
-		return 1 << n.id
+		return bit(n.id)
 	case n.kind != "":
 		return n.left.mask() | n.right.mask()
 	}

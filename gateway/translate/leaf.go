@@ -47,7 +47,7 @@ func (q *query) smallLeaf(refs uint64) *tree {
 	var leaf *tree
 	largest := int64(0)
 	for _, p := range q.from.parts {
-		if p.isLeaf() && p.source != 0 && refs == 1<<p.id {
+		if p.isLeaf() && p.source != 0 && refs == bit(p.id) {
 			leaf = p
 		}
 		largest = max(largest, p.rows)

@@ -17,10 +17,12 @@ func (q *query) numericArithmetic(op string, l, r expr) expr {
 	}
 	switch op {
 	case "+", "-":
+		l, r = roomToAdd(l, r)
 		d := decimal{integer: max(l.dec.integer, r.dec.integer) + 1, scale: max(l.dec.scale, r.dec.scale)}
 		d.setDisplay(l, r, "greatest(%s, %s)", func(a, b int) int { return max(a, b) })
 		return numericWith("("+l.scaled(d)+" "+op+" "+r.scaled(d)+")", d, l, r)
 	case "*":
+		l, r = roomToMultiply(l, r)
 		d := decimal{integer: l.dec.integer + r.dec.integer, scale: l.dec.scale + r.dec.scale}
 		d.setDisplay(l, r, "(%s + %s)", func(a, b int) int { return a + b })
 		width := decimal{integer: d.precision() - l.dec.scale, scale: l.dec.scale}
@@ -131,9 +133,9 @@ func (q *query) divide(l, r expr) expr {
 	if r.isZero() {
 		fail("division by zero")
 	}
-	// Twice the scaled dividend and the scaled divisor must fit 76 digits.
-	scale := min(quotientScale, maxPrecision-2-l.dec.integer-r.dec.scale, maxPrecision-2-r.dec.precision())
-	if scale < 24 || scale < max(l.dec.scale, r.dec.scale) {
+	l, r = roomToDivide(l, r)
+	scale := quotientRoom(l, r)
+	if scale < leastQuotientScale || scale < max(l.dec.scale, r.dec.scale) {
 		fail("division of numerics of so many digits")
 	}
 	unscaled := func(name string, s int) string {

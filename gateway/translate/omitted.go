@@ -52,7 +52,7 @@ func (t *translator) columnsOf(table *cdc.Table, id, number int) (all, replicate
 		}
 		e := columnType(c)
 		e.sql = leafName(id) + "." + ident(c.Name)
-		e.refs = 1 << id
+		e.refs = bit(id)
 		e.table, e.attr, e.source, e.index = table.ID, c.Attr, number+1, i
 		e.origin = columnID{number + 1, i}
 		replicated = append(replicated, &column{name: c.Name, e: e, onUse: func() { src.used[i] = true }})

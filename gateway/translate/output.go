@@ -108,7 +108,7 @@ func engineValues(e expr) []string {
 	var values []string
 	for _, o := range operands {
 		values = append(values, o.sql)
-		if o.oid == oidNumeric && !o.opaque && o.dec.display == displayDynamic {
+		if o.displaysByRow() {
 			values = append(values, o.dec.displaySQL)
 		}
 	}

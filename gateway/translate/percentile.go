@@ -46,7 +46,7 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 		value = groupableFloat(q.coerce(x, oidFloat8))
 	} else {
 		value = q.t.choosable(x)
-		if d = x.plain(); d.oid == oidNumeric && d.dec.display == displayDynamic {
+		if d = x.plain(); d.displaysByRow() {
 			d.dec.display = displayUnknown
 		}
 		if x.oid == oidBpchar || x.oid == oidBytea || x.oid == oidUUID {

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -65,6 +66,8 @@ type outColumn struct {
 
 // selectStmt translates a query, which refers to nothing outside.
 func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
+	visible := t.visible
+	defer func() { t.visible = visible }() // nobody outside names what is in there
 	ctes = withClause(s, ctes)
 	switch {
 	case len(s.LockingClause) > 0 || s.IntoClause != nil:
@@ -107,6 +110,7 @@ type target struct {
 
 // finish translates what follows WHERE and writes the query.
 func (q *query) finish(s *pg.SelectStmt) *rows {
+	by := q.reader
 	targets := q.expand(s.TargetList)
 	if isGrouped(s) {
 		q.startGroups(s, targets)
@@ -128,6 +132,12 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 		targets[i].e = resolveUnknown(targets[i].e)
 	}
 	w := &writer{q: q, stmt: s, targets: targets}
+	if isDistinct(s) && slices.ContainsFunc(targets, func(t target) bool { return t.e.displaysByRow() }) {
+		q.reader, w.stmt = readByExpression, &pg.SelectStmt{}
+		return q.t.over(unique(w.write()), &pg.SelectStmt{
+			SortClause: s.SortClause, LimitCount: s.LimitCount, LimitOffset: s.LimitOffset, LimitOption: s.LimitOption,
+		}, q.ctes, by)
+	}
 	return w.write()
 }
 

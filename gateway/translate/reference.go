@@ -66,7 +66,7 @@ func columnEnd(s string) int {
 func relations(sql string) uint64 {
 	var m uint64
 	for _, r := range references(sql) {
-		m |= 1 << r.leaf
+		m |= bit(r.leaf)
 	}
 	return m
 }

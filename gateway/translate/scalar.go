@@ -317,7 +317,7 @@ func (q *query) coalesce(args []*pg.Node) expr {
 	for _, p := range parts {
 		e.null = e.null && p.null
 	}
-	if e.oid == oidNumeric && e.dec.display == displayDynamic {
+	if e.displaysByRow() {
 		// The display scale goes with the value, not with the first display scale that is not NULL.
 		var b strings.Builder
 		b.WriteString("multiIf(")

@@ -44,7 +44,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	}
 	distinct := s.Op != pg.SetOperation_SETOP_UNION || !s.All
 	q := &query{t: t}
-	out := &rows{uniform: true}
+	out, mixed := &rows{uniform: true}, false
 	leftItems, rightItems := make([]string, len(left.columns)), make([]string, len(left.columns))
 	for i := range left.columns {
 		both := q.unify([]expr{left.columns[i].e, right.columns[i].e})
@@ -54,7 +54,10 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			return ""
 		}, both)
 		name := "c" + strconv.Itoa(i+1)
-		if distinct {
+		switch {
+		case e.displaysByRow() && s.Op == pg.SetOperation_SETOP_UNION:
+			mixed = mixed || distinct
+		case distinct:
 			requireGroupable(e)
 		}
 		if e.fails && s.Op != pg.SetOperation_SETOP_UNION {
@@ -67,7 +70,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 		}
 		leftItems[i] += " AS " + name
 		rightItems[i] += " AS " + name
-		if e.oid == oidNumeric && e.dec.display == displayDynamic {
+		if e.displaysByRow() {
 			leftItems[i] += ", " + l.displayText() + " AS " + name + "s"
 			rightItems[i] += ", " + r.displayText() + " AS " + name + "s"
 		}
@@ -75,6 +78,10 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	}
 	leftSQL := "SELECT " + strings.Join(leftItems, ", ") + " FROM (" + left.sql + ")"
 	rightSQL := "SELECT " + strings.Join(rightItems, ", ") + " FROM (" + right.sql + ")"
+	if mixed {
+		out.sql = joinArms(&pg.SelectStmt{Op: s.Op, All: true}, leftSQL, rightSQL, out.columns)
+		return unique(out)
+	}
 	out.sql = joinArms(s, leftSQL, rightSQL, out.columns)
 	return out
 }
@@ -140,7 +147,7 @@ func (t *translator) values(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 			}
 			return ""
 		}, column)
-		if e.oid == oidNumeric && e.dec.display == displayDynamic {
+		if e.displaysByRow() {
 			// choice asked for the texts of the display scales first.
 			for r := range column {
 				last := len(texts[r]) - 1

@@ -222,7 +222,7 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 		value = resolveUnknown(c.sub.value(targets[0].node))
 	} else {
 		row := resolveUnknown(c.sub.value(targets[0].node))
-		if row.oid == oidNumeric && row.dec.display == displayDynamic {
+		if row.displaysByRow() {
 			fail("correlated subquery of a numeric that displays differently by row")
 		}
 		q.joinGroups(c)
@@ -257,7 +257,7 @@ func (q *query) uncorrelated(stmt *pg.SelectStmt) (e expr, ok bool) {
 	e = r.columns[0].e
 	e.refs, e.table, e.source, e.null = 0, 0, 0, true
 	e.sql = scalar + "(SELECT " + r.columns[0].e.sql + " FROM (" + r.sql + "))" + scalarEnd
-	if e.oid == oidNumeric && e.dec.display == displayDynamic {
+	if e.displaysByRow() {
 		requireRepeatable(stmt)
 		e.dec.displaySQL = "(SELECT " + r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))"
 	}

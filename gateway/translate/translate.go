@@ -3,6 +3,7 @@ package translate
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,8 @@ type translator struct {
 	sources []source
 	// leaves counts the relations of the engine's statement: t0, t1, …
 	leaves int
+	// visible are the relations that conditions may name where the translation is: beside and around each other.
+	visible uint64
 	// eager says that nothing is to be computed later than PostgreSQL would.
 	eager bool
 	// unsorted says that the client sees rows in the order in which they come.
@@ -83,14 +86,22 @@ func (t *translator) checkEnv() {
 	}
 }
 
-// newLeaf numbers a relation of the engine's statement.
+// newLeaf numbers a relation of the engine's statement. No relation that conditions may name beside it has the same bit.
 func (t *translator) newLeaf() int {
-	if t.leaves == 64 {
-		fail("more than 64 relations")
+	if t.visible == math.MaxUint64 {
+		fail("more than 64 relations beside and around each other")
 	}
+	for t.visible&bit(t.leaves) != 0 {
+		t.leaves++
+	}
+	id := t.leaves
 	t.leaves++
-	return t.leaves - 1
+	t.visible |= bit(id)
+	return id
 }
+
+// bit stands for a relation in a set of relations.
+func bit(leaf int) uint64 { return 1 << (leaf % 64) }
 
 func leafName(id int) string { return marker + "r" + strconv.Itoa(id) }
 

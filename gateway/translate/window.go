@@ -62,7 +62,7 @@ func (q *query) windowOf(w *pg.WindowDef) window {
 	if len(w.PartitionClause) > 0 {
 		keys := make([]string, len(w.PartitionClause))
 		for i, n := range w.PartitionClause {
-			keys[i] = groupable(q.value(n))
+			keys[i] = distinguishable(q.value(n))
 		}
 		parts = append(parts, "PARTITION BY "+strings.Join(keys, ", "))
 	}

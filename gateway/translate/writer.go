@@ -115,31 +115,6 @@ func (w *writer) distinct() (bool, []string) {
 	return false, on
 }
 
-// groupable is the text to group by: that of values of which equal ones look alike.
-func groupable(e expr) string {
-	if isFloat(e.oid) {
-		requirePresent(e)
-		return groupableFloat(e)
-	}
-	requireGroupable(e)
-	return e.sql
-}
-
-// requireGroupable refuses values whose equality or representative differs between the engines.
-func requireGroupable(e expr) {
-	requirePresent(e)
-	switch {
-	case isFloat(e.oid):
-		fail("grouping floating-point numbers")
-	case e.opaque && !e.enum:
-		fail("grouping values of an opaque type")
-	case e.oid == oidNumeric && e.dec.display < 0:
-		fail("grouping numerics that display differently")
-	case e.oid == oidInterval:
-		fail("grouping intervals")
-	}
-}
-
 // sortExpr finds what an ORDER BY or DISTINCT ON item means: an ordinal, an output name, or an expression.
 func (w *writer) sortExpr(n *pg.Node) expr {
 	if c := n.GetAConst(); c != nil {

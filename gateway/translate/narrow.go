@@ -1,0 +1,53 @@
+package translate
+
+import "fmt"
+
+// Quotients are kept with more digits after the point than nearly all of them have. Where that leaves no room for
+// what is computed of them, they are narrowed: a guard gives the statement to PostgreSQL if one needs the digits.
+
+// leastShown is how few digits after the point a quotient may be narrowed to: those that PostgreSQL gives one between 1 and 10,000.
+const leastShown = 16
+
+// narrowed keeps at most so many digits after the point of a numeric that displays differently by row. It has
+// no others than it displays.
+func (e expr) narrowed(scale int) expr {
+	if e.oid != oidNumeric || e.dec.display != displayDynamic || e.dec.scale <= scale || scale < leastShown {
+		return e
+	}
+	d := decimal{integer: e.dec.integer, scale: scale}
+	guard := fmt.Sprintf("throwIf(ifNull(%s > %d, 0), 'freshet guard: digits of a quotient')", e.dec.displaySQL, scale)
+	e.sql = fmt.Sprintf("if(%s = 0, CAST(%s, '%s'), CAST(0, '%s'))", guard, e.sql, d, d)
+	e.dec.scale, e.ratio = scale, nil
+	return e
+}
+
+// roomToAdd narrows summands if their sum is too wide.
+func roomToAdd(l, r expr) (expr, expr) {
+	room := maxPrecision - max(l.dec.integer, r.dec.integer) - 1
+	return l.narrowed(room), r.narrowed(room)
+}
+
+// roomToMultiply narrows factors if their product is too wide.
+func roomToMultiply(l, r expr) (expr, expr) {
+	room := maxPrecision - l.dec.integer - r.dec.integer
+	if l.dec.scale+r.dec.scale <= room {
+		return l, r
+	}
+	l = l.narrowed(max(room-r.dec.scale, room/2))
+	return l, r.narrowed(room - l.dec.scale)
+}
+
+// leastQuotientScale is how many digits after the point a quotient must have room for.
+const leastQuotientScale = 24
+
+// roomToDivide narrows operands if the quotient would have too few digits, or fewer than they.
+func roomToDivide(l, r expr) (expr, expr) {
+	room := maxPrecision - 2 - max(l.dec.integer, r.dec.integer)
+	r = r.narrowed(min(room-leastQuotientScale, room/2))
+	return l.narrowed(quotientRoom(l, r)), r
+}
+
+// quotientRoom is how many digits after the point a quotient may have: twice the scaled dividend and the scaled divisor must fit 76 digits.
+func quotientRoom(l, r expr) int {
+	return min(quotientScale, maxPrecision-2-l.dec.integer-r.dec.scale, maxPrecision-2-r.dec.precision())
+}
