@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/ch-go"
+	"github.com/ClickHouse/ch-go/proto"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -234,7 +235,7 @@ func (d *Direct) Answer(ctx context.Context, st Statement) (Outcome, error) {
 }
 
 // guardKind shortens a guard's message to what does not depend on the data; false if the error only mentions
-// a guard, as one does that quotes the statement.
+// a guard, as one does that quotes the statement. Only data make a division fail.
 func guardKind(err error) (string, bool) {
 	e, ok := errors.AsType[*ch.Exception](err)
 	if !ok { // one that is raised where rows are written
@@ -245,7 +246,7 @@ func guardKind(err error) (string, bool) {
 		kind, _, _ := strings.Cut(rest, ":")
 		return strings.TrimSpace(kind), true
 	}
-	return e.Code.String(), !strings.Contains(message, finish.GuardMessage)
+	return e.Code.String(), e.Code == proto.ErrIllegalDivision || !strings.Contains(message, finish.GuardMessage)
 }
 
 func (d *Direct) plan(st Statement) (_ *translate.Plan, err error) {

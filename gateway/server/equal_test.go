@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,6 +30,17 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 		"SELECT id, extract(epoch FROM at), date_part('epoch', at), extract(epoch FROM at::date) FROM measure ORDER BY id",
 		"SELECT id, 100 / (part + 1), 100.0 / (part + 1) FROM measure ORDER BY value DESC, id LIMIT 5",
 		"SELECT sensor, sum(value) / count(*), avg(value) FROM measure GROUP BY sensor ORDER BY 2 DESC LIMIT 3",
+		"SELECT id, value / 7 / (id + 1), abs(value / 3 - value / 7) / (value / 3 + 1) FROM measure ORDER BY id",
+		"SELECT id, sensor, s / a, abs(s - a) / a FROM (SELECT part AS id, sensor, sum(value) AS s, avg(sum(value)) OVER (PARTITION BY sensor) AS a FROM measure GROUP BY part, sensor) x ORDER BY id, sensor",
+		"SELECT sensor, sum(value / (part + 1)), count(DISTINCT value / (part + 1)) FROM measure GROUP BY sensor ORDER BY sensor",
+		"SELECT value / 3, count(*) FROM measure GROUP BY 1 ORDER BY 1",
+		"SELECT DISTINCT sensor, sensor / 3.0 FROM measure ORDER BY 2, 1",
+		"SELECT sensor, value / 3 AS x FROM measure WHERE id < 9 UNION SELECT sensor, value / 3 FROM measure WHERE id < 20 ORDER BY x, sensor LIMIT 12",
+		"SELECT id, rank() OVER (PARTITION BY value / 3 ORDER BY part) FROM measure ORDER BY id",
+		`WITH w AS (SELECT sensor, part, sum(value) AS s, avg(sum(value)) OVER (PARTITION BY sensor) AS a, rank() OVER (PARTITION BY sensor ORDER BY part) AS r FROM measure GROUP BY sensor, part)
+		 SELECT w.sensor, w.part, w.s, w.a, before.s, after.s FROM w JOIN w before USING (sensor) JOIN w after USING (sensor) WHERE w.r = before.r + 1 AND w.r = after.r - 1 ORDER BY w.sensor, w.part`,
+		"SELECT kind FROM sensor s WHERE (SELECT count(*) FROM measure m WHERE m.sensor = s.id AND part < 3 OR m.sensor = s.id AND value > 400) > 2 ORDER BY kind",
+		"WITH w AS (SELECT m.sensor FROM measure m JOIN sensor s ON s.id = m.sensor) SELECT count(*) FROM measure WHERE sensor IN (SELECT sensor FROM w)" + strings.Repeat(" OR id IN (SELECT sensor FROM w)", 30),
 		"SELECT sensor, part % 3, sum(value), GROUPING(sensor, part % 3) FROM measure GROUP BY CUBE(sensor, part % 3) ORDER BY 4, 1, 2",
 		"SELECT sensor, count(*) FROM measure WHERE id < 0 GROUP BY GROUPING SETS ((sensor), ())",
 		"SELECT sensor, stddev(value), var_pop(part), sum(DISTINCT part), avg(DISTINCT value) FROM measure GROUP BY sensor ORDER BY sensor",
@@ -60,6 +72,7 @@ func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 		"SELECT id FROM measure WHERE 100 / part = ANY ('{}')",
 		"SELECT id FROM measure WHERE 100 / part < ALL ('{NULL,1}')",
 		"SELECT id FROM measure WHERE 100 / part <> (SELECT sensor FROM measure WHERE id = 0)",
+		"WITH w AS MATERIALIZED (SELECT 100 / part AS x, 0.5 AS y FROM measure) SELECT x FROM w WHERE y > 1",
 		"SELECT sensor FROM measure GROUP BY sensor HAVING sum(100 / part) <> (SELECT sensor FROM measure WHERE id = 0)",
 		"SELECT id FROM (SELECT id, 100 / part AS x FROM measure WHERE id < 200) m WHERE x <> (SELECT max(id) FROM sensor WHERE id < 0)",
 	} {

@@ -113,11 +113,17 @@ const maxText = 150_000
 const marker = "\x00"
 
 // scalar and scalarEnd stand around a subquery that is a value. The engine computes it first, as PostgreSQL does, but takes it for a constant then:
-// a condition on it that turns out to be NULL spares it what PostgreSQL computes, and may refuse. Where something may fail it is kept from
-// knowing: its analysis of indexes sees through materialize alone, its analysis of conditions through identity alone.
+// a condition on it that turns out to be NULL spares it what PostgreSQL computes, and may refuse. Where something may fail the value is hidden.
 const (
 	scalar    = marker + "scalar("
 	scalarEnd = marker + "scalar)"
+)
+
+// hide and hideEnd around a value keep the engine from knowing it before it runs: its analysis of indexes sees through materialize alone,
+// that of conditions through identity alone.
+const (
+	hide    = "identity(materialize("
+	hideEnd = "))"
 )
 
 func placeholder(source int) string { return marker + "[" + strconv.Itoa(source) + "]" }
@@ -129,11 +135,11 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 		// PostgreSQL 18 plans as if that were never true of NULLs (is_strict_saop in its clauses.c), and may make an inner join of the outer one.
 		fail("ANY over no elements beside an outer join")
 	}
-	hide := strings.NewReplacer(scalar, "(", scalarEnd, ")")
+	opening, closing := "(", ")"
 	if t.failing > 0 {
-		hide = strings.NewReplacer(scalar, "identity(materialize(", scalarEnd, "))")
+		opening, closing = hide, hideEnd
 	}
-	text = hide.Replace(text)
+	text = strings.NewReplacer(scalar, opening, scalarEnd, closing).Replace(text)
 	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)

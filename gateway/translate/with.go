@@ -2,6 +2,7 @@ package translate
 
 import (
 	"slices"
+	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -43,8 +44,16 @@ func isMaterialized(c *pg.CommonTableExpr, s *pg.SelectStmt) bool {
 // computed has the engine compute all of a query that may fail, also a column that nothing reads and a row that a condition leaves out
 // later, where PostgreSQL does so.
 func (r *rows) computed() *rows {
-	// Conditions are not passed through a LIMIT.
-	return &rows{columns: r.columns, sql: "SELECT * FROM (" + r.sql + ") WHERE NOT ignore(*)" + limitAll}
+	// Conditions are not passed through a LIMIT, but of a column that is constant the engine knows beforehand whether one holds.
+	var items []string
+	for i, c := range r.columns {
+		name := "c" + strconv.Itoa(i+1)
+		items = append(items, hide+name+hideEnd+" AS "+name)
+		if c.e.displaysByRow() {
+			items = append(items, name+"s")
+		}
+	}
+	return &rows{columns: r.columns, sql: "SELECT " + selectList(items) + " FROM (" + r.sql + ") WHERE NOT ignore(*)" + limitAll}
 }
 
 // overWith translates an aggregate over all rows of a WITH query that the enclosing query joins as well: it is

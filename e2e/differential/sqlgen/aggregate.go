@@ -146,7 +146,7 @@ func (g *gen) numAggregate(c ctx) (expr, bool) {
 		a := g.expr(c, famNum, 2)
 		g.use("sum of numerics")
 		t := a.t
-		t.max *= 3e4
+		t.max, t.alike = t.max*3e4, false
 		return expr{sql: fmt.Sprintf("sum(%s)", a.sql), t: t}, true
 	case 1:
 		a := g.expr(c, famNum, 1)

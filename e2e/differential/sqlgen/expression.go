@@ -138,6 +138,7 @@ func unify(a, b typ) typ {
 	if a.scale != b.scale {
 		t.scale = varying
 	}
+	t.alike = false
 	t.max = max(a.max, b.max)
 	t.wild = a.wild || b.wild
 	t.special = a.special || b.special
@@ -302,6 +303,7 @@ func (g *gen) numExpr(c ctx, depth int) expr {
 		t := typ{kind: Numeric, scale: varying, max: a.t.max * 1e6, special: a.t.special || b.t.special}
 		g.use("numeric division")
 		if g.chance(0.5) {
+			t.alike = a.t.scale != varying
 			return expr{sql: fmt.Sprintf("(%s / %s)", a.sql, g.one("2", "3", "7.5", "100.0", "1.10")), t: t}
 		}
 		return expr{sql: fmt.Sprintf("(%s / NULLIF(%s, 0))", a.sql, b.sql), t: t}

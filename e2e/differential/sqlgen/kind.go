@@ -99,6 +99,8 @@ type typ struct {
 	// scale holds for numerics: digits after the point of every value, or varying; for
 	// bpchar the declared length, or varying.
 	scale int
+	// alike says that equal ones of a numeric of varying scale have the same one.
+	alike bool
 	// max bounds the magnitude of integers and numerics.
 	max float64
 	// wild says that dates and times may be infinite or near the ends of their range.
@@ -114,7 +116,7 @@ func (t typ) canonical() bool {
 	case Bpchar: // blanks do not count, and the declared length says how many there are
 		return t.scale != varying
 	case Numeric:
-		return t.scale != varying && !t.special
+		return (t.scale != varying || t.alike) && !t.special
 	case Float4, Float8:
 		return !t.special
 	case JSON, JSONB, Interval:
