@@ -69,6 +69,8 @@ type Candidate struct {
 	// SetsSession says that it may change what names or values mean in the
 	// session: set_config, or a function that is not known to be free of effects.
 	SetsSession bool
+	// Parameters says that the statement names some ($1).
+	Parameters bool
 	// NoData says that the statement reads no table (SELECT 1): PostgreSQL may run it anywhere,
 	// also beside a columnar snapshot and under freshet.route = columnar.
 	NoData bool

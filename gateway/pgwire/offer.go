@@ -77,8 +77,8 @@ func (s *session) against(e *execution, status byte) string {
 		return "its portal is read in pieces within a transaction block"
 	case e.extended() && !e.wellBound():
 		return "its Bind message does not fit"
-	case !e.extended() && strings.Contains(e.sql, "$"):
-		return "it has parameters in a simple query, or dollar quotes"
+	case !e.extended() && e.class.Parameters:
+		return "it has parameters in a simple query"
 	}
 	return ""
 }

@@ -34,6 +34,8 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 		"SELECT id, sensor, s / a, abs(s - a) / a FROM (SELECT part AS id, sensor, sum(value) AS s, avg(sum(value)) OVER (PARTITION BY sensor) AS a FROM measure GROUP BY part, sensor) x ORDER BY id, sensor",
 		"SELECT sensor, sum(value / (part + 1)), count(DISTINCT value / (part + 1)) FROM measure GROUP BY sensor ORDER BY sensor",
 		"SELECT value / 3, count(*) FROM measure GROUP BY 1 ORDER BY 1",
+		"SELECT 1, sensor, 'x', count(*) FROM measure GROUP BY 1, sensor, 3 ORDER BY 2",
+		"SELECT kind, count(*) FROM sensor WHERE kind ~ '^k[0-4].*$' AND kind <> $$k3$$ GROUP BY kind ORDER BY kind",
 		"SELECT DISTINCT sensor, sensor / 3.0 FROM measure ORDER BY 2, 1",
 		"SELECT sensor, value / 3 AS x FROM measure WHERE id < 9 UNION SELECT sensor, value / 3 FROM measure WHERE id < 20 ORDER BY x, sensor LIMIT 12",
 		"SELECT id, rank() OVER (PARTITION BY value / 3 ORDER BY part) FROM measure ORDER BY id",

@@ -24,6 +24,8 @@ type Class struct {
 	Locking bool
 	// FromLess: a query that reads no table.
 	FromLess bool
+	// Parameters: a query that names some ($1).
+	Parameters bool
 	// ExplainFreshet: EXPLAIN (FRESHET) statement; Explained is the text of the statement to explain.
 	ExplainFreshet bool
 	Explained      string
@@ -77,7 +79,7 @@ func (t *Tree) Classify(sql string) Class {
 			q := inspect(s.Stmt.GetSelectStmt())
 			c.Writes = c.Writes || q.writes != ""
 			c.Locking = c.Locking || q.locking
-			c.FromLess = q.tables == 0
+			c.FromLess, c.Parameters = q.tables == 0, q.parameters
 			if q.modifies && i == 0 {
 				c.Kind = KindModify
 			}
@@ -160,8 +162,10 @@ type findings struct {
 	tables   int
 	locking  bool
 	modifies bool
-	writes   string // why it may write
-	foreign  string // why it is no candidate for other reasons
+	// parameters are named ($1).
+	parameters bool
+	writes     string // why it may write
+	foreign    string // why it is no candidate for other reasons
 }
 
 func (q findings) reason() string {
@@ -194,6 +198,8 @@ func inspect(s *pg.SelectStmt) findings {
 			if v.RangeVar.Schemaname != "" || !ctes[v.RangeVar.Relname] {
 				q.tables++
 			}
+		case *pg.Node_ParamRef:
+			q.parameters = true
 		case *pg.Node_FuncCall:
 			if name := functionName(v.FuncCall); !harmless[name] {
 				q.writes = "function that is not known to be free of effects"

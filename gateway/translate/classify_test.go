@@ -15,9 +15,11 @@ func TestClassify_tellsStatementsApart(t *testing.T) {
 		want translate.Class
 	}{
 		{"SELECT a FROM t WHERE b > 1", translate.Class{Statements: 1, Kind: translate.KindQuery, Candidate: true}},
-		{"SELECT a FROM s.t WHERE k = $1 AND 5 = l", translate.Class{Statements: 1, Kind: translate.KindQuery, Candidate: true,
+		{"SELECT a FROM s.t WHERE k = $1 AND 5 = l", translate.Class{Statements: 1, Kind: translate.KindQuery, Candidate: true, Parameters: true,
 			Point: &translate.Point{Schema: "s", Table: "t", Columns: []string{"k", "l"}}}},
 		{"SELECT 1", translate.Class{Statements: 1, Kind: translate.KindQuery, FromLess: true}},
+		{"SELECT a FROM t WHERE b < $1", translate.Class{Statements: 1, Kind: translate.KindQuery, Candidate: true, Parameters: true}},
+		{"SELECT a FROM t WHERE b ~ '^.*$' OR b = $$1$$", translate.Class{Statements: 1, Kind: translate.KindQuery, Candidate: true}},
 		{"SELECT a FROM t FOR SHARE", translate.Class{Statements: 1, Kind: translate.KindQuery, Locking: true}},
 		{"SELECT a INTO u FROM t", translate.Class{Statements: 1, Kind: translate.KindModify, Writes: true}},
 		{"WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d, t", translate.Class{Statements: 1, Kind: translate.KindModify, Writes: true}},

@@ -97,7 +97,10 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 				requireAlike(key)
 			}
 			if key.lit != nil {
-				fail("GROUP BY of a constant")
+				if len(sets) > 1 || !slices.ContainsFunc(set, func(o *pg.Node) bool { return q.value(groupTarget(o, targets, q.scope)).lit == nil }) {
+					fail("GROUP BY of a constant")
+				}
+				continue // it tells no rows apart
 			}
 			i := g.keyIndex(key)
 			if i < 0 {
