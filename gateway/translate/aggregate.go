@@ -249,6 +249,10 @@ func (a aggregation) average(x expr, null bool, place func(engineCall, expr) exp
 	if x.oid != oidNumeric && !isInteger(x.oid) || x.opaque {
 		fail("avg over this type")
 	}
+	digits := x.dec.integer
+	if isInteger(x.oid) {
+		digits = toNumeric(x).dec.integer
+	}
 	sum := a.sum(x, null, place)
 	if isInteger(sum.oid) { // PostgreSQL sums smaller integers as bigint, too
 		sum = toNumeric(sum)
@@ -258,6 +262,8 @@ func (a aggregation) average(x expr, null bool, place func(engineCall, expr) exp
 	// Without a value the sum is NULL, and so is the quotient: its divisor must not be zero then.
 	n.sql = "CAST(greatest(" + count.sql + ", 1), '" + n.dec.String() + "')"
 	e := a.q.divide(sum, n)
+	// An average is no larger than the values. (It stays in the engine's widest type.)
+	e.dec.integer = min(e.dec.integer, max(digits+1, 39-e.dec.scale))
 	e.ratio.average, e.fails = true, sum.fails
 	return e
 }

@@ -204,6 +204,9 @@ func showsPeersAlike(w *pg.WindowDef) bool { return w.FrameOptions&frameRows == 
 
 // subselect makes a FROM item of a translated query.
 func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespace) {
+	if r.keysFail {
+		r = r.computed()
+	}
 	id := q.t.newLeaf()
 	it := &item{name: name}
 	for i, c := range r.columns {

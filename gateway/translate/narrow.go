@@ -37,8 +37,8 @@ func roomToMultiply(l, r expr) (expr, expr) {
 	return l, r.narrowed(room - l.dec.scale)
 }
 
-// leastQuotientScale is how many digits after the point a quotient must have room for.
-const leastQuotientScale = 24
+// leastQuotientScale is how many digits after the point a quotient must have room for: those that PostgreSQL gives one between 0.0001 and 1.
+const leastQuotientScale = 20
 
 // roomToDivide narrows operands if the quotient would have too few digits, or fewer than they.
 func roomToDivide(l, r expr) (expr, expr) {

@@ -33,6 +33,8 @@ type query struct {
 	noJoins bool
 	// noWindows forbids window functions.
 	noWindows bool
+	// keysFail is that of its rows.
+	keysFail bool
 	// emptyGroups says that a group may be missing when the result is joined: its aggregates are those of no rows.
 	emptyGroups bool
 	// reader is who reads the rows.
@@ -55,6 +57,8 @@ type rows struct {
 	// averages are the columns that are averages; narrow writes sql with what is read of them.
 	averages map[int]*ratio
 	narrow   func(reads func(name string) bool) string
+	// keysFail says that a window is of keys that may fail: PostgreSQL computes these also where nothing reads what the window yields.
+	keysFail bool
 	// uniform says of a set operation that its arms have the same types.
 	uniform bool
 }
@@ -125,7 +129,11 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 	for i := range targets {
 		if n := targets[i].node; n != nil {
 			var absent bool
-			if targets[i].e, absent = q.handedOn(n); !absent {
+			switch targets[i].e, absent = q.handedOn(n); {
+			case absent:
+			case by == readByClient && !isDistinct(s):
+				targets[i].e = q.shown(n)
+			default:
 				targets[i].e = q.value(n)
 			}
 		}

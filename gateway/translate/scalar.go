@@ -101,7 +101,10 @@ func (q *query) boolean(n *pg.Node) expr {
 }
 
 // value translates an expression exactly, NULLs included. It counts those that may fail.
-func (q *query) value(n *pg.Node) expr {
+func (q *query) value(n *pg.Node) expr { return q.computedSpread(q.shown(n)) }
+
+// shown is value, where package finish may compute the last step.
+func (q *query) shown(n *pg.Node) expr {
 	e := q.translated(n)
 	if e.fails {
 		q.t.failing++
@@ -109,7 +112,7 @@ func (q *query) value(n *pg.Node) expr {
 	return e
 }
 
-// translated is value without the counting.
+// translated is shown without the counting.
 func (q *query) translated(n *pg.Node) expr {
 	if q.grouped {
 		if key, ok := q.matchKey(n); ok {

@@ -21,7 +21,7 @@ var spreads = map[string]spread{
 
 // spread is PostgreSQL's variance or standard deviation of integers and numerics: with N values, their sum S and the sum Q of their
 // squares, (N·Q - S²) / (N·(N-1)) for a sample, and (N·Q - S²) / N² for all there is, or its root (numeric_stddev_internal in its
-// numeric.c). All but the last step is exact, and that is done by package finish, so the value can only be shown.
+// numeric.c). All but the last step is exact, and that is done by package finish where the value is shown.
 func (a aggregation) spread(name string, s spread, x expr, null bool, place func(engineCall, expr) expr) expr {
 	if x.oid != oidNumeric && !isInteger(x.oid) || x.opaque {
 		fail("%s over this type", name)
@@ -39,10 +39,49 @@ func (a aggregation) spread(name string, s spread, x expr, null bool, place func
 	if s.sample {
 		divisor = a.q.numericArithmetic("*", n, a.q.numericArithmetic("-", n, numericLiteral(number{unscaled: big.NewInt(1)})))
 	}
-	// Where it is neither shown nor compared with NULL, PostgreSQL is to compute it.
-	e := with(oidNumeric, fmt.Sprintf("if(isNull(%[1]s) OR %[2]s = 0, NULL, toString(throwIf(isNotNull(%[1]s), 'freshet guard: %[3]s in an expression')))",
-		dividend.sql, divisor.sql, name), dividend, divisor)
+	// The text is a name for it; the engine is asked for its operands, or for what computedSpread makes of them.
+	e := with(oidNumeric, name+"("+dividend.sql+", "+divisor.sql+")", dividend, divisor)
 	e.null, e.opaque = true, true
 	e.ratio = &ratio{sql: e.sql, dividend: dividend, divisor: divisor, spread: s.finish}
 	return e
+}
+
+// computedSpread has the engine compute all of a variance or standard deviation, where that is not left to package finish.
+func (q *query) computedSpread(e expr) expr {
+	r := e.quotient()
+	if r == nil || r.spread == 0 {
+		return e
+	}
+	divisor := r.divisor
+	divisor.sql, divisor.null = "nullIf("+divisor.sql+", 0)", true
+	v := q.divide(r.dividend, divisor)
+	if r.spread == finish.Deviation {
+		v = deviation(v)
+	}
+	none := "ifNull(" + r.dividend.sql + " <= 0, 0) AND isNotNull(" + divisor.sql + ")" // PostgreSQL's is a constant then
+	v.sql = "if(" + none + ", CAST(0, '" + v.dec.String() + "'), " + v.sql + ")"
+	v.dec.displaySQL = "if(" + none + ", toInt32(0), " + v.dec.displaySQL + ")"
+	v.ratio, v.fails = nil, e.fails
+	return v
+}
+
+// deviation is the root of a variance, rounded half up to its display scale as sqrt_var in PostgreSQL's numeric.c rounds it:
+// ⌊√n + 1/2⌋ = ⌊(⌊√4n⌋ + 1) / 2⌋. Newton's method gets it from the root of a float in two steps.
+func deviation(variance expr) expr {
+	scale := variance.dec.scale
+	power := func(exponent string) string { return "toInt256(concat('1', repeat('0', " + exponent + ")))" }
+	step := func(x string) string { return "intDiv(" + x + " + intDiv(n, " + x + "), 2)" }
+	// x is ⌊√n⌋ or next to it; p is what the digits beyond the display scale amount to.
+	body := fmt.Sprintf("reinterpret(intDiv(x - if(x * x > n, 1, if((x + 1) * (x + 1) <= n, -1, 0)) + 1, 2) * p, 'Decimal(76, %d)')", scale)
+	body = bind(body, "x", step("y"))
+	body = bind(body, "y", step("z"))
+	body = bind(body, "z", "if(n > 0, toInt256(sqrt(toFloat64(n))), toInt256(1))")
+	body = bind(body, "n", "if(throwIf(toFloat64(v) * toFloat64(t) > 1e74, 'freshet guard: digits of a standard deviation') = 0, v * t * 4, toInt256(0))")
+	body = bind(body, "v", "intDiv(u, p)")
+	body = bind(body, "p", power(fmt.Sprintf("%d - d", scale)), "t", power("d"))
+	unscaled := fmt.Sprintf("reinterpret(CAST(%s, 'Decimal(76, %d)'), 'Int256')", variance.orElse(0), scale)
+	body = bind(body, "u", unscaled, "d", boundDisplay(variance))
+	d := variance.dec
+	d.integer = d.integer/2 + 1
+	return numericWith(renulled("CAST("+body+", '"+d.String()+"')", variance), d, variance)
 }

@@ -62,7 +62,8 @@ func (q *query) windowOf(w *pg.WindowDef) window {
 	if len(w.PartitionClause) > 0 {
 		keys := make([]string, len(w.PartitionClause))
 		for i, n := range w.PartitionClause {
-			keys[i] = distinguishable(q.value(n))
+			e := q.value(n)
+			keys[i], q.keysFail = distinguishable(e), q.keysFail || e.fails
 		}
 		parts = append(parts, "PARTITION BY "+strings.Join(keys, ", "))
 	}
@@ -70,7 +71,8 @@ func (q *query) windowOf(w *pg.WindowDef) window {
 		keys := make([]string, len(w.OrderClause))
 		for i, n := range w.OrderClause {
 			by := n.GetSortBy()
-			keys[i] = q.t.sortable(q.value(by.Node)) + direction(by)
+			e := q.value(by.Node)
+			keys[i], q.keysFail = q.t.sortable(e)+direction(by), q.keysFail || e.fails
 		}
 		parts = append(parts, "ORDER BY "+strings.Join(keys, ", "))
 	}

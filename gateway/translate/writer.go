@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,8 @@ func (w *writer) write() *rows {
 	var keys []sortKey
 	if w.q.reader == readByClient || cuts {
 		keys = w.sortKeys()
+	} else if slices.ContainsFunc(s.SortClause, func(n *pg.Node) bool { return w.sortExpr(n.GetSortBy().Node).fails }) {
+		fail("ORDER BY of a value that may fail, in a subquery that needs no order")
 	}
 	ranked := len(distinctOn) == 0 && w.ranked(keys)
 	if len(keys) > 0 && !ranked {
@@ -34,7 +37,7 @@ func (w *writer) write() *rows {
 	if distinct {
 		verb += "DISTINCT "
 	}
-	out := &rows{}
+	out := &rows{keysFail: w.q.keysFail}
 	items := make([]string, len(w.targets))
 	for i, t := range w.targets {
 		name := "c" + strconv.Itoa(i+1)
@@ -46,9 +49,6 @@ func (w *writer) write() *rows {
 			out.columns = append(out.columns, outColumn{t.name, column})
 			items[i] = w.q.t.topItem(t.e, i)
 			continue
-		}
-		if r := t.e.quotient(); r != nil && r.spread != 0 {
-			fail("variance or standard deviation in a subquery")
 		}
 		out.columns = append(out.columns, outColumn{t.name, column})
 		items[i] = selectItem(t.e, name)
@@ -122,12 +122,12 @@ func (w *writer) sortExpr(n *pg.Node) expr {
 		if c.GetIval() == nil || i < 1 || i > len(w.targets) {
 			fail("constant in ORDER BY")
 		}
-		return w.targets[i-1].e
+		return w.q.computedSpread(w.targets[i-1].e)
 	}
 	if fields := n.GetColumnRef().GetFields(); len(fields) == 1 {
 		for _, t := range w.targets {
 			if t.name == fields[0].GetString_().GetSval() {
-				return t.e
+				return w.q.computedSpread(t.e)
 			}
 		}
 	}
