@@ -29,9 +29,9 @@ func arms(root *tree, parts []*tree, conds []expr) ([]*tree, []expr) {
 	return out, conds
 }
 
-// headOf returns the neighbour of the root through which a part hangs off it.
+// headOf returns the neighbour of the root through which a part hangs off it, or what it hangs off otherwise.
 func headOf(p, root *tree, parents map[*tree]*tree) *tree {
-	for parents[p] != root {
+	for parents[p] != root && parents[p] != nil {
 		p = parents[p]
 	}
 	return p
@@ -86,14 +86,23 @@ func (t *translator) selectFrom(parts []*tree, conds []expr, list []string) stri
 }
 
 // hangOff finds for each part the one, nearest to the root, whose columns bind the part's whole key: then one row of it
-// at most matches each row there. Parts that hang off nothing are missing.
+// at most matches each row there. Where the root binds it by nothing, that is the largest part. Parts that hang off nothing are missing.
 func hangOff(root *tree, parts []*tree, conds []expr) map[*tree]*tree {
-	parents := map[*tree]*tree{}
-	for queue := []*tree{root}; len(queue) > 0; queue = queue[1:] {
+	parents, heads := map[*tree]*tree{}, map[*tree]bool{}
+	for head := root; head != nil; {
+		heads[head] = true
+		for queue := []*tree{head}; len(queue) > 0; queue = queue[1:] {
+			for _, p := range parts {
+				if !heads[p] && parents[p] == nil && p.isBoundBy(queue[0], conds) {
+					parents[p] = queue[0]
+					queue = append(queue, p)
+				}
+			}
+		}
+		head = nil
 		for _, p := range parts {
-			if p != root && parents[p] == nil && p.isBoundBy(queue[0], conds) {
-				parents[p] = queue[0]
-				queue = append(queue, p)
+			if !heads[p] && parents[p] == nil && p.isLeaf() && p.source != 0 && (head == nil || p.rows > head.rows) {
+				head = p
 			}
 		}
 	}

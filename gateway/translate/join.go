@@ -191,7 +191,7 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest 
 		parts, conds := t.semiJoins(from.parts, append(append([]expr{}, from.conds...), where...), rest)
 		filters = t.innerJoins(&b, parts, conds, true)
 	} else {
-		t.joinText(&b, from)
+		filters = t.preserved(&b, from, where)
 	}
 	for _, x := range extra {
 		b.WriteString(" " + x.kind + " JOIN " + x.text() + " AS " + leafName(x.id) + " ON " + all(x.conds))
@@ -226,16 +226,36 @@ func (t *translator) joinText(b *strings.Builder, n *tree) {
 	}
 }
 
-// outerJoin writes a join with its condition. The engine wants an equality between the sides: where
-// there is none, both sides get a constant to be equal by.
+// preserved writes a join. What WHERE asks of the rows that LEFT JOIN keeps it may ask before as well as after: it takes part in
+// the order of the joins that these rows come of. It returns the conditions that are left for WHERE.
+func (t *translator) preserved(b *strings.Builder, n *tree, where []expr) []expr {
+	switch {
+	case n.parts != nil:
+		return t.innerJoins(b, n.parts, append(slices.Clone(n.conds), where...), true)
+	case n.kind != "LEFT":
+		t.joinText(b, n)
+		return where
+	}
+	own, others := within(n.left.mask(), where)
+	own = t.preserved(b, n.left, own)
+	t.joinRight(b, n)
+	return append(own, others...)
+}
+
+// outerJoin writes a join with its condition.
 func (t *translator) outerJoin(b *strings.Builder, n *tree) {
+	t.joinText(b, n.left)
+	t.joinRight(b, n)
+}
+
+// joinRight writes an outer join after its left side. The engine wants an equality between the sides.
+func (t *translator) joinRight(b *strings.Builder, n *tree) {
 	leftMask := n.left.mask()
 	keyed := slices.ContainsFunc(n.conds, func(c expr) bool { return c.keys != nil && c.keys.joins(leftMask, n.right.mask()) })
 	if !keyed {
 		fail("outer join without an equality between its sides")
 	}
 	refuseConstants(n.conds)
-	t.joinText(b, n.left)
 	b.WriteString(" " + n.kind + " JOIN ")
 	t.joinText(b, n.right)
 	b.WriteString(" ON " + all(n.conds))
