@@ -227,10 +227,16 @@ func (q *query) between(a *pg.A_Expr) expr {
 	return e
 }
 
+// nullIf yields its first argument in the type in which PostgreSQL's operator takes it.
 func (q *query) nullIf(a, b expr) expr {
 	eq := q.compare("=", a, b)
-	if a.isUnknown() {
-		a = resolveUnknown(a)
+	switch l, _ := q.comparable(a, b); {
+	case a.isUnknown() || a.oid == oidBpchar || isString(a.oid) && b.oid == oidBpchar:
+		a = resolveUnknown(l)
+	case isFloat(a.oid) != isFloat(b.oid) && isNumber(a.oid) && isNumber(b.oid):
+		a = q.coerce(a, oidFloat8)
+	case isInteger(a.oid) && b.oid == oidNumeric:
+		a = q.coerce(a, oidNumeric)
 	}
 	out := a.plain()
 	out.refs |= b.refs

@@ -83,6 +83,13 @@ func (g *gen) conditional(c ctx, fam family, depth int) expr {
 	case 2:
 		g.use("nullif")
 		a, b := arg(), arg()
+		switch {
+		case fam == famNum && g.chance(0.25):
+			a = g.expr(c, famInt, depth-1)
+			a.t = typ{kind: Numeric, max: a.t.max}
+		case a.t.kind == Bpchar && b.t.kind == Text:
+			a.t = typ{kind: Text}
+		}
 		return expr{sql: fmt.Sprintf("NULLIF(%s, %s)", a.sql, b.sql), t: a.t}
 	case 3:
 		g.use("greatest/least")
