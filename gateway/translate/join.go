@@ -183,7 +183,7 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest 
 	})
 	var b strings.Builder
 	b.WriteString(" FROM ")
-	filters := where
+	var filters []expr
 	if from.parts != nil {
 		for _, x := range extra {
 			rest += all(x.conds)
