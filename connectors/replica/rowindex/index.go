@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"math/bits"
+	"runtime"
 )
 
 // None is the row id of no row.
@@ -19,12 +20,12 @@ const (
 )
 
 // Index maps the 64-bit hash of each live key to its row id. It is split into
-// shards so that growing never needs a second copy of the whole. It holds
-// no pointers that the garbage collector would follow. It is not safe for
-// concurrent use. Make it by [New].
+// shards so that growing never needs a second copy of the whole. Large shards
+// are outside of the heap. It is not safe for concurrent use. Make it by [New].
 type Index struct {
 	seed   maphash.Seed
 	shards [shards]shard
+	arena  *arena
 	n      int
 }
 
@@ -35,7 +36,11 @@ type shard struct {
 }
 
 // New returns an empty index with a seed of its own.
-func New() *Index { return &Index{seed: maphash.MakeSeed()} }
+func New() *Index {
+	x := &Index{seed: maphash.MakeSeed(), arena: &arena{}}
+	runtime.AddCleanup(x, (*arena).free, x.arena)
+	return x
+}
 
 // Hash returns the hash of an encoded key.
 func (x *Index) Hash(key []byte) uint64 { return maphash.Bytes(x.seed, key) }
@@ -45,6 +50,7 @@ func (x *Index) Len() int { return x.n }
 
 // Get returns the row id of a key, or None.
 func (x *Index) Get(h uint64) uint32 {
+	defer runtime.KeepAlive(x)
 	s := &x.shards[h>>(64-shardBits)]
 	if s.n == 0 {
 		return None
@@ -58,9 +64,10 @@ func (x *Index) Get(h uint64) uint32 {
 
 // Insert adds a key that is not there. It reports false if it is.
 func (x *Index) Insert(h uint64, rid uint32) bool {
+	defer runtime.KeepAlive(x)
 	s := &x.shards[h>>(64-shardBits)]
 	if (s.n+1)*maxLoadDen > len(s.rids)*maxLoadNum {
-		s.grow()
+		x.grow(int(h >> (64 - shardBits)))
 	}
 	i, found := s.find(h)
 	if found {
@@ -75,6 +82,7 @@ func (x *Index) Insert(h uint64, rid uint32) bool {
 // Replace gives a key another row id and returns the previous one, or None if
 // the key is not there; it is not added then.
 func (x *Index) Replace(h uint64, rid uint32) uint32 {
+	defer runtime.KeepAlive(x)
 	s := &x.shards[h>>(64-shardBits)]
 	if s.n == 0 {
 		return None
@@ -90,6 +98,7 @@ func (x *Index) Replace(h uint64, rid uint32) uint32 {
 
 // Delete removes a key and returns its row id, or None if it is not there.
 func (x *Index) Delete(h uint64) uint32 {
+	defer runtime.KeepAlive(x)
 	s := &x.shards[h>>(64-shardBits)]
 	if s.n == 0 {
 		return None
@@ -104,9 +113,10 @@ func (x *Index) Delete(h uint64) uint32 {
 	return rid
 }
 
-// RowIDs yields the row ids of all live keys in no order.
+// RowIDs yields the row ids of all live keys in no order. The index must not change meanwhile.
 func (x *Index) RowIDs() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
+		defer runtime.KeepAlive(x)
 		for i := range x.shards {
 			for _, rid := range x.shards[i].rids {
 				if rid != None && !yield(rid) {
@@ -158,14 +168,17 @@ func (s *shard) remove(gap int) {
 	s.n--
 }
 
-func (s *shard) grow() {
+func (x *Index) grow(shard int) {
+	s := &x.shards[shard]
 	old := *s
 	size := max(minSlots, len(old.rids)+len(old.rids)/2)
-	s.hashes, s.rids = make([]uint64, size), make([]uint32, size)
+	var release func()
+	s.hashes, s.rids, release = x.arena.slots(shard, size)
 	for i, rid := range old.rids {
 		if rid != None {
 			at, _ := s.find(old.hashes[i])
 			s.hashes[at], s.rids[at] = old.hashes[i], rid
 		}
 	}
+	release()
 }

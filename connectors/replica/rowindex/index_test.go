@@ -2,6 +2,7 @@ package rowindex
 
 import (
 	"encoding/binary"
+	"runtime"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -74,6 +75,59 @@ func TestIndex_staysSmall(t *testing.T) {
 	}
 	if per := bytes / keys; per > 24 {
 		t.Errorf("%d bytes a key, want at most 24", per)
+	}
+}
+
+// at spreads keys over the first shard, which grows several times on the heap and outside of it.
+func at(i int) uint64 { return uint64(i) * 0x9e3779b97f4a7c15 >> shardBits }
+
+func TestIndex_movesLargeShardsOutOfTheHeap(t *testing.T) {
+	x := New()
+	const keys = 50_000
+	for i := range keys {
+		if !x.Insert(at(i), uint32(i+1)) {
+			t.Fatalf("key %d was there", i)
+		}
+	}
+	if got, want := len(x.arena.mapped[0]), slotBytes*len(x.shards[0].rids); got != want || got < leastMapped {
+		t.Errorf("%d bytes outside of the heap, want the shard's %d", got, want)
+	}
+	for i := 0; i < keys; i += 2 {
+		if rid := x.Delete(at(i)); rid != uint32(i+1) {
+			t.Fatalf("deleting key %d returned %d", i, rid)
+		}
+	}
+	for i := range keys {
+		if want := uint32(i%2) * uint32(i+1); x.Get(at(i)) != want {
+			t.Fatalf("key %d has %d, want %d", i, x.Get(at(i)), want)
+		}
+	}
+	n := 0
+	for range x.RowIDs() {
+		n++
+	}
+	if n != keys/2 || x.Len() != n {
+		t.Errorf("%d row ids and %d keys, want %d", n, x.Len(), keys/2)
+	}
+}
+
+func TestIndex_givesItsMemoryBack(t *testing.T) {
+	freed := make(chan struct{})
+	func() {
+		x := New()
+		for i := range 50_000 {
+			x.Insert(at(i), uint32(i+1))
+		}
+		runtime.AddCleanup(x.arena, func(c chan struct{}) { close(c) }, freed)
+	}()
+	for done := false; !done; {
+		runtime.GC()
+		select {
+		case <-freed:
+			done = true
+		default:
+			runtime.Gosched()
+		}
 	}
 }
 
