@@ -89,24 +89,30 @@ func (t *translator) selectFrom(parts []*tree, conds []expr, list []string) stri
 // at most matches each row there. Where the root binds it by nothing, that is the largest part. Parts that hang off nothing are missing.
 func hangOff(root *tree, parts []*tree, conds []expr) map[*tree]*tree {
 	parents, heads := map[*tree]*tree{}, map[*tree]bool{}
-	for head := root; head != nil; {
+	isLoose := func(p *tree) bool { return !heads[p] && parents[p] == nil }
+	for head := root; head != nil; head = largestTable(parts, isLoose) {
 		heads[head] = true
 		for queue := []*tree{head}; len(queue) > 0; queue = queue[1:] {
 			for _, p := range parts {
-				if !heads[p] && parents[p] == nil && p.isBoundBy(queue[0], conds) {
+				if isLoose(p) && p.isBoundBy(queue[0], conds) {
 					parents[p] = queue[0]
 					queue = append(queue, p)
 				}
 			}
 		}
-		head = nil
-		for _, p := range parts {
-			if !heads[p] && parents[p] == nil && p.isLeaf() && p.source != 0 && (head == nil || p.rows > head.rows) {
-				head = p
-			}
-		}
 	}
 	return parents
+}
+
+// largestTable returns the table of the most rows among some parts; nil: there is none.
+func largestTable(parts []*tree, among func(*tree) bool) *tree {
+	var largest *tree
+	for _, p := range parts {
+		if p.isLeaf() && p.source != 0 && among(p) && (largest == nil || p.rows > largest.rows) {
+			largest = p
+		}
+	}
+	return largest
 }
 
 // isBoundBy reports whether all of a table's key is equated with values of another part.

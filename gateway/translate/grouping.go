@@ -97,7 +97,7 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 				requireAlike(key)
 			}
 			if key.lit != nil {
-				if len(sets) > 1 || !slices.ContainsFunc(set, func(o *pg.Node) bool { return q.value(groupTarget(o, targets, q.scope)).lit == nil }) {
+				if len(sets) > 1 {
 					fail("GROUP BY of a constant")
 				}
 				continue // it tells no rows apart
@@ -114,6 +114,9 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 				fail("grouping sets over more than 64 keys")
 			}
 			keys |= 1 << i
+		}
+		if keys == 0 && len(set) > 0 {
+			fail("GROUP BY of a constant")
 		}
 		g.grouped = g.grouped && keys != 0
 		g.sets = append(g.sets, keys)

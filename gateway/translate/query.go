@@ -142,9 +142,7 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 	w := &writer{q: q, stmt: s, targets: targets}
 	if isDistinct(s) && slices.ContainsFunc(targets, func(t target) bool { return t.e.displaysByRow() }) {
 		q.reader, w.stmt = readByExpression, &pg.SelectStmt{}
-		return q.t.over(unique(w.write()), &pg.SelectStmt{
-			SortClause: s.SortClause, LimitCount: s.LimitCount, LimitOffset: s.LimitOffset, LimitOption: s.LimitOption,
-		}, q.ctes, by)
+		return q.t.over(unique(w.write()), s, q.ctes, by)
 	}
 	return w.write()
 }

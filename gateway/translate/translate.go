@@ -48,7 +48,7 @@ type translator struct {
 	env Env
 	// sources are the tables read, one entry per occurrence in the statement.
 	sources []source
-	// leaves counts the relations of the engine's statement: t0, t1, …
+	// leaves is the least number that the next relation of the engine's statement may have.
 	leaves int
 	// visible are the relations that conditions may name where the translation is: beside and around each other.
 	visible uint64

@@ -98,7 +98,7 @@ func (w *writer) distinct() (bool, []string) {
 	if len(w.stmt.DistinctClause) == 0 {
 		return false, nil
 	}
-	if w.stmt.DistinctClause[0].GetNode() == nil {
+	if isDistinct(w.stmt) {
 		for i := range w.targets {
 			w.targets[i].e.sql = groupable(w.targets[i].e)
 		}

@@ -20,20 +20,17 @@ const (
 	slotBytes = hashBytes + 4
 )
 
-// slots returns free slots for a shard, and what is to be called once those that it had are not needed any more. Without
-// memory outside of the heap they are on it.
-func (a *arena) slots(shard, n int) (hashes []uint64, rids []uint32, release func()) {
-	old := a.mapped[shard]
-	release = func() { unmap(old) }
+// slots returns free slots for a shard. Without memory outside of the heap they are on it.
+func (a *arena) slots(shard, n int) (hashes []uint64, rids []uint32) {
+	a.mapped[shard] = nil
 	if n*slotBytes >= leastMapped {
 		if b, err := unix.Mmap(-1, 0, n*slotBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err == nil {
 			a.mapped[shard] = b
 			first := unsafe.Pointer(unsafe.SliceData(b))
-			return unsafe.Slice((*uint64)(first), n), unsafe.Slice((*uint32)(unsafe.Add(first, n*hashBytes)), n), release
+			return unsafe.Slice((*uint64)(first), n), unsafe.Slice((*uint32)(unsafe.Add(first, n*hashBytes)), n)
 		}
 	}
-	a.mapped[shard] = nil
-	return make([]uint64, n), make([]uint32, n), release
+	return make([]uint64, n), make([]uint32, n)
 }
 
 // free gives back all of the memory outside of the heap.
@@ -44,11 +41,9 @@ func (a *arena) free() {
 	}
 }
 
+// unmap gives memory back; nil: there is none. Of a whole mapping that cannot fail.
 func unmap(b []byte) {
-	if b == nil {
-		return
-	}
-	if err := unix.Munmap(b); err != nil {
-		panic("rowindex: giving memory back: " + err.Error()) // it was never mapped
+	if b != nil {
+		_ = unix.Munmap(b)
 	}
 }

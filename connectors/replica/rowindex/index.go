@@ -170,15 +170,14 @@ func (s *shard) remove(gap int) {
 
 func (x *Index) grow(shard int) {
 	s := &x.shards[shard]
-	old := *s
+	old, mapped := *s, x.arena.mapped[shard]
 	size := max(minSlots, len(old.rids)+len(old.rids)/2)
-	var release func()
-	s.hashes, s.rids, release = x.arena.slots(shard, size)
+	s.hashes, s.rids = x.arena.slots(shard, size)
 	for i, rid := range old.rids {
 		if rid != None {
 			at, _ := s.find(old.hashes[i])
 			s.hashes[at], s.rids[at] = old.hashes[i], rid
 		}
 	}
-	release()
+	unmap(mapped) // old is not read any more
 }
