@@ -51,7 +51,7 @@ type Column struct {
 	// BytewiseCollation says that the column's collation orders strings by their bytes
 	// (C, POSIX, C.UTF-8 and types without a collation).
 	BytewiseCollation bool
-	// Collation is the name of another collation, as SQL writes it; empty: not known.
+	// Collation is the collation's name, as SQL writes it; empty: the database's default if it orders by bytes, else not known.
 	Collation string `json:",omitempty"`
 	// Enum says that the type is an enumeration; values travel as labels.
 	Enum bool

@@ -109,7 +109,7 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 			{Name: "p", Type: 1700, Domain: price, Modifier: (10<<16 | 2) + 4, Attr: 2, BytewiseCollation: true},
 			{Name: "m", Type: mood, Modifier: -1, Attr: 3, BytewiseCollation: true, Enum: true},
 			{Name: "t", Type: 25, Modifier: -1, Attr: 4, BytewiseCollation: true},
-			{Name: "u", Type: 25, Modifier: -1, NotNull: true, Attr: 5, BytewiseCollation: true},
+			{Name: "u", Type: 25, Modifier: -1, NotNull: true, Attr: 5, BytewiseCollation: true, Collation: `pg_catalog."C"`},
 			{Name: "c", Type: 25, Modifier: -1, Attr: 6, Collation: `pg_catalog."en-x-icu"`},
 			{Name: "double_id", Type: 20, Modifier: -1, Attr: 7, BytewiseCollation: true},
 		},

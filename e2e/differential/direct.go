@@ -262,7 +262,7 @@ func (d *Direct) plan(st Statement) (_ *translate.Plan, err error) {
 	if c := tree.Classify(st.SQL); !c.Candidate {
 		return nil, &translate.Unsupported{Reason: "no candidate: " + c.Reason}
 	}
-	env := translate.Env{Catalog: d.tables, SearchPath: []string{"pg_catalog", "public"}, TimeZone: d.timeZone, Zones: d.zones, Traits: translate.Traits{BytewiseCollation: true, UnfusedFloats: true}, ParamOIDs: st.Description.ParamOIDs,
+	env := translate.Env{Catalog: d.tables, SearchPath: []string{"pg_catalog", "public"}, TimeZone: d.timeZone, Zones: d.zones, Traits: translate.Traits{BytewiseCollation: true, ASCIICase: true, UnfusedFloats: true}, ParamOIDs: st.Description.ParamOIDs,
 		Rows: func(id cdc.TableID) int64 { return d.rows[id] }}
 	for _, f := range st.Description.Fields {
 		env.Fields = append(env.Fields, translate.Field{Name: f.Name, TypeOID: f.DataTypeOID, Modifier: f.TypeModifier, TableOID: f.TableOID, Attr: int16(f.TableAttributeNumber)})

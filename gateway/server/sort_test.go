@@ -1,13 +1,16 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 const cities = `CREATE COLLATION numbered (provider = icu, locale = 'en-u-kn-true');
@@ -51,6 +54,57 @@ func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
 	if text := strings.Join(query(t, columnar, "EXPLAIN (FRESHET) "+sql), "; "); !strings.Contains(text, `Sort: at most 20000 rows, by PostgreSQL's collation pg_catalog."en-x-icu"`) {
 		t.Errorf("EXPLAIN says %s", text)
 	}
+}
+
+// The letter I has other cases under a Turkish collation, and PostgreSQL does not choose between two collations, be each by bytes or not.
+func TestGateway_keepsTheRulesOfCollations(t *testing.T) {
+	g := start(t, `CREATE TABLE word (id int PRIMARY KEY, t text COLLATE "tr-x-icu", g text COLLATE "de-x-icu", c text COLLATE "C", p text COLLATE "POSIX", d text, n name);
+INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij', 'hij', 'hij', 'hij', 'hij', 'hij'), (3, NULL, 'x', NULL, 'y', 'z', 'a')`)
+	c, oltp := g.client(), g.client()
+	exec(t, oltp, "SET freshet.route = 'oltp'")
+	for _, sql := range []string{
+		"SELECT id, lower(t), upper(t), initcap(t) FROM word ORDER BY id",
+		"SELECT id, lower(g), upper(g), lower(c), lower(d), upper(n) FROM word ORDER BY id",
+		"SELECT id FROM word WHERE t ILIKE 'hij' ORDER BY id", "SELECT id FROM word WHERE g ILIKE 'hij' ORDER BY id",
+		"SELECT id FROM word WHERE t ~* 'hij' ORDER BY id",
+		"SELECT id FROM word WHERE c < p", "SELECT id FROM word WHERE c = p", "SELECT id FROM word WHERE g = t",
+		"SELECT id FROM word WHERE c IN (SELECT p FROM word)", "SELECT count(*) FROM word a JOIN word b ON a.c = b.p",
+		"SELECT count(*) FROM word a WHERE EXISTS (SELECT FROM word b WHERE b.c = a.p)", "SELECT id FROM word WHERE c = ANY (SELECT p FROM word)",
+		"SELECT c FROM word UNION ALL SELECT p FROM word ORDER BY 1", "SELECT c FROM word UNION SELECT p FROM word",
+		"SELECT x FROM (SELECT c AS x FROM word UNION ALL SELECT p FROM word) w GROUP BY x ORDER BY x",
+		"SELECT count(DISTINCT x) FROM (SELECT coalesce(c, p) AS x FROM word) w", "SELECT max(coalesce(t, g)) FROM word",
+		"SELECT id, greatest(c, p) FROM word", "SELECT id, greatest(c, d, 'k') FROM word ORDER BY id", "SELECT id FROM word WHERE n < c ORDER BY id",
+		"SELECT id FROM word WHERE g COLLATE \"C\" < 'a' ORDER BY id", "SELECT id, c || p FROM word ORDER BY id",
+		"SELECT id, NULLIF(c, p) FROM word", "SELECT id, CASE c WHEN p THEN 1 END FROM word", "SELECT id FROM word WHERE (c, id) IN (SELECT p, id FROM word)",
+	} {
+		if got, want := outcome(t, c, sql), outcome(t, oltp, sql); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, PostgreSQL says %v", sql, got, want)
+		}
+	}
+	for sql, want := range map[string]string{"SELECT upper(t) FROM word": "oltp", "SELECT upper(g), upper(d) FROM word": "columnar", "SELECT greatest(c, 'k') FROM word": "columnar"} {
+		outcome(t, c, sql)
+		if route := one(t, c, "SHOW freshet.last_route"); route != want {
+			t.Errorf("%s: the route is %s, want %s", sql, route, want)
+		}
+	}
+}
+
+// outcome are the rows, or the SQLSTATE.
+func outcome(t *testing.T, c *pgx.Conn, sql string) []string {
+	t.Helper()
+	res := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(res.Err, &refused):
+		return []string{refused.Code}
+	case res.Err != nil:
+		t.Fatalf("%s: %v", sql, res.Err)
+	}
+	var out []string
+	for _, row := range res.Rows {
+		out = append(out, string(bytes.Join(row, []byte("|"))))
+	}
+	return out
 }
 
 func TestGateway_leavesTheOrderToPostgreSQLIfACollationIsRenamed(t *testing.T) {

@@ -16,12 +16,13 @@ const traitsSQL = `SELECT CASE d->>'datlocprovider'
   WHEN 'b' THEN coalesce(d->>'datlocale', '') IN ('C', 'C.UTF-8', 'PG_UNICODE_FAST')
   WHEN 'i' THEN false
   ELSE d->>'datcollate' IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') END,
+  lower('I') = 'i' AND upper('i') = 'I',
   (SELECT percentile_cont(0.1) WITHIN GROUP (ORDER BY x) = '1.7000000000000002'::float8 FROM (VALUES (1), (8)) AS v(x))
 FROM (SELECT to_jsonb(r) FROM pg_catalog.pg_database r WHERE r.datname = current_database()) AS x(d)`
 
 func readTraits(ctx context.Context, cfg Config) (translate.Traits, error) {
 	if cfg.CockroachDB != nil { // whose strings are ordered so unless a column has a collation
-		return translate.Traits{BytewiseCollation: true}, nil
+		return translate.Traits{BytewiseCollation: true, ASCIICase: true}, nil
 	}
 	var traits translate.Traits
 	access, err := pgx.ParseConfig(cfg.PostgresURL)
@@ -34,7 +35,7 @@ func readTraits(ctx context.Context, cfg Config) (translate.Traits, error) {
 		return traits, fmt.Errorf("connect to read the database's traits: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := conn.QueryRow(ctx, traitsSQL).Scan(&traits.BytewiseCollation, &traits.UnfusedFloats); err != nil {
+	if err := conn.QueryRow(ctx, traitsSQL).Scan(&traits.BytewiseCollation, &traits.ASCIICase, &traits.UnfusedFloats); err != nil {
 		return traits, fmt.Errorf("read the database's traits: %w", err)
 	}
 	return traits, nil

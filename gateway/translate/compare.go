@@ -113,6 +113,7 @@ func (q *query) constantFor(c, other expr) expr {
 // comparableStrings: blanks at the end do not count if bpchar's operators are chosen, which is so unless
 // one operand is a text.
 func (q *query) comparableStrings(l, r expr) (expr, expr) {
+	collationOf(l, r) // of which there must be one, for equality too
 	if l.oid != oidBpchar && r.oid != oidBpchar {
 		return l, r
 	}

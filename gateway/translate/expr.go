@@ -107,8 +107,9 @@ func with(oid uint32, sql string, operands ...expr) expr {
 	return e
 }
 
+// collationOf is the collation of what is made of the operands, or by which they are compared.
 func collationOf(operands ...expr) collation {
-	c := collationLiteral
+	var c collation
 	for _, o := range operands {
 		if isString(o.oid) {
 			c = c.and(o.collation)

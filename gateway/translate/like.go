@@ -53,8 +53,11 @@ func (q *query) like(by matcher, x, p expr, escape string) expr {
 	if !isString(x.oid) || x.opaque {
 		fail("LIKE over this type")
 	}
-	if by.fold && !isASCII(*p.lit.text) {
-		fail("ILIKE beyond ASCII")
+	if by.fold {
+		if !isASCII(*p.lit.text) {
+			fail("ILIKE beyond ASCII")
+		}
+		q.t.requireASCIICase(x.collation)
 	}
 	pattern := likePattern(*p.lit.text, escape)
 	subject := x.sql

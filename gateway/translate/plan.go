@@ -62,6 +62,8 @@ type Param struct {
 type Traits struct {
 	// BytewiseCollation says that the database's default collation orders strings by their bytes.
 	BytewiseCollation bool
+	// ASCIICase says that the database's default collation knows no other cases of ASCII letters than ASCII's, as a Turkish one does.
+	ASCIICase bool
 	// UnfusedFloats says that the server rounds a product of floats before it adds to it, as programs for x86-64 usually do. Where it is compiled to
 	// multiply and add at once, interpolated percentiles differ in the last digit.
 	UnfusedFloats bool

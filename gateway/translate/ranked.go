@@ -43,7 +43,7 @@ func (w *writer) writeRanked(verb string, items []string, columns []outColumn, k
 		value := "CAST(dense_rank() OVER (ORDER BY " + name + direction(k.by) + "), 'Nullable(Int64)')"
 		key := finish.SortKey{}
 		if t.isRanked(k.e) {
-			key = finish.SortKey{Collation: string(t.named(k.e.collation)), Descending: isDescending(k.by), NullsFirst: isNullsFirst(k.by)}
+			key = finish.SortKey{Collation: t.named(k.e.collation), Descending: isDescending(k.by), NullsFirst: isNullsFirst(k.by)}
 			value = "CAST(" + name + ", 'Nullable(String)')"
 		}
 		sort.Keys = append(sort.Keys, key)
@@ -75,12 +75,12 @@ func (w *writer) topNames() []string {
 }
 
 // named is the collation's name for PostgreSQL.
-func (t *translator) named(c collation) collation {
-	switch c {
-	case collationLiteral:
-		return collationDefault
-	case collationUnknown:
+func (t *translator) named(c collation) string {
+	switch c.name {
+	case "":
+		return defaultCollation
+	case unknownCollation:
 		fail("text order under a collation that is not known")
 	}
-	return c
+	return c.name
 }

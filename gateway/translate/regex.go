@@ -19,7 +19,7 @@ func (q *query) matchRegex(by matcher, x, p expr) expr {
 		fail("regular expression that is not a constant")
 	case !isString(x.oid) || x.opaque:
 		fail("regular expression over this type")
-	case x.collation == collationUnknown: // PostgreSQL refuses to choose
+	case x.collation.name == unknownCollation: // PostgreSQL refuses to choose
 		fail("regular expression under a collation that is not known")
 	}
 	pattern := *p.lit.text
@@ -27,7 +27,7 @@ func (q *query) matchRegex(by matcher, x, p expr) expr {
 		pattern = similarPattern(pattern)
 	}
 	if by.fold {
-		requireASCIICase(pattern, x.collation)
+		q.t.requireASCIILetters(pattern, x.collation)
 	}
 	sql := "match(" + withBlanks(x) + ", " + quote(rewriteRegex(pattern, by.fold)) + ")"
 	if text, ok := regexAsLike(pattern, by.fold); ok {
@@ -52,13 +52,13 @@ func withBlanks(x expr) string {
 	return "rightPadUTF8(" + x.sql + ", " + itoa(x.pad) + ")"
 }
 
-// requireASCIICase refuses a pattern whose letters may have other cases than ASCII's. PostgreSQL looks for both cases of the pattern's
-// letters, which for ASCII letters are ASCII letters, too, but for i and I under a Turkic collation; the database's own collation is none there.
-func requireASCIICase(pattern string, c collation) {
+// requireASCIILetters refuses a pattern whose letters may have other cases than ASCII's. PostgreSQL looks for both cases of the pattern's letters, which
+// for ASCII letters are ASCII letters, too, but for i and I under some collations; the database's own is none there.
+func (t *translator) requireASCIILetters(pattern string, c collation) {
 	if !isASCII(pattern) {
 		fail("regular expression beyond ASCII that ignores case")
 	}
-	if strings.ContainsAny(pattern, "iI[") && c != collationBytewise && c != collationDefault && c != collationLiteral {
+	if strings.ContainsAny(pattern, "iI[") && !c.isDefault() && !t.asciiCase(c) {
 		fail("regular expression that ignores case under this collation")
 	}
 }

@@ -340,7 +340,6 @@ func (q *query) minMax(m *pg.MinMaxExpr) expr {
 	}
 	for _, p := range parts {
 		requireOrdered(p)
-		q.t.orderable(p)
 	}
 	build := func(part func(expr) string) string {
 		texts := make([]string, len(parts))
@@ -350,6 +349,7 @@ func (q *query) minMax(m *pg.MinMaxExpr) expr {
 		return f + "(" + strings.Join(texts, ", ") + ")"
 	}
 	e := q.choice(build, parts)
+	q.t.orderable(e)
 	if e.dec.display == displayDynamic {
 		e.dec.display = displayUnknown
 	}
@@ -366,15 +366,14 @@ func (q *query) collate(c *pg.CollateClause) expr {
 		e = resolveUnknown(e)
 	}
 	names := stringsOf(c.Collname)
-	switch names[len(names)-1] {
-	case "C", "POSIX", "ucs_basic", "pg_c_utf8":
-	default:
+	name, ok := bytewiseCollations[names[len(names)-1]]
+	if !ok || len(names) > 1 && names[0] != "pg_catalog" {
 		fail("collation that is not bytewise")
 	}
 	if !isString(e.oid) {
 		fail("COLLATE of something else than a string")
 	}
-	e.collation = collationBytewise
+	e.collation = collation{name: name, bytewise: true}
 	e.lit = nil
 	return e.plain()
 }

@@ -46,6 +46,7 @@ func asciiOnly(sql string) string {
 // changeCase is upper or lower.
 func changeCase(q *query, name string, args []expr) expr {
 	x := q.asText(args[0])
+	q.t.requireASCIICase(x.collation)
 	return with(oidText, name+"("+asciiOnly(x.sql)+")", x)
 }
 
@@ -287,5 +288,6 @@ func chr(q *query, _ string, args []expr) expr {
 // initCap guards what is no letter, digit or blank, since the engines differ on where a word begins.
 func initCap(q *query, _ string, args []expr) expr {
 	x := q.asText(args[0])
+	q.t.requireASCIICase(x.collation)
 	return with(oidText, "initcap("+guarded(x.sql, "NOT match("+x.sql+", '^[A-Za-z0-9 ]*$')", "initcap")+")", x)
 }

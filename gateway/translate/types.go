@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -60,33 +59,6 @@ const maxPrecision = 76
 // integerDigits are the digits that every value of an integer type fits in.
 var integerDigits = map[uint32]int{oidInt2: 5, oidInt4: 10, oidInt8: 19}
 
-// collation says how a string compares under < and >: the name of PostgreSQL's collation, as SQL writes it, or one of these.
-type collation string
-
-const (
-	collationLiteral  collation = ""  // the database's, until a column decides
-	collationBytewise collation = "C" // by bytes, whatever its name
-	collationUnknown  collation = "?" // or none, for PostgreSQL finds several
-	// collationDefault is the database's, where it is not bytewise.
-	collationDefault collation = `pg_catalog."default"`
-)
-
-// and is the collation of what two strings are made to: that of a column goes before that of a literal, any other before the database's. Two others
-// are one too many.
-func (c collation) and(o collation) collation {
-	switch {
-	case c == o || o == collationLiteral:
-		return c
-	case c == collationLiteral:
-		return o
-	case c == collationDefault && o != collationUnknown:
-		return o
-	case o == collationDefault && c != collationUnknown:
-		return c
-	}
-	return collationUnknown
-}
-
 // decimal describes a numeric's representation and display.
 type decimal struct {
 	integer int // digits before the point
@@ -119,10 +91,7 @@ func columnType(c cdc.Column) expr {
 	switch c.Type {
 	case oidBool, oidInt2, oidInt4, oidInt8, oidFloat4, oidFloat8, oidDate, oidTime, oidTimestamp, oidTimestampTZ, oidUUID, oidBytea:
 	case oidText, oidVarchar, oidName, oidBpchar:
-		e.collation = collation(cmp.Or(c.Collation, string(collationUnknown)))
-		if c.BytewiseCollation {
-			e.collation = collationBytewise
-		}
+		e.collation = columnCollation(c)
 		if c.Type == oidBpchar && c.Modifier >= 4 {
 			e.pad = int(c.Modifier - 4)
 		}

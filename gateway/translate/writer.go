@@ -240,10 +240,6 @@ func (t *translator) orderable(e expr) string {
 	return e.sql
 }
 
-func (t *translator) bytewise(c collation) bool {
-	return c == collationBytewise || c == collationDefault && t.env.BytewiseCollation
-}
-
 // limitAll cuts nothing off.
 const limitAll = " LIMIT 18446744073709551615"
 
