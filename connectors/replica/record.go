@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ClickHouse/ch-go/proto"
+
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
@@ -77,8 +79,14 @@ func writeRecord(ctx context.Context, c *engine.Conn, database string, r *record
 		return fmt.Errorf("encode the epoch record: %w", err)
 	}
 	table := engine.Quote(database) + "." + recordsTable
-	if err := c.Exec(ctx, fmt.Sprintf("INSERT INTO %s SELECT %d, %s, fromUnixTimestamp64Micro(toInt64(%d), 'UTC'), %s", table, r.Serial,
-		engine.Literal(r.Position.String()), r.Time.UnixMicro(), engine.Literal(string(text)))); err != nil {
+	// As a block: with a thousand tables the record is longer than a statement may be.
+	var position, body proto.ColStr
+	position.Append(r.Position.String())
+	body.AppendBytes(text)
+	at := new(proto.ColDateTime64).WithPrecision(proto.PrecisionMicro).WithLocation(time.UTC)
+	at.Append(r.Time)
+	if err := c.Insert(ctx, table, proto.Input{{Name: "serial", Data: proto.ColUInt64{r.Serial}}, {Name: "position", Data: position},
+		{Name: "commit_time", Data: at}, {Name: "record", Data: body}}); err != nil {
 		return fmt.Errorf("write the epoch record: %w", err)
 	}
 	if r.Serial%recordsPerPartition == 0 {

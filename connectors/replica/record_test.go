@@ -3,6 +3,7 @@ package replica_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +79,28 @@ func TestReplica_keepsRestoredTablesThatTheStreamHasNotReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(gate)
+	restart(ctx, t, g, src)
+}
+
+// The record names every table with all that is known of it. The engine reads no statement that is longer than 256 KiB.
+func TestReplica_recordsMoreThanAStatementHolds(t *testing.T) {
+	known := tags()
+	for i := range 2000 {
+		known.Omitted = append(known.Omitted, cdc.OmittedColumn{Column: cdc.Column{Name: fmt.Sprint("left out ", i), Type: 600, Attr: int16(i + 10)},
+			Code: cdc.CodeUnsupportedType, Detail: strings.Repeat("has a type of somebody's ", 5)})
+	}
+	src := newScript(accounts(), known)
+	g, ctx := startGateway(t, src, func(c *replica.Config) { c.CompactRows, c.CompactInterval = due, time.Hour })
+	expect(ctx, t, g, src, src.watermark()).Release()
+	for n := range 2 {
+		src.awaitConfirm(ctx, t, func() {
+			src.commit(func(x *tx) {
+				for i := range due {
+					x.insert(3, row{fmt.Sprint(n, " ", i)})
+				}
+			})
+		})
+	}
 	restart(ctx, t, g, src)
 }
 
