@@ -270,5 +270,9 @@ func (d *Direct) plan(st Statement) (_ *translate.Plan, err error) {
 	for i, v := range st.Values {
 		env.Params = append(env.Params, translate.Param{Null: v == nil, Format: st.Formats[i], Value: v})
 	}
-	return translate.Translate(tree, env)
+	plan, err := translate.Translate(tree, env)
+	if refused, ok := translate.AsUnsupported(err); ok && refused.Defect != "" {
+		return nil, errors.New("the translation panicked: " + refused.Defect)
+	}
+	return plan, err
 }

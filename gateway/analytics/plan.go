@@ -177,7 +177,11 @@ func (r *Router) relay(err error) error {
 	var relayed *pgwire.RelayError
 	switch {
 	case errors.As(err, &refused):
-		r.metrics.relayed.WithLabelValues("untranslated").Inc()
+		cause := "untranslated"
+		if refused.Defect != "" {
+			cause = "defect"
+		}
+		r.metrics.relayed.WithLabelValues(cause).Inc()
 		return &pgwire.RelayError{Reason: refused.Reason}
 	case errors.As(err, &relayed):
 		r.metrics.relayed.WithLabelValues("refused").Inc()

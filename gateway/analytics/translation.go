@@ -63,6 +63,9 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *tra
 		p.plan, p.err = translate.Translate(tree, env)
 		p.zone = env.Zones[env.TimeZone]
 		refused, ok := translate.AsUnsupported(p.err)
+		if ok && refused.Defect != "" {
+			r.log.Error("a statement met a defect of the translation; PostgreSQL answers it", "panic", refused.Defect)
+		}
 		switch {
 		case !ok || env.Dialect != translate.PostgreSQL:
 			return p

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,5 +92,27 @@ func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 		if !errors.As(err, &refused) || refused.Code[:2] != "22" {
 			t.Errorf("%s: %v, PostgreSQL refuses it", sql, err)
 		}
+	}
+}
+
+// Statements at which PostgreSQL's parser, or the translation, once ended the process.
+func TestGateway_survivesStatements(t *testing.T) {
+	g := start(t, measures)
+	c, oltp := g.client(), g.client()
+	exec(t, oltp, "SET freshet.route = 'oltp'")
+	for _, sql := range []string{
+		"SELECT " + strings.Repeat("1+", 200_000) + "1 FROM measure",
+		"SELECT 1 " + strings.Repeat("ISNULL ", 100_000) + "FROM measure",
+		"SELECT id FROM measure WHERE " + strings.Repeat("NOT ", 3000) + "id = 0",
+		"SELECT id, n FROM sensor, generate_series(1, sensor.id) n ORDER BY id, n",
+		"SELECT id, n FROM sensor, generate_series(0, sensor.id * 2, 2) n ORDER BY id, n",
+		"SELECT count(*) FROM sensor, generate_series(1, absent) n",
+	} {
+		if got, want := outcome(t, c, sql), outcome(t, oltp, sql); !slices.Equal(got, want) {
+			t.Errorf("%.60s…: %.200v, PostgreSQL says %.200v", sql, got, want)
+		}
+	}
+	if got := outcome(t, c, "SELECT count(*) FROM sensor"); !slices.Equal(got, []string{"10"}) {
+		t.Errorf("after all that: %v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"errors"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -59,7 +60,10 @@ const (
 // Classify parses sql and says what it is. It needs no catalog.
 func Classify(sql string) Class {
 	t, err := Parse(sql)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNests):
+		return Class{Kind: KindOther, Writes: true, Reason: "it has too many operators and names to be parsed"}
+	case err != nil:
 		return Class{Kind: KindOther, Writes: true, Reason: "the grammar does not know it"}
 	}
 	return t.Classify(sql)

@@ -49,6 +49,7 @@ func (n namespace) and(o namespace) namespace {
 // fromClause builds the FROM list. WHERE conditions join its parts later.
 func (q *query) fromClause(nodes []*pg.Node) {
 	q.from = &tree{}
+	q.scope = &scope{owner: q} // the arguments of functions in FROM see no column
 	var ns namespace
 	outers := 0
 	for _, n := range nodes {

@@ -20,6 +20,8 @@ type Unsupported struct {
 	Outdated bool
 	// Zone is a time zone that a translation would need in [Env.Zones], if that is the reason; empty otherwise.
 	Zone string
+	// Defect tells of a panic of the translation, which is to be reported, if that is the reason; empty otherwise.
+	Defect string
 }
 
 // AbsentTable is a table as a statement or a view names it.

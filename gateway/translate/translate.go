@@ -2,8 +2,10 @@ package translate
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,12 +22,13 @@ func Translate(t *Tree, env Env) (plan *Plan, err error) {
 	if len(t.statements) != 1 || t.statements[0].Stmt.GetSelectStmt() == nil {
 		return nil, unsupported("not a single query")
 	}
-	// The recursive translation leaves by panic(*Unsupported), which ends here.
+	// The recursive translation leaves by panic(*Unsupported), which ends here. So does a defect of it: no statement may end the sessions of others, and
+	// PostgreSQL answers this one.
 	defer func() {
 		if r := recover(); r != nil {
 			u, ok := r.(*Unsupported)
 			if !ok {
-				panic(r)
+				u = &Unsupported{Reason: "a defect of the translation", Defect: fmt.Sprintf("%v\n%s", r, debug.Stack())}
 			}
 			plan, err = nil, u
 		}
