@@ -105,7 +105,7 @@ func (s *Source) discover(ctx context.Context, ids ...cdc.TableID) ([]*definitio
 		if err != nil {
 			return nil, err
 		}
-		if !s.selector.Selects(t.Schema, t.Name) {
+		if t == nil || !s.selector.Selects(t.Schema, t.Name) {
 			return nil, nil
 		}
 		t.unstreamed = s.cfg.Unstreamed
@@ -123,13 +123,19 @@ func (s *Source) discover(ctx context.Context, ids ...cdc.TableID) ([]*definitio
 	return selected, nil
 }
 
+// scanTable returns nil for a table that was dropped meanwhile: privileges are looked up in the present, the rest in the query's snapshot.
 func scanTable(row pgx.CollectableRow) (*catalogTable, error) {
 	var t catalogTable
+	var readable *bool
 	var columns, indexes, leaves []byte
-	if err := row.Scan(&t.ID, &t.Schema, &t.Name, &t.Kind, &t.Identity, &t.RowSecurity, &t.Owned, &t.Readable,
+	if err := row.Scan(&t.ID, &t.Schema, &t.Name, &t.Kind, &t.Identity, &t.RowSecurity, &t.Owned, &readable,
 		&t.HasChildren, &t.serverVersion, &t.Version, &columns, &indexes, &leaves); err != nil {
 		return nil, err
 	}
+	if readable == nil {
+		return nil, nil
+	}
+	t.Readable = *readable
 	for _, part := range []struct {
 		data []byte
 		into any

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
@@ -201,4 +202,39 @@ func TestTables_stopsOnlyTheTableThatTheRoleDoesNotOwn(t *testing.T) {
 	b.exec("ALTER TABLE theirs OWNER TO weak", "INSERT INTO theirs VALUES (1)")
 	b.await("the table goes on", func() bool { return b.stopped("theirs") == "" })
 	b.same()
+}
+
+// A table may be dropped while the catalog is read: what privileges it gives is not known then.
+func TestTables_survivesTablesThatAreDropped(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE stays (id int PRIMARY KEY)")
+	ctx := stand.Within(t, time.Minute)
+	churn, err := pgx.Connect(ctx, b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, churned := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-done:
+				churned <- churn.Close(ctx)
+				return
+			default:
+			}
+			if _, err := churn.Exec(ctx, "DO $$ BEGIN FOR i IN 1..20 LOOP EXECUTE format('CREATE TABLE goes_%s (a int)', i); COMMIT; END LOOP; FOR i IN 1..20 LOOP EXECUTE format('DROP TABLE goes_%s', i); COMMIT; END LOOP; END $$"); err != nil {
+				churned <- err
+				return
+			}
+		}
+	}()
+	for range 100 {
+		if _, err := b.source.Tables(ctx); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(done)
+	if err := <-churned; err != nil {
+		t.Error(err)
+	}
 }
