@@ -59,7 +59,7 @@ func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
 // The letter I has other cases under a Turkish collation, and PostgreSQL does not choose between two collations, be each by bytes or not.
 func TestGateway_keepsTheRulesOfCollations(t *testing.T) {
 	g := start(t, `CREATE TABLE word (id int PRIMARY KEY, t text COLLATE "tr-x-icu", g text COLLATE "de-x-icu", c text COLLATE "C", p text COLLATE "POSIX", d text, n name);
-INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij', 'hij', 'hij', 'hij', 'hij', 'hij'), (3, NULL, 'x', NULL, 'y', 'z', 'a')`)
+INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij', 'hij', 'hij', 'hij', 'hij', 'hij'), (3, NULL, 'x', NULL, 'y', 'z', repeat('é', 40))`)
 	c, oltp := g.client(), g.client()
 	exec(t, oltp, "SET freshet.route = 'oltp'")
 	for _, sql := range []string{
@@ -74,6 +74,8 @@ INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij'
 		"SELECT x FROM (SELECT c AS x FROM word UNION ALL SELECT p FROM word) w GROUP BY x ORDER BY x",
 		"SELECT count(DISTINCT x) FROM (SELECT coalesce(c, p) AS x FROM word) w", "SELECT max(coalesce(t, g)) FROM word",
 		"SELECT id, greatest(c, p) FROM word", "SELECT id, greatest(c, d, 'k') FROM word ORDER BY id", "SELECT id FROM word WHERE n < c ORDER BY id",
+		"SELECT id FROM word WHERE n = '" + strings.Repeat("é", 40) + "' ORDER BY id", "SELECT id FROM word WHERE n > '" + strings.Repeat("b", 70) + "' ORDER BY id",
+		"SELECT id FROM word WHERE n IN ('" + strings.Repeat("é", 31) + "éé') ORDER BY id", "SELECT id FROM word WHERE n = '" + strings.Repeat("é", 40) + "'::text",
 		"SELECT id FROM word WHERE g COLLATE \"C\" < 'a' ORDER BY id", "SELECT id, c || p FROM word ORDER BY id",
 		"SELECT id, NULLIF(c, p) FROM word", "SELECT id, CASE c WHEN p THEN 1 END FROM word", "SELECT id FROM word WHERE (c, id) IN (SELECT p, id FROM word)",
 	} {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -227,12 +228,29 @@ func uuidLiteral(raw []byte) expr {
 	return expr{sql: fmt.Sprintf("CAST(unhex('%x'), 'FixedString(16)')", raw), oid: oidUUID, pad: -1}
 }
 
+// nameBytes is how long a name may be; PostgreSQL's NAMEDATALEN-1, which is fixed when it is compiled and hardly ever another.
+const nameBytes = 63
+
+// clipName is the string as a name: as many of its characters as fit.
+func clipName(s string) string {
+	if len(s) <= nameBytes {
+		return s
+	}
+	end := nameBytes
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
+
 // parseLiteral reads a string constant as PostgreSQL's input function of a type would.
 func (t *translator) parseLiteral(s string, oid uint32) expr {
 	t.env.Dialect.checkText(s, oid)
 	switch oid {
-	case oidText, oidVarchar, oidName:
+	case oidText, oidVarchar:
 		return textLiteral(oid, s)
+	case oidName:
+		return textLiteral(oid, clipName(s))
 	case oidBpchar:
 		return textLiteral(oid, strings.TrimRight(s, " "))
 	case oidInt2, oidInt4, oidInt8:

@@ -165,6 +165,8 @@ func (t *translator) boundValue(format int16, v []byte, oid uint32) expr {
 			fail("end of the day as a time")
 		}
 		return e
+	case oid == oidName && len(v) > nameBytes:
+		fail("a name that is too long") // which PostgreSQL takes as text only
 	case isString(oid):
 		return t.parseLiteral(string(v), oid)
 	case oid == oidNumeric:
