@@ -57,6 +57,17 @@ type Column struct {
 	Enum bool
 }
 
+// DefaultCollation is the name of the database's own collation, as SQL writes it.
+const DefaultCollation = `pg_catalog."default"`
+
+// Collate sets the column's collation by its name. That of the database is left out if it orders by bytes: most columns have it.
+func (c *Column) Collate(name string, bytewise bool) {
+	c.BytewiseCollation, c.Collation = bytewise, name
+	if bytewise && name == DefaultCollation {
+		c.Collation = ""
+	}
+}
+
 // OmittedColumn is a column of a [Table] that cannot be replicated. What reads it is for the source database to answer.
 type OmittedColumn struct {
 	Column

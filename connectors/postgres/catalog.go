@@ -169,10 +169,8 @@ func (t *catalogTable) definition() *definition {
 
 // column describes the column, whether it is replicated or not.
 func (c *catalogColumn) column() cdc.Column {
-	out := cdc.Column{Name: c.Name, Type: c.bottom(), Modifier: c.Modifier, NotNull: c.NotNull, Attr: c.Attr, BytewiseCollation: c.Bytewise, Enum: c.kind() == "e"}
-	if !c.Bytewise || c.Collation != `pg_catalog."default"` {
-		out.Collation = c.Collation
-	}
+	out := cdc.Column{Name: c.Name, Type: c.bottom(), Modifier: c.Modifier, NotNull: c.NotNull, Attr: c.Attr, Enum: c.kind() == "e"}
+	out.Collate(c.Collation, c.Bytewise)
 	if c.BaseType != 0 {
 		out.Modifier, out.Domain = c.BaseModifier, c.Type
 	}

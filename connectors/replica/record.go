@@ -79,7 +79,7 @@ func writeRecord(ctx context.Context, c *engine.Conn, database string, r *record
 		return fmt.Errorf("encode the epoch record: %w", err)
 	}
 	table := engine.Quote(database) + "." + recordsTable
-	// As a block: with a thousand tables the record is longer than a statement may be.
+	// As a block: with some hundreds of tables the record is longer than a statement may be.
 	var position, body proto.ColStr
 	position.Append(r.Position.String())
 	body.AppendBytes(text)

@@ -59,11 +59,9 @@ func readCatalog(ctx context.Context, conn *pgconn.PgConn) (catalog, error) {
 		}
 		column := cdc.Column{
 			Name: string(row[2]), Type: uint32(number(row[3])), Modifier: int32(number(row[4])), Attr: int16(number(row[5])),
-			NotNull: string(row[6]) == "t", Enum: string(row[7]) == "t", BytewiseCollation: string(row[8]) == "t",
+			NotNull: string(row[6]) == "t", Enum: string(row[7]) == "t",
 		}
-		if !column.BytewiseCollation {
-			column.Collation = string(row[11])
-		}
+		column.Collate(string(row[11]), string(row[8]) == "t")
 		switch column.Type {
 		case pgtype.IntervalOID, pgtype.TextArrayOID:
 			t.Omitted = append(t.Omitted, cdc.OmittedColumn{Column: column, Code: cdc.CodeUnsupportedType, Detail: "has type " + string(row[10])})

@@ -249,12 +249,7 @@ func guardKind(err error) (string, bool) {
 	return e.Code.String(), e.Code == proto.ErrIllegalDivision || !strings.Contains(message, finish.GuardMessage)
 }
 
-func (d *Direct) plan(st Statement) (_ *translate.Plan, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("translation panicked: %v", r)
-		}
-	}()
+func (d *Direct) plan(st Statement) (*translate.Plan, error) {
 	tree, err := translate.Parse(st.SQL)
 	if err != nil {
 		return nil, &translate.Unsupported{Reason: "does not parse"}

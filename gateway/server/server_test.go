@@ -139,8 +139,12 @@ func query(t *testing.T, conn *pgx.Conn, sql string, args ...string) []string {
 	if result.Err != nil {
 		t.Fatalf("%s: %v", sql, result.Err)
 	}
+	return texts(result.Rows)
+}
+
+func texts(rows [][][]byte) []string {
 	var out []string
-	for _, row := range result.Rows {
+	for _, row := range rows {
 		out = append(out, string(bytes.Join(row, []byte("|"))))
 	}
 	return out
@@ -151,6 +155,24 @@ func wantSameAnswer(t *testing.T, columnar, oltp *pgx.Conn, sql string) {
 	t.Helper()
 	if want, got := query(t, oltp, sql), query(t, columnar, sql); !slices.Equal(got, want) {
 		t.Errorf("%s: %v, PostgreSQL says %v", sql, got, want)
+	}
+}
+
+// wantSameOutcome does so for a statement that PostgreSQL may refuse, by the SQLSTATE then.
+func wantSameOutcome(t *testing.T, c, oltp *pgx.Conn, sql string) {
+	t.Helper()
+	outcome := func(c *pgx.Conn) []string {
+		result := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()
+		if refused, ok := errors.AsType[*pgconn.PgError](result.Err); ok {
+			return []string{"SQLSTATE " + refused.Code}
+		}
+		if result.Err != nil {
+			t.Fatalf("%.100s: %v", sql, result.Err)
+		}
+		return texts(result.Rows)
+	}
+	if want, got := outcome(oltp), outcome(c); !slices.Equal(got, want) {
+		t.Errorf("%.100s: %.200v, PostgreSQL says %.200v", sql, got, want)
 	}
 }
 

@@ -1,16 +1,13 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 const cities = `CREATE COLLATION numbered (provider = icu, locale = 'en-u-kn-true');
@@ -60,8 +57,8 @@ func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
 func TestGateway_keepsTheRulesOfCollations(t *testing.T) {
 	g := start(t, `CREATE TABLE word (id int PRIMARY KEY, t text COLLATE "tr-x-icu", g text COLLATE "de-x-icu", c text COLLATE "C", p text COLLATE "POSIX", d text, n name);
 INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij', 'hij', 'hij', 'hij', 'hij', 'hij'), (3, NULL, 'x', NULL, 'y', 'z', repeat('é', 40))`)
-	c, oltp := g.client(), g.client()
-	exec(t, oltp, "SET freshet.route = 'oltp'")
+	c := g.client()
+	_, oltp := g.routes()
 	for _, sql := range []string{
 		"SELECT id, lower(t), upper(t), initcap(t) FROM word ORDER BY id",
 		"SELECT id, lower(g), upper(g), lower(c), lower(d), upper(n) FROM word ORDER BY id",
@@ -79,34 +76,14 @@ INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij'
 		"SELECT id FROM word WHERE g COLLATE \"C\" < 'a' ORDER BY id", "SELECT id, c || p FROM word ORDER BY id",
 		"SELECT id, NULLIF(c, p) FROM word", "SELECT id, CASE c WHEN p THEN 1 END FROM word", "SELECT id FROM word WHERE (c, id) IN (SELECT p, id FROM word)",
 	} {
-		if got, want := outcome(t, c, sql), outcome(t, oltp, sql); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, PostgreSQL says %v", sql, got, want)
-		}
+		wantSameOutcome(t, c, oltp, sql)
 	}
 	for sql, want := range map[string]string{"SELECT upper(t) FROM word": "oltp", "SELECT upper(g), upper(d) FROM word": "columnar", "SELECT greatest(c, 'k') FROM word": "columnar"} {
-		outcome(t, c, sql)
+		query(t, c, sql)
 		if route := one(t, c, "SHOW freshet.last_route"); route != want {
 			t.Errorf("%s: the route is %s, want %s", sql, route, want)
 		}
 	}
-}
-
-// outcome are the rows, or the SQLSTATE.
-func outcome(t *testing.T, c *pgx.Conn, sql string) []string {
-	t.Helper()
-	res := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()
-	var refused *pgconn.PgError
-	switch {
-	case errors.As(res.Err, &refused):
-		return []string{refused.Code}
-	case res.Err != nil:
-		t.Fatalf("%s: %v", sql, res.Err)
-	}
-	var out []string
-	for _, row := range res.Rows {
-		out = append(out, string(bytes.Join(row, []byte("|"))))
-	}
-	return out
 }
 
 func TestGateway_leavesTheOrderToPostgreSQLIfACollationIsRenamed(t *testing.T) {

@@ -60,11 +60,12 @@ const (
 // Classify parses sql and says what it is. It needs no catalog.
 func Classify(sql string) Class {
 	t, err := Parse(sql)
-	switch {
-	case errors.Is(err, errNests):
-		return Class{Kind: KindOther, Writes: true, Reason: "it has too many operators and names to be parsed"}
-	case err != nil:
-		return Class{Kind: KindOther, Writes: true, Reason: "the grammar does not know it"}
+	if err != nil {
+		c := Class{Kind: KindOther, Writes: true, Reason: "the grammar does not know it"}
+		if errors.Is(err, errNests) {
+			c.Reason = "it has too many operators and names to be parsed"
+		}
+		return c
 	}
 	return t.Classify(sql)
 }

@@ -15,10 +15,7 @@ type collation struct {
 	bytewise bool
 }
 
-const (
-	defaultCollation = `pg_catalog."default"`
-	unknownCollation = "?"
-)
+const unknownCollation = "?"
 
 // bytewiseCollations are those of PostgreSQL's own that SQL asks for by these names.
 var bytewiseCollations = map[string]string{"C": `pg_catalog."C"`, "POSIX": `pg_catalog."POSIX"`, "ucs_basic": "pg_catalog.ucs_basic", "pg_c_utf8": "pg_catalog.pg_c_utf8"}
@@ -32,7 +29,7 @@ func columnCollation(c cdc.Column) collation {
 }
 
 // isDefault says that any other collation goes before this.
-func (c collation) isDefault() bool { return c.name == "" || c.name == defaultCollation }
+func (c collation) isDefault() bool { return c.name == "" || c.name == cdc.DefaultCollation }
 
 // and is the collation of what two strings are made to: that of a column goes before the database's. Between two others PostgreSQL refuses to choose as
 // soon as it depends on them.
@@ -48,7 +45,7 @@ func (c collation) and(o collation) collation {
 }
 
 func (t *translator) bytewise(c collation) bool {
-	return c.bytewise || c.name == defaultCollation && t.env.BytewiseCollation
+	return c.bytewise || c.name == cdc.DefaultCollation && t.env.BytewiseCollation
 }
 
 // predefined is a collation of PostgreSQL's own for a language, such as pg_catalog."en_US.utf8" and pg_catalog."de-x-icu".

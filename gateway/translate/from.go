@@ -49,7 +49,7 @@ func (n namespace) and(o namespace) namespace {
 // fromClause builds the FROM list. WHERE conditions join its parts later.
 func (q *query) fromClause(nodes []*pg.Node) {
 	q.from = &tree{}
-	q.scope = &scope{owner: q} // the arguments of functions in FROM see no column
+	q.scope = &scope{owner: q} // empty for the arguments of functions in FROM
 	var ns namespace
 	outers := 0
 	for _, n := range nodes {
@@ -68,7 +68,7 @@ func (q *query) fromClause(nodes []*pg.Node) {
 		}
 		ns = ns.and(names)
 	}
-	q.scope = &scope{owner: q, items: ns.items, visible: ns.visible}
+	q.scope.items, q.scope.visible = ns.items, ns.visible
 }
 
 // fromItemAfter translates an item that may be tied to those before it, and returns the conditions that do.

@@ -8,6 +8,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/finish"
 )
 
@@ -78,7 +79,7 @@ func (w *writer) topNames() []string {
 func (t *translator) named(c collation) string {
 	switch c.name {
 	case "":
-		return defaultCollation
+		return cdc.DefaultCollation
 	case unknownCollation:
 		fail("text order under a collation that is not known")
 	}
