@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"fmt"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -284,96 +283,4 @@ func (a aggregation) extreme(name string, x expr, null bool, place func(engineCa
 		}
 	}
 	return place(a.call(name, value), d)
-}
-
-// windowFunctions of rank and position.
-var windowFunctions = setOf("row_number rank dense_rank ntile percent_rank cume_dist lag lead first_value last_value nth_value")
-
-// window translates a call with OVER.
-func (q *query) window(f *pg.FuncCall, name string) expr {
-	if q.noWindows || f.FuncVariadic || len(f.AggOrder) > 0 {
-		fail("window function here")
-	}
-	w := q.windowOf(f.Over)
-	over := w.over(w.own)
-	if aggregates[name] {
-		return q.windowAggregate(f, name, over)
-	}
-	if !windowFunctions[name] || f.AggFilter != nil || f.AggDistinct {
-		fail("window function %s", nameOrUnknown(name))
-	}
-	args := q.valuesOf(f.Args)
-	switch name {
-	case "row_number", "rank", "dense_rank":
-		e := expr{sql: "toInt64(" + name + "()" + over + ")", oid: oidInt8, pad: -1, refs: q.scope.mask()}
-		e.bounded, e.low, e.high = true, 0, 1<<62
-		return e
-	case "ntile":
-		if len(args) != 1 || args[0].lit == nil || args[0].lit.integer == nil || args[0].lit.integer.Sign() <= 0 {
-			fail("ntile of what is not a constant")
-		}
-		number := args[0].lit.integer.String()
-		return expr{sql: "toInt32(ntile(" + number + ")" + w.over(wholePartition) + ")", oid: oidInt4, pad: -1, refs: q.scope.mask()}
-	case "percent_rank", "cume_dist":
-		return q.relativeRank(name, w)
-	}
-	return q.neighbour(name, args, over)
-}
-
-// windowAggregate has no intermediate subquery: aggregates stand in the output themselves.
-func (q *query) windowAggregate(f *pg.FuncCall, name, over string) expr {
-	if f.AggDistinct {
-		fail("DISTINCT in a window aggregate")
-	}
-	a := aggregation{q: q, over: over, filter: q.aggregateFilter(f)}
-	var x expr
-	if !f.AggStar {
-		if len(f.Args) != 1 {
-			fail("aggregate of several arguments")
-		}
-		x = q.value(f.Args[0])
-	}
-	return a.translate(name, f.AggStar, x, func(call engineCall, d expr) expr {
-		d.sql, d.refs = call.sql(), q.scope.mask()|x.refs
-		return d
-	})
-}
-
-// neighbour translates functions that yield another row's value.
-func (q *query) neighbour(name string, args []expr, over string) expr {
-	if len(args) == 0 || args[0].isUnknown() || args[0].lit != nil {
-		fail("%s of a constant", name)
-	}
-	x := args[0]
-	if x.dec.display == displayDynamic {
-		fail("%s of a numeric that displays differently by row", name)
-	}
-	e := x.plain()
-	e.null, e.bounded = true, false
-	nullable := "toNullable(" + x.sql + ")"
-	switch name {
-	case "lag", "lead":
-		offset := int64(1)
-		if len(args) > 1 {
-			if args[1].lit == nil || args[1].lit.integer == nil || args[1].lit.integer.Sign() < 0 {
-				fail("%s by an offset that is not a constant", name)
-			}
-			offset = args[1].lit.integer.Int64()
-		}
-		if len(args) > 2 {
-			fail("%s with a default", name)
-		}
-		e.sql = fmt.Sprintf("%s(%s, %d)%s", name, nullable, offset, over)
-	case "first_value", "last_value":
-		if len(args) != 1 {
-			fail("%s with so many arguments", name)
-		}
-		e.sql = name + "_respect_nulls(" + nullable + ")" + over
-	case "nth_value":
-		if len(args) != 2 || args[1].lit == nil || args[1].lit.integer == nil || args[1].lit.integer.Sign() <= 0 {
-			fail("nth_value by an offset that is not a constant")
-		}
-		e.sql = fmt.Sprintf("nth_value(%s, %s)%s", nullable, args[1].lit.integer, over)
-	}
-	return e
 }

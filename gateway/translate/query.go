@@ -92,7 +92,7 @@ func (q *query) base(s *pg.SelectStmt) {
 	q.windows, q.stars = map[string]*pg.WindowDef{}, map[*pg.ColumnRef]*column{}
 	for _, n := range s.WindowClause {
 		w := n.GetWindowDef()
-		q.windows[w.Name] = w
+		q.windows[w.Name] = q.inheriting(w)
 	}
 	q.fromClause(s.FromClause)
 	q.noWindows = true

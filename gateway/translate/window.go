@@ -8,23 +8,6 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// PostgreSQL's frame option bits (nodes/parsenodes.h).
-const (
-	frameNonDefault      = 0x00001
-	frameRange           = 0x00002
-	frameRows            = 0x00004
-	frameGroups          = 0x00008
-	frameStartUnbounded  = 0x00020 // PRECEDING
-	frameEndUnbounded    = 0x00100 // FOLLOWING
-	frameStartCurrent    = 0x00200
-	frameEndCurrent      = 0x00400
-	frameStartOffsetPrec = 0x00800
-	frameEndOffsetPrec   = 0x01000
-	frameStartOffsetFol  = 0x02000
-	frameEndOffsetFol    = 0x04000
-	frameExclusion       = 0x38000
-)
-
 // Frames that functions have which do not heed the window's own.
 const (
 	wholePartition = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
@@ -49,14 +32,33 @@ func (w window) over(frame string) string {
 	return " OVER (" + strings.Join(parts, " ") + ")"
 }
 
+// named is the definition of a name in the WINDOW clause, of those before the one that is read now.
+func (q *query) named(name string) *pg.WindowDef {
+	w, ok := q.windows[name]
+	if !ok {
+		fail("unknown window")
+	}
+	return w
+}
+
+// inheriting adds to a definition what it takes over from the window that it extends: all but a frame, which that one must not have.
+func (q *query) inheriting(w *pg.WindowDef) *pg.WindowDef {
+	if w.Refname == "" {
+		return w
+	}
+	base := q.named(w.Refname)
+	return &pg.WindowDef{
+		PartitionClause: base.PartitionClause, OrderClause: append(slices.Clip(base.OrderClause), w.OrderClause...),
+		FrameOptions: w.FrameOptions, StartOffset: w.StartOffset, EndOffset: w.EndOffset,
+	}
+}
+
 // windowOf translates what OVER means.
 func (q *query) windowOf(w *pg.WindowDef) window {
-	if name := w.Name + w.Refname; name != "" {
-		base, ok := q.windows[name]
-		if !ok || w.Refname != "" || base.Refname != "" {
-			fail("window that extends another")
-		}
-		w = base
+	if w.Name != "" {
+		w = q.named(w.Name)
+	} else {
+		w = q.inheriting(w)
 	}
 	var parts []string
 	if len(w.PartitionClause) > 0 {
@@ -67,65 +69,139 @@ func (q *query) windowOf(w *pg.WindowDef) window {
 		}
 		parts = append(parts, "PARTITION BY "+strings.Join(keys, ", "))
 	}
-	if len(w.OrderClause) > 0 {
-		keys := make([]string, len(w.OrderClause))
-		for i, n := range w.OrderClause {
-			by := n.GetSortBy()
-			e := q.value(by.Node)
-			keys[i], q.keysFail = q.t.sortable(e)+direction(by), q.keysFail || e.fails
-		}
+	out := window{ordered: len(w.OrderClause) > 0}
+	var keys []string
+	if w.FrameOptions&frameNonDefault != 0 {
+		out.own, keys = q.frame(w)
+	} else {
+		keys = q.sortKeys(w)
+	}
+	if out.ordered {
 		parts = append(parts, "ORDER BY "+strings.Join(keys, ", "))
 	}
-	out := window{parts: parts, ordered: len(w.OrderClause) > 0}
-	if w.FrameOptions&frameNonDefault != 0 {
-		out.own = q.frame(w)
-	}
+	out.parts = parts
 	return out
 }
 
-func (q *query) frame(w *pg.WindowDef) string {
-	o := int(w.FrameOptions)
-	unit := ""
-	switch {
-	case o&frameRows != 0:
-		unit = "ROWS"
-	case o&frameRange != 0 && w.StartOffset == nil && w.EndOffset == nil:
-		unit = "RANGE"
-	default:
-		fail("window frame of this kind")
+// sortKeys are the items of a window's ORDER BY.
+func (q *query) sortKeys(w *pg.WindowDef) []string {
+	keys := make([]string, len(w.OrderClause))
+	for i, n := range w.OrderClause {
+		by := n.GetSortBy()
+		e := q.value(by.Node)
+		keys[i], q.keysFail = q.t.sortable(e)+direction(by), q.keysFail || e.fails
 	}
-	if o&frameExclusion != 0 {
-		fail("window frame exclusion")
+	return keys
+}
+
+// windowFunctions of rank and position.
+var windowFunctions = setOf("row_number rank dense_rank ntile percent_rank cume_dist lag lead first_value last_value nth_value")
+
+// window translates a call with OVER.
+func (q *query) window(f *pg.FuncCall, name string) expr {
+	if q.noWindows || f.FuncVariadic || len(f.AggOrder) > 0 {
+		fail("window function here")
 	}
-	offset := func(n *pg.Node) string {
-		e := q.value(n)
-		if e.lit == nil || e.lit.integer == nil || e.lit.integer.Sign() < 0 {
-			fail("window frame offset that is not a constant")
+	w := q.windowOf(f.Over)
+	over := w.over(w.own)
+	if aggregates[name] {
+		return q.windowAggregate(f, name, over)
+	}
+	if !windowFunctions[name] || f.AggFilter != nil || f.AggDistinct {
+		fail("window function %s", nameOrUnknown(name))
+	}
+	args := q.valuesOf(f.Args)
+	switch name {
+	case "row_number", "rank", "dense_rank":
+		e := expr{sql: "toInt64(" + name + "()" + w.over("") + ")", oid: oidInt8, pad: -1, refs: q.scope.mask()}
+		e.bounded, e.low, e.high = true, 0, 1<<62
+		return e
+	case "ntile":
+		if len(args) != 1 || args[0].lit == nil || args[0].lit.integer == nil || args[0].lit.integer.Sign() <= 0 {
+			fail("ntile of what is not a constant")
 		}
-		return e.lit.integer.String()
+		number := args[0].lit.integer.String()
+		return expr{sql: "toInt32(ntile(" + number + ")" + w.over(wholePartition) + ")", oid: oidInt4, pad: -1, refs: q.scope.mask()}
+	case "percent_rank", "cume_dist":
+		return q.relativeRank(name, w)
 	}
-	start, end := "", "CURRENT ROW"
-	switch {
-	case o&frameStartUnbounded != 0:
-		start = "UNBOUNDED PRECEDING"
-	case o&frameStartCurrent != 0:
-		start = "CURRENT ROW"
-	case o&frameStartOffsetPrec != 0:
-		start = offset(w.StartOffset) + " PRECEDING"
-	case o&frameStartOffsetFol != 0:
-		start = offset(w.StartOffset) + " FOLLOWING"
-	default:
-		fail("window frame")
+	if name == "lag" || name == "lead" {
+		return q.shifted(name, args, w.over(""))
 	}
-	switch {
-	case o&frameEndUnbounded != 0:
-		end = "UNBOUNDED FOLLOWING"
-	case o&frameEndOffsetPrec != 0:
-		end = offset(w.EndOffset) + " PRECEDING"
-	case o&frameEndOffsetFol != 0:
-		end = offset(w.EndOffset) + " FOLLOWING"
+	return q.neighbour(name, args, over)
+}
+
+// windowAggregate has no intermediate subquery: aggregates stand in the output themselves.
+func (q *query) windowAggregate(f *pg.FuncCall, name, over string) expr {
+	if f.AggDistinct {
+		fail("DISTINCT in a window aggregate")
 	}
-	return unit + " BETWEEN " + start + " AND " + end
+	a := aggregation{q: q, over: over, filter: q.aggregateFilter(f)}
+	var x expr
+	if !f.AggStar {
+		if len(f.Args) != 1 {
+			fail("aggregate of several arguments")
+		}
+		x = q.value(f.Args[0])
+	}
+	return a.translate(name, f.AggStar, x, func(call engineCall, d expr) expr {
+		d.sql, d.refs = call.sql(), q.scope.mask()|x.refs
+		return d
+	})
+}
+
+// shifted translates lag and lead, which heed no frame.
+func (q *query) shifted(name string, args []expr, over string) expr {
+	if len(args) == 0 || args[0].isUnknown() || args[0].lit != nil {
+		fail("%s of a constant", name)
+	}
+	rows := int64(1)
+	if len(args) > 1 {
+		if args[1].lit == nil || args[1].lit.integer == nil || args[1].lit.integer.Sign() < 0 || !args[1].lit.integer.IsInt64() {
+			fail("%s by an offset that is not a constant", name)
+		}
+		rows = args[1].lit.integer.Int64()
+	}
+	values := args[:1]
+	if len(args) > 2 {
+		values = q.unify([]expr{args[0], args[2]})
+	}
+	e := q.choice(func(part func(expr) string) string {
+		sql := fmt.Sprintf("%s(toNullable(%s), %d", name, part(values[0]), rows)
+		if len(values) > 1 {
+			sql += ", toNullable(" + part(values[1]) + ")"
+		}
+		return sql + ")" + over
+	}, values)
+	e.null, e.bounded = true, false
+	return e
+}
+
+// neighbour translates functions that yield the value of a row of the frame.
+func (q *query) neighbour(name string, args []expr, over string) expr {
+	if len(args) == 0 || args[0].isUnknown() || args[0].lit != nil {
+		fail("%s of a constant", name)
+	}
+	x := args[0]
+	if x.dec.display == displayDynamic {
+		fail("%s of a numeric that displays differently by row", name)
+	}
+	e := x.plain()
+	e.null, e.bounded = true, false
+	nullable := "toNullable(" + x.sql + ")"
+	switch name {
+	case "first_value", "last_value":
+		if len(args) != 1 {
+			fail("%s with so many arguments", name)
+		}
+		e.sql = name + "_respect_nulls(" + nullable + ")" + over
+	case "nth_value":
+		if len(args) != 2 || args[1].lit == nil || args[1].lit.integer == nil || args[1].lit.integer.Sign() <= 0 {
+			fail("nth_value by an offset that is not a constant")
+		}
+		e.sql = fmt.Sprintf("nth_value(%s, %s)%s", nullable, args[1].lit.integer, over)
+	}
+	return e
 }
 
 // relativeRank is percent_rank or cume_dist: a quotient of two counts as float8, as PostgreSQL's windowfuncs.c divides them.
