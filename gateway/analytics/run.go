@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ClickHouse/ch-go"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -97,21 +98,29 @@ func (q *query) job(formats []int16) *batch.Query {
 	if q.plan.Sort != nil { // whose columns come after the client's, as text
 		formats = append(slices.Clip(formats), make([]int16, len(q.plan.Sort.Keys))...)
 	}
+	columns, set := q.plan.Columns(), settings(q.plan.Settings, q.tenant)
 	return &batch.Query{
-		Key:      q.key(formats, style),
+		Key:      q.key(columns, formats, style, set),
 		Build:    q.build,
-		Settings: settings(q.plan.Settings, q.tenant),
+		Settings: set,
 		User:     q.session.SessionUser,
-		Encoder:  func() (batch.Encoder, error) { return finish.NewDecoder(q.plan.Columns(), formats, style) },
+		Encoder:  func() (batch.Encoder, error) { return finish.NewDecoder(columns, formats, style) },
 	}
 }
 
-// key names the result: the statement for the engine without its snapshot, and the form of its rows.
-func (q *query) key(formats []int16, style finish.Style) string {
-	sql := q.plan.SQL(func(i int) string {
+// key names the result: the statement for the engine without its snapshot, the settings that it runs under, a tenant's limits among them, and
+// all that decides what becomes of its rows. Statements that differ in what is finished here, as stddev and variance do, are one to the engine.
+func (q *query) key(columns []finish.Column, formats []int16, style finish.Style, set map[string]string) string {
+	var b strings.Builder
+	fmt.Fprint(&b, formats, style, set)
+	for _, c := range columns {
+		b.WriteString(c.Form())
+	}
+	b.WriteByte(0)
+	b.WriteString(q.plan.SQL(func(i int) string {
 		return fmt.Sprintf("\x00%d\x00", q.plan.Relations[i].Table.ID)
-	})
-	return fmt.Sprint(formats, style, len(sql)) + limitKey(q.tenant) + sql
+	}))
+	return b.String()
 }
 
 // build is the statement for one snapshot.

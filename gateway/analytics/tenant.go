@@ -33,11 +33,6 @@ func settings(plan map[string]string, tenant *shares.Tenant) map[string]string {
 	return out
 }
 
-// limitKey tells queries apart whose tenants' limits differ: an execution that they share would end at the limits of one of them.
-func limitKey(tenant *shares.Tenant) string {
-	return fmt.Sprintf("%d/%d/", tenant.Limits.Memory, tenant.Limits.Time)
-}
-
 // overLimit tells the client which limit of its tenant a statement met; nil: none. PostgreSQL must not run it instead, or the
 // limits would send the heaviest statements there.
 func overLimit(tenant *shares.Tenant, err error) *pgwire.Error {

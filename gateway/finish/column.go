@@ -59,6 +59,17 @@ type Column struct {
 	Quotient *Quotient
 }
 
+// Form names all that decides how values of the engine become the column's, which its name does not: columns of one form make equal values of
+// equal ones.
+func (c Column) Form() string {
+	q := c.Quotient
+	c.Name, c.Quotient = "", nil
+	if q == nil {
+		return fmt.Sprint(c)
+	}
+	return fmt.Sprint(c, *q)
+}
+
 // Quotient describes a division that is finished here, and what is made of it.
 type Quotient struct {
 	Dividend, Divisor Operand
