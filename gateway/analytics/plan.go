@@ -89,6 +89,8 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 		return &pgwire.RelayError{Reason: "client_encoding is not UTF8"}
 	case !s.StandardConformingStrings:
 		return &pgwire.RelayError{Reason: "standard_conforming_strings is off"}
+	case s.TransformNullEquals:
+		return &pgwire.RelayError{Reason: "transform_null_equals is on"}
 	case !strings.HasPrefix(s.DateStyle, "ISO"):
 		return &pgwire.RelayError{Reason: "DateStyle is not ISO"}
 	case s.IntervalStyle != "postgres":

@@ -126,6 +126,8 @@ type SessionInfo struct {
 	ByteaOutput                        string
 	ExtraFloatDigits                   int
 	StandardConformingStrings          bool
+	// TransformNullEquals says that x = NULL means x IS NULL.
+	TransformNullEquals bool
 	// StatementTimeout is zero when there is none. The session enforces it itself.
 	StatementTimeout time.Duration
 	// Isolation is the isolation level of the transaction, as PostgreSQL prints it.

@@ -14,7 +14,7 @@ var infoColumns = []string{
 	"pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(1))",
 	"EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
 	setting("TimeZone"), setting("DateStyle"), setting("IntervalStyle"), setting("client_encoding"), setting("bytea_output"),
-	setting("extra_float_digits"), setting("standard_conforming_strings"), setting("statement_timeout"),
+	setting("extra_float_digits"), setting("standard_conforming_strings"), custom("transform_null_equals"), setting("statement_timeout"),
 	setting("application_name"), setting("transaction_isolation"), setting("transaction_read_only"),
 	custom(settingFreshness), custom(settingMaxStaleness), custom(settingMinSnapshot), custom(settingRoute),
 }
@@ -22,7 +22,9 @@ var infoColumns = []string{
 var infoSQL = "SELECT " + strings.Join(infoColumns, ", ")
 
 func setting(name string) string { return "pg_catalog.current_setting('" + name + "')" }
-func custom(name string) string  { return "pg_catalog.current_setting('" + name + "', true)" }
+
+// custom reads a setting that the server may not know.
+func custom(name string) string { return "pg_catalog.current_setting('" + name + "', true)" }
 
 // takeInfo refreshes info from the row that infoSQL yields. PostgreSQL keeps the freshet.* settings like any other, so that
 // rollback, SET LOCAL, RESET and ALTER ROLE … SET mean what they mean for PostgreSQL's own.
@@ -47,6 +49,7 @@ func (s *session) takeInfo(rows [][][]byte) error {
 	}
 	i.ExtraFloatDigits = digits
 	i.StandardConformingStrings = text() == "on"
+	i.TransformNullEquals = text() == "on"
 	if i.StatementTimeout, err = parseDuration(text()); err != nil {
 		return fmt.Errorf("refresh the session's settings: statement_timeout: %w", err)
 	}

@@ -79,6 +79,21 @@ func TestGateway_sharesNoResultOfAnotherMeaning(t *testing.T) {
 	}
 }
 
+func TestGateway_keepsToSettingsThatChangeTheMeaning(t *testing.T) {
+	g := start(t, measures)
+	columnar, oltp := g.routes()
+	const sql = "SELECT count(*) FROM measure WHERE NULLIF(part, 2) = NULL"
+	wantSameAnswer(t, columnar, oltp, sql)
+	exec(t, oltp, "SET transform_null_equals = on")
+	exec(t, columnar, "SET transform_null_equals = on")
+	_, err := columnar.Exec(t.Context(), sql)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || !strings.Contains(refused.Message, "transform_null_equals") {
+		t.Errorf("the columnar route answers %s under transform_null_equals: %v", sql, err)
+	}
+	exec(t, columnar, "SET freshet.route = auto")
+	wantSameAnswer(t, columnar, oltp, sql)
+}
+
 // PostgreSQL computes its output before it sorts, also of the rows that LIMIT cuts off.
 func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 	g := start(t, measures)
