@@ -17,6 +17,7 @@ type planned struct {
 	// unqualified are the tables and views that the statement names without a schema.
 	unqualified map[cdc.TableID]bool
 	views       []*view
+	names       translate.Names
 	// zone has the rules of the session's time zone, if they are needed.
 	zone *timezone.Zone
 	err  error
@@ -49,7 +50,7 @@ const (
 // translate translates a statement, and asks for what turns out to be needed: the definitions of views, the time of the transaction, and
 // the rules of time zones.
 func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *translate.Tree, st pgwire.Statement) *planned {
-	p := &planned{unqualified: map[cdc.TableID]bool{}, at: r.clock()}
+	p := &planned{unqualified: map[cdc.TableID]bool{}, names: tree.Names(), at: r.clock()}
 	env := r.environment(recorder{r.replica, p.unqualified}, s, st)
 	env.Zones, env.Views = map[string]*timezone.Zone{}, map[translate.AbsentTable]*translate.View{}
 	asksTime, again := tree.AsksTime(), false

@@ -34,7 +34,11 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	if c, ok := r.checks.Get(key); ok && now.Sub(c.at) < checkBound(s) {
 		return c.err
 	}
-	rows, err := s.Ask(ctx, checkSQL(p.plan.Accesses))
+	sql := checkSQL(p.plan.Accesses)
+	if r.cfg.Dialect == translate.PostgreSQL {
+		sql += overloadSQL(p.names)
+	}
+	rows, err := s.Ask(ctx, sql)
 	if err != nil {
 		return fmt.Errorf("check privileges and table definitions: %w", err)
 	}
@@ -69,6 +73,7 @@ func checkKey(s *pgwire.SessionInfo, p *planned) string {
 	for _, rel := range p.plan.Relations {
 		fmt.Fprintf(&b, "@%p", rel.Table)
 	}
+	fmt.Fprintf(&b, "%q%q%t", p.names.Functions, p.names.Operators, p.names.Casts)
 	return b.String()
 }
 
@@ -105,6 +110,9 @@ func judge(rows [][][]byte, p *planned) error {
 		found[string(row[0])] = row
 	}
 	refuse := func(what, reason string) error { return &pgwire.RelayError{Reason: what + " " + reason} }
+	if row := found[overloaded]; row != nil {
+		return refuse(string(row[4]), "may mean what the database defines by this name")
+	}
 	for _, a := range p.plan.Accesses {
 		row, ok := found[strconv.FormatUint(uint64(a.ID), 10)]
 		switch what := p.describe(a.ID); {

@@ -39,6 +39,7 @@ func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
 		{"added column", "definition", with(4, good[4]+"\n5 23 -1 n")},
 		{"another domain", "definition", with(4, "1 23 -1 id\n3 25 -1 note\n4 16401 -1 code")},
 		{"hidden by the search path", "hidden", with(5, "f")},
+		{"a function of the database's own", "lower may mean", []string{"0", "f", "f", "f", "lower", "f"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &planned{

@@ -94,6 +94,48 @@ func TestGateway_keepsToSettingsThatChangeTheMeaning(t *testing.T) {
 	wantSameAnswer(t, columnar, oltp, sql)
 }
 
+// What a database defines for the very types of its columns goes before what PostgreSQL has for others.
+func TestGateway_leavesToPostgreSQLWhatTheDatabaseDefines(t *testing.T) {
+	g := start(t, measures, `
+		CREATE TABLE word (id int PRIMARY KEY, v varchar(9) COLLATE "C", n numeric(6,2));
+		INSERT INTO word VALUES (1, 'One', 1.5), (2, 'Two', 2.5)`)
+	columnar, oltp := g.routes()
+	auto, direct := g.client(), g.connect(g.oltp.URL("postgres"))
+	statements := []string{
+		"SELECT lower(v) FROM word ORDER BY id", "SELECT v || v FROM word ORDER BY id", "SELECT count(*) FROM word JOIN word o USING (v)",
+		"SELECT n + 1 FROM word ORDER BY id", "SELECT id::varchar FROM word ORDER BY id", "SELECT count(*) FROM word WHERE v IN ('One', 'x')",
+	}
+	for _, sql := range statements {
+		wantSameAnswer(t, columnar, oltp, sql)
+	}
+	for _, sql := range []string{
+		"CREATE FUNCTION lower(varchar) RETURNS text LANGUAGE sql AS $$SELECT 'mine'::text$$",
+		"CREATE FUNCTION join_words(varchar, varchar) RETURNS text LANGUAGE sql AS $$SELECT 'joined'::text$$",
+		"CREATE OPERATOR || (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = join_words)",
+		"CREATE FUNCTION same_word(varchar, varchar) RETURNS bool LANGUAGE sql AS $$SELECT true$$",
+		"CREATE OPERATOR = (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = same_word)",
+		"CREATE FUNCTION add_one(numeric, int) RETURNS numeric LANGUAGE sql AS $$SELECT 7.0$$",
+		"CREATE OPERATOR + (LEFTARG = numeric, RIGHTARG = int, FUNCTION = add_one)",
+		"CREATE FUNCTION print(int) RETURNS varchar LANGUAGE sql AS $$SELECT 'printed'::varchar$$",
+		"CREATE CAST (int AS varchar) WITH FUNCTION print(int)",
+		// What is defined for operands of another kind changes nothing.
+		"CREATE FUNCTION alike(text, text) RETURNS bool LANGUAGE sql AS $$SELECT true$$",
+		"CREATE OPERATOR % (LEFTARG = text, RIGHTARG = text, FUNCTION = alike)",
+	} {
+		exec(t, direct, sql)
+	}
+	exec(t, columnar, "SET freshet.freshness = strong")
+	exec(t, auto, "SET freshet.freshness = strong")
+	for _, sql := range statements {
+		_, err := columnar.Exec(t.Context(), sql)
+		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || !strings.Contains(refused.Message, "the database defines") {
+			t.Errorf("the columnar route answers %s: %v", sql, err)
+		}
+		wantSameAnswer(t, auto, oltp, sql)
+	}
+	wantSameAnswer(t, columnar, oltp, "SELECT upper(v), n * 2, id % 2 FROM word ORDER BY 1")
+}
+
 // PostgreSQL computes its output before it sorts, also of the rows that LIMIT cuts off.
 func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 	g := start(t, measures)
