@@ -29,6 +29,7 @@ type Source struct {
 	checking  sync.Mutex
 	paused    bool // guarded by checking
 	streaming atomic.Bool
+	look      chan struct{} // tells the watcher to look at the catalog now
 }
 
 var (
@@ -53,7 +54,15 @@ func newSource(cfg Config, open func() (broker, error)) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register source metrics: %w", err)
 	}
-	return &Source{cfg: cfg, log: cfg.Logger, metrics: m, registry: newRegistry(), open: open}, nil
+	return &Source{cfg: cfg, log: cfg.Logger, metrics: m, registry: newRegistry(), open: open, look: make(chan struct{}, 1)}, nil
+}
+
+// Look has the watcher look at the catalog soon, where definitions may have changed.
+func (s *Source) Look() {
+	select {
+	case s.look <- struct{}{}:
+	default: // it will already
+	}
 }
 
 // Close releases the connections to the database. Streams and copies must have ended.

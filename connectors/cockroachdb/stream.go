@@ -100,18 +100,30 @@ func (s *Source) checkPosition(ctx context.Context, from cdc.Position) error {
 	return nil
 }
 
+// lookPause is how long the watcher rests after it was made to look at the catalog.
+const lookPause = 200 * time.Millisecond
+
 // watch follows the catalog and the changefeed until ctx ends.
 func (s *Source) watch(ctx context.Context, from cdc.Position) error {
 	tick := time.NewTicker(s.cfg.CatalogInterval)
 	defer tick.Stop()
-	for n := 1; ; n++ {
+	look, rested := s.look, (<-chan time.Time)(nil)
+	for ticks := 0; ; {
+		check := false
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
+			ticks++
+			check = ticks%changefeedEvery == 0
+		case <-look:
+			look, rested = nil, time.After(lookPause)
+		case <-rested:
+			look = s.look
+			continue
 		}
 		err := s.follow(ctx)
-		if err == nil && n%changefeedEvery == 0 {
+		if err == nil && check {
 			err = s.checkChangefeed(ctx, from)
 		}
 		if err != nil {

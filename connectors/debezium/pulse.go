@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/postgres"
 )
 
 const (
@@ -80,6 +81,7 @@ func (st *stream) watch(ctx context.Context) error {
 	slot := time.NewTicker(slotInterval)
 	defer slot.Stop()
 	k := keeper{s: st.s}
+	look, rested := st.s.catalog.Look(), (<-chan time.Time)(nil)
 	for {
 		var err error
 		select {
@@ -87,8 +89,11 @@ func (st *stream) watch(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-catalog.C:
 			err = st.s.follow(ctx)
-		case <-st.s.catalog.Look():
+		case <-look:
 			err = st.s.follow(ctx)
+			look, rested = nil, time.After(postgres.LookPause)
+		case <-rested:
+			look = st.s.catalog.Look()
 		case <-slot.C:
 			if err = st.s.checkSlot(ctx); err == nil {
 				err = k.look(ctx, st.s.cfg.Postgres.Now())

@@ -98,6 +98,9 @@ func (s *Source) Close() {
 // SystemID returns the identity of the database system, which no other PostgreSQL cluster has.
 func (s *Source) SystemID(ctx context.Context) (string, error) { return s.pg.SystemID(ctx) }
 
+// Look has the watcher look at the catalog soon, where definitions may have changed.
+func (s *Source) Look() { s.pg.Look() }
+
 // Versions returns the present versions of tables, as [postgres.Source.Versions] does.
 func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error) {
 	return s.pg.Versions(ctx, ids)

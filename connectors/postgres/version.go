@@ -77,14 +77,19 @@ func readVersions(ctx context.Context, q querier, oids []uint32) (versions map[c
 	return versions, snapshot, err
 }
 
+// Look has the watcher look at the catalog soon, where definitions may have changed.
+func (s *Source) Look() {
+	select {
+	case s.look <- struct{}{}:
+	default: // it will already
+	}
+}
+
 // lookAtNews has the watcher look at the catalog if a version is not the one that it knows.
 func (s *Source) lookAtNews(versions map[cdc.TableID]string) {
 	for id, v := range versions {
 		if d, _ := s.registry.get(id); d != nil && d.table.Version != v {
-			select {
-			case s.look <- struct{}{}:
-			default: // it will already
-			}
+			s.Look()
 			return
 		}
 	}

@@ -9,6 +9,9 @@ import (
 // slotInterval is how often the slot's state is looked at while streaming.
 const slotInterval = 5 * time.Second
 
+// LookPause is how long the watcher rests after it was made to look at the catalog.
+const LookPause = 50 * time.Millisecond
+
 // watch follows the catalog for DDL that sends no message until the table's next change, for new and
 // dropped tables, and for the slot's state.
 func (st *stream) watch(ctx context.Context) error {
@@ -18,6 +21,7 @@ func (st *stream) watch(ctx context.Context) error {
 	slot := time.NewTicker(slotInterval)
 	defer slot.Stop()
 	last := ""
+	look, rested := s.look, (<-chan time.Time)(nil)
 	for {
 		var err error
 		select {
@@ -25,8 +29,11 @@ func (st *stream) watch(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-catalog.C:
 			last, err = st.followCatalog(ctx, last)
-		case <-s.look:
+		case <-look:
 			last, err = st.followCatalog(ctx, last)
+			look, rested = nil, time.After(LookPause)
+		case <-rested:
+			look = s.look
 		case <-slot.C:
 			err = s.watchSlot(ctx)
 		}

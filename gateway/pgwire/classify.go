@@ -22,6 +22,7 @@ type class struct {
 	begins, ends   bool // a transaction block
 	readOnly       bool // the block that it begins may be READ ONLY
 	forgets        bool // it may drop or replace prepared statements
+	defines        bool // it may change definitions of tables
 	// relayed is the class of a point read where nothing asks for the columnar replica.
 	relayed *class
 }
@@ -102,6 +103,7 @@ func (s *session) classify(sql string) *class {
 			known = unknownClass
 			known.forgets = word == "do" || word == "call" || word == "execute" || word == ""
 			known.ends = word == ""
+			known.defines = word == "create" || word == "alter" || word == "drop"
 		}
 		c = &known
 		c.word = strings.Clone(word)

@@ -106,6 +106,9 @@ func (s *session) noteRelayed(c *class) {
 	if c.forgets {
 		s.statements.clear()
 	}
+	if c.defines {
+		s.defines.Store(true)
+	}
 	if c.SetsSession {
 		s.expire()
 		s.disown(c)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,6 +174,36 @@ func TestSession_hearsNotificationsWhileIdle(t *testing.T) {
 	defer cancel()
 	if err := c.WaitForNotification(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestSession_tellsOfDefinitionsOnceTheyAreCommitted(t *testing.T) {
+	var told atomic.Int64
+	b := newBed(t, func(c *pgwire.Config) { c.Defined = func() { told.Add(1) } })
+	c := connect(t, b.through)
+	extended := func(sql string) {
+		if err := c.ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().Err; err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	for _, step := range []struct {
+		do   func(sql string)
+		sql  string
+		want int64
+	}{
+		{extended, "CREATE TABLE defined (a int)", 1},
+		{extended, "INSERT INTO defined VALUES (1)", 1},
+		{extended, "BEGIN", 1},
+		{extended, "ALTER TABLE defined ADD b int", 1},
+		{extended, "SELECT FROM defined", 1},
+		{extended, "COMMIT", 2},
+		{func(sql string) { run(t, c, sql) }, "DROP TABLE defined", 3},
+		{func(sql string) { run(t, c, sql) }, "SELECT 1", 3},
+	} {
+		step.do(step.sql)
+		if got := told.Load(); got != step.want {
+			t.Fatalf("told %d times after %s, want %d", got, step.sql, step.want)
+		}
 	}
 }
 

@@ -34,6 +34,9 @@ type Config struct {
 	// DefaultsOf, when set, makes them those of a user, as it authenticated. It is asked for every statement that is offered, so
 	// that a change reaches running sessions.
 	DefaultsOf func(user string, defaults Settings) Settings
+	// Defined, when set, is called when a transaction with a statement that changes definitions has ended. It must not block, and is not told of
+	// those within functions or among several statements of one message.
+	Defined func()
 	// DescriptionAge bounds how long PostgreSQL's description of a statement is reused in a session; 30 s when zero.
 	DescriptionAge time.Duration
 	// StartupTimeout bounds a connection's time to authenticate; 60 s when zero, as PostgreSQL's.

@@ -157,6 +157,12 @@ func (s *session) serverReady(status byte) {
 		s.endTx()
 	}
 	s.flow.ready(status)
+	if status == 'I' && s.defines.Load() && s.srv.cfg.Defined != nil {
+		if _, quiet, _ := s.flow.quiet(); quiet {
+			s.defines.Store(false)
+			s.srv.cfg.Defined()
+		}
+	}
 }
 
 // noteParameter keeps a ParameterStatus.

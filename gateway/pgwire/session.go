@@ -51,7 +51,8 @@ type session struct {
 		values  map[string]string
 		changed bool
 	}
-	pinned atomic.Pointer[pinnedTx]
+	pinned  atomic.Pointer[pinnedTx]
+	defines atomic.Bool // the open transaction may have changed definitions
 
 	yield      atomic.Bool   // clientLoop asks for the backend
 	yielded    chan struct{} // serverLoop hands it over

@@ -81,7 +81,7 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 		return err
 	}
 	defer logins.close()
-	relay := newRelay(cfg, route, tenants, logins, registry)
+	relay := newRelay(cfg, route, tenants, logins, u.look, registry)
 	status := func() Status { return tenants.describe(u.status()) }
 	// 3. Run them; the first to fail ends the others.
 	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
@@ -126,11 +126,11 @@ func newRoute(cfg Config, u *unit, d *batch.Dispatcher, reg prometheus.Registere
 	return analytics.New(cfg.Route, u, freshness.NewGate(u, u), d, cfg.Clock, cfg.Logger, reg)
 }
 
-func newRelay(cfg Config, route *analytics.Router, tenants *tenants, logins *verifiers, reg prometheus.Registerer) *pgwire.Server {
+func newRelay(cfg Config, route *analytics.Router, tenants *tenants, logins *verifiers, defined func(), reg prometheus.Registerer) *pgwire.Server {
 	network, address := pgconn.NetworkAddress(cfg.backend.Host, cfg.backend.Port)
 	relay := pgwire.Config{
 		BackendNetwork: network, BackendAddress: address, BackendTLS: cfg.backend.TLSConfig, BackendTLSOptional: plainFallback(cfg.backend),
-		TLS: cfg.TLS, Defaults: cfg.Defaults, DefaultsOf: tenants.defaults, Analytics: route, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
+		TLS: cfg.TLS, Defaults: cfg.Defaults, DefaultsOf: tenants.defaults, Analytics: route, Defined: defined, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
 	}
 	if logins != nil {
 		relay.Verifier = logins.read

@@ -23,6 +23,8 @@ type source interface {
 	View(ctx context.Context, searchPath []string, name string) (*cdc.View, error)
 	// Zone returns the offsets of a time zone over its span; nil where it does not tell.
 	Zone(ctx context.Context, name string) ([]cdc.Offset, error)
+	// Look has the catalog looked at soon: definitions may have changed.
+	Look()
 	Close()
 }
 

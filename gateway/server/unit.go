@@ -225,6 +225,13 @@ func (u *unit) Zone(ctx context.Context, name string) ([]cdc.Offset, error) {
 	return i.source.Zone(ctx, name)
 }
 
+// look tells the source that definitions may have changed.
+func (u *unit) look() {
+	if i, err := u.get(); err == nil {
+		i.source.Look()
+	}
+}
+
 // Gather implements [prometheus.Gatherer] for the metrics of the present incarnation.
 func (u *unit) Gather() ([]*dto.MetricFamily, error) {
 	i, err := u.get()
