@@ -341,18 +341,20 @@ func (q *query) inValues(x expr, items []expr) expr {
 	if !x.isUnknown() {
 		sameKind := x.oid == unified[0].oid
 		for _, i := range items {
-			sameKind = sameKind && (i.isUnknown() || i.oid == x.oid || isText(i.oid) && isText(x.oid) || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && x.oid == oidNumeric)
+			sameKind = sameKind && (i.isUnknown() || i.oid == x.oid || isText(i.oid) && isText(x.oid) || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && (x.oid == oidNumeric || x.oid == oidFloat8))
 		}
 		if !sameKind && !(isNumber(x.oid) && unified[0].oid == oidNumeric) && !isInteger(x.oid) {
 			fail("IN over values of different types")
 		}
 	}
 	x, items = unified[0], unified[1:]
-	requireGroupable(expr{oid: x.oid, opaque: x.opaque, enum: x.enum})
+	if !isFloat(x.oid) {
+		requireGroupable(expr{oid: x.oid, opaque: x.opaque, enum: x.enum})
+	}
 	var set []string
 	var parts []expr
 	for _, i := range items {
-		if i.lit == nil || i.isNull() || x.oid == oidNumeric || x.lit != nil {
+		if i.lit == nil || i.isNull() || x.oid == oidNumeric || isFloat(x.oid) || x.lit != nil {
 			parts = append(parts, q.compare("=", x, i))
 			continue
 		}

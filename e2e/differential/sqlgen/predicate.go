@@ -127,6 +127,10 @@ func (g *gen) inList(c ctx, depth int) string {
 	n := 1 + g.r.IntN(6)
 	items := make([]string, n)
 	for i := range items {
+		if fam == famFloat && g.chance(0.4) {
+			items[i] = g.literal([]family{famNum, famInt}[g.r.IntN(2)], nil).sql
+			continue
+		}
 		items[i] = g.literal(fam, e.col).sql
 	}
 	if g.chance(0.1) {
