@@ -139,7 +139,11 @@ func mergeNames(left, right namespace, merged []mergedColumn, kind string) names
 	return ns
 }
 
+// column is what the joined columns become (PostgreSQL's buildMergedJoinVar).
 func (m mergedColumn) column(kind string) *column {
+	if l, r := m.left.e.oid, m.right.e.oid; l != r && isInteger(l) && isInteger(r) {
+		return m.widest(kind)
+	}
 	if m.left.e.oid != m.right.e.oid || (kind == "FULL" && m.left.e.dec != m.right.e.dec) {
 		fail("USING over columns of different types")
 	}
@@ -155,6 +159,21 @@ func (m mergedColumn) column(kind string) *column {
 		return &column{name: m.name, e: e, onUse: func() { m.left.use(); m.right.use() }}
 	}
 	return m.left
+}
+
+// widest merges columns of different integer types.
+func (m mergedColumn) widest(kind string) *column {
+	wide, narrow := m.left, m.right
+	if integerDigits[narrow.e.oid] > integerDigits[wide.e.oid] {
+		wide, narrow = narrow, wide
+	}
+	switch {
+	case kind == "FULL":
+		fail("USING over columns of different types")
+	case kind == "LEFT" && narrow == m.left, kind == "RIGHT" && narrow == m.right: // whose NULLs the other side's are not
+		return &column{name: m.name, e: widen(narrow.e, wide.e.oid), onUse: func() { narrow.use() }}
+	}
+	return wide
 }
 
 // extraJoin attaches what a subquery was turned into: LEFT, SEMI LEFT or ANTI LEFT JOIN.
