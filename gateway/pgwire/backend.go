@@ -134,7 +134,7 @@ func (s *session) askAnswer() (rows [][][]byte, err error) {
 	return rows, errors.Join(err, failure)
 }
 
-// ask implements SessionInfo.Ask.
+// ask runs one statement on the backend, which the caller holds, and returns its rows.
 func (s *session) ask(ctx context.Context, sql string) ([][][]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)

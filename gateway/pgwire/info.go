@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // infoColumns are the expressions that info is refreshed from. Everything is schema-qualified:
@@ -15,6 +16,7 @@ var infoColumns = []string{
 	"EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
 	setting("TimeZone"), setting("DateStyle"), setting("IntervalStyle"), setting("client_encoding"), setting("bytea_output"),
 	setting("extra_float_digits"), setting("standard_conforming_strings"), custom("transform_null_equals"), setting("statement_timeout"),
+	custom("idle_session_timeout"), custom("idle_in_transaction_session_timeout"),
 	setting("application_name"), setting("transaction_isolation"), setting("transaction_read_only"),
 	custom(settingFreshness), custom(settingMaxStaleness), custom(settingMinSnapshot), custom(settingRoute),
 }
@@ -52,6 +54,14 @@ func (s *session) takeInfo(rows [][][]byte) error {
 	i.TransformNullEquals = text() == "on"
 	if i.StatementTimeout, err = parseDuration(text()); err != nil {
 		return fmt.Errorf("refresh the session's settings: statement_timeout: %w", err)
+	}
+	for _, timeout := range []*time.Duration{&s.idleTimeout, &s.idleInTransactionTimeout} {
+		*timeout = 0
+		if v := text(); v != "" {
+			if *timeout, err = parseDuration(v); err != nil {
+				return fmt.Errorf("refresh the session's settings: timeout of an idle session: %w", err)
+			}
+		}
 	}
 	i.ApplicationName, i.Isolation = text(), text()
 	s.block.readOnly = text() == "on"

@@ -32,8 +32,10 @@ func (r *run) began() bool { return r.sent || r.rows > 0 }
 
 func (r *run) run(ctx context.Context) error {
 	s := r.s
-	s.info.Ask, s.info.Record = s.ask, s.record
+	b := &backend{s: s}
+	s.info.Ask, s.info.Record = b.ask, s.record
 	defer func() { s.info.Ask = nil }()
+	defer b.keepAlive(ctx, r.status)()
 	analytics := s.srv.cfg.Analytics
 	if r.e.class.Kind == Explain {
 		return r.explain(ctx)
