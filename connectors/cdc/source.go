@@ -32,10 +32,11 @@ type Discovered struct {
 // CopySink receives copied rows. Calls are sequential; rows are valid during the call only.
 type CopySink interface {
 	// Begin tells the position of the copy before its first row. A table asked for that is not among tables
-	// was altered or dropped since it was announced: Stopped and then a new announcement follow.
+	// was altered or dropped since it was announced: Stopped and a new announcement follow, in any order.
 	Begin(ctx context.Context, at Position, tables []*Table) error
 	Rows(ctx context.Context, t *Table, rows []Row) error
-	// Stopped says that the copy gives up one table; its rows so far are void, the others go on.
+	// Stopped says that the copy gives up one table; its rows so far are void, the others go on. A new announcement of the table may have
+	// come before, which holds then.
 	Stopped(ctx context.Context, id TableID, why *TableError) error
 }
 

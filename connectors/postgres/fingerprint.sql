@@ -10,6 +10,8 @@ SELECT md5(concat_ws('/',
     (SELECT string_agg(concat_ws(':', k.oid, k.xmin::text), ',' ORDER BY k.oid)
         FROM pg_constraint k WHERE k.contype = 'n'),
     (SELECT string_agg(concat_ws(':', e.oid, e.xmin::text), ',' ORDER BY e.oid) FROM pg_enum e),
+    (SELECT string_agg(concat_ws(':', l.oid, l.xmin::text), ',' ORDER BY l.oid)
+        FROM pg_collation l WHERE l.oid >= 16384),
     (SELECT string_agg(concat_ws(':', n.oid, n.xmin::text), ',' ORDER BY n.oid) FROM pg_namespace n),
     (SELECT concat_ws(':', p.oid, p.xmin::text) FROM pg_publication p WHERE p.pubname = $1),
     (SELECT string_agg(concat_ws(':', r.prrelid, r.xmin::text), ',' ORDER BY r.prrelid)

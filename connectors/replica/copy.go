@@ -156,7 +156,7 @@ type copyJob struct {
 	count int64
 }
 
-// Begin makes the bases. A table that the copy leaves out is gone at the source.
+// Begin makes the bases. A table that the copy leaves out is gone at the source, or announced anew.
 func (k *copySink) Begin(ctx context.Context, at cdc.Position, defs []*cdc.Table) error {
 	k.at = at
 	given := map[cdc.TableID]bool{}
@@ -295,18 +295,19 @@ func (k *copySink) flush(ctx context.Context, t *copyJob) error {
 	return nil
 }
 
-// Stopped gives up one table.
+// Stopped gives up one table, unless it was announced anew meanwhile: what the copy says is about the old definition.
 func (k *copySink) Stopped(_ context.Context, id cdc.TableID, why *cdc.TableError) error {
+	job := k.tables[id]
+	if job == nil { // left out or given up before
+		return nil
+	}
 	s := k.c.s
 	s.mu.Lock()
-	t, ok := s.tables[id]
-	if ok {
-		s.stop(t.def, why)
+	if s.tables[id] == job.table {
+		s.stop(job.table.def, why)
 	}
 	s.mu.Unlock()
-	if k.tables[id] != nil {
-		k.forget(id)
-	}
+	k.forget(id)
 	return nil
 }
 

@@ -111,6 +111,13 @@ func (s *script) Copy(ctx context.Context, ids []cdc.TableID, sink cdc.CopySink)
 		}
 	}
 	for _, t := range defs {
+		if s.altered(t) {
+			why := &cdc.TableError{Code: cdc.CodeSchemaChange, Table: t.FullName(), Detail: "it was altered"}
+			if err := sink.Stopped(ctx, t.ID, why); err != nil {
+				return at, err
+			}
+			continue
+		}
 		for _, r := range snapshot[t.ID] {
 			if err := sink.Rows(ctx, t, []cdc.Row{datums(r)}); err != nil {
 				return at, err
@@ -118,6 +125,14 @@ func (s *script) Copy(ctx context.Context, ids []cdc.TableID, sink cdc.CopySink)
 		}
 	}
 	return at, nil
+}
+
+// altered reports whether a table has another definition by now.
+func (s *script) altered(t *cdc.Table) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.tables[t.ID]
+	return now != nil && now != t
 }
 
 func (s *script) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) error {

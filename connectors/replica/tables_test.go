@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,6 +87,36 @@ func TestReplica_copiesTablesWhileTheStreamGoesOn(t *testing.T) {
 	defer s.Release()
 	if _, ok := s.Table(3); ok {
 		t.Error("the dropped table is still there")
+	}
+}
+
+// The copy finds the old definition gone only after the new one was announced.
+func TestReplica_copiesATableThatWasAnnouncedAnewBeforeItsCopyGaveUp(t *testing.T) {
+	src := newScript(tags())
+	g, ctx := startGateway(t, src, nil)
+	expect(ctx, t, g, src, src.commit(func(x *tx) { x.insert(3, row{"red"}) })).Release()
+	gate := make(chan struct{})
+	before := src.counted(&src.copies)
+	src.mu.Lock()
+	src.copyGate = gate
+	src.tables[1], src.now[1] = accounts(), content{}
+	src.add(event{discovered: &cdc.Discovered{Table: src.tables[1]}})
+	src.mu.Unlock()
+	src.commit(func(x *tx) { x.insert(1, row{"1", "1.25", null}) })
+	src.awaitAsked(ctx, t, func() bool { return src.copies > before })
+	wider := accounts()
+	wider.Columns = append(wider.Columns, cdc.Column{Name: "more", Type: 25, Modifier: -1, Attr: 4})
+	p := src.redefine(wider, func(r row) row { return append(slices.Clone(r), null) })
+	s, err := g.acquire(ctx, replica.Request{Min: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	close(gate)
+	s = expect(ctx, t, g, src, src.watermark())
+	defer s.Release()
+	if def, ok := s.Table(1); !ok || len(def.Columns) != len(wider.Columns) {
+		t.Errorf("the snapshot has %+v", def)
 	}
 }
 
