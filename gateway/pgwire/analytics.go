@@ -188,6 +188,7 @@ type Error struct {
 	Hint     string
 	Position int32 // in characters from 1; 0 when none
 	Err      error
+	fatal    bool // the session ends with it
 }
 
 func (e *Error) Error() string {

@@ -245,7 +245,7 @@ func (s *session) tell(sql string, extended bool) error {
 	}
 	rows, err := s.ask(s.ctx, s.tellSQL(sql))
 	var e *Error
-	if err != nil && (!errors.As(err, &e) || e.Err != nil) { // an SQL error leaves the statement to PostgreSQL's own words
+	if err != nil && (!errors.As(err, &e) || e.fatal) { // an SQL error leaves the statement to PostgreSQL's own words
 		return err
 	}
 	if err == nil {

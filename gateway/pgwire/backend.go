@@ -39,30 +39,46 @@ func (s *session) handBack() {
 // send writes messages of the session's own to PostgreSQL.
 func (s *session) send(b []byte) error {
 	if _, err := s.server.Write(b); err != nil {
-		return s.lostBackend(err)
+		return s.lostBackend(err, nil)
 	}
 	return nil
 }
 
-func (s *session) lostBackend(err error) error {
-	if s.srv.ctx.Err() != nil {
+// lostBackend is the error that ends the session when its connection to PostgreSQL has; reason is what PostgreSQL said before, if it did.
+func (s *session) lostBackend(err error, reason *Error) error {
+	switch {
+	case s.srv.ctx.Err() != nil:
 		return errShutdown
+	case reason == nil:
+		reason = &Error{Code: codeConnectionFailure, Message: "the connection to PostgreSQL is lost", Hint: "Connect again."}
 	}
-	return &Error{Code: codeConnectionFailure, Message: "the connection to PostgreSQL is lost", Hint: "Connect again.", Err: err}
+	reason.Err, reason.fatal = err, true
+	return reason
 }
 
 // untilReady reads PostgreSQL's messages up to ReadyForQuery, whose status it returns and keeps.
 // What PostgreSQL may send at any time goes to the client; everything else to handle, if not nil.
 func (s *session) untilReady(handle func(kind byte, raw []byte) error) (status byte, err error) {
+	var reason *Error
 	for {
 		kind, raw, err := s.fromServer.next(maxMessage)
 		if err != nil {
-			return 0, s.lostBackend(err)
+			return 0, s.lostBackend(err, reason)
+		}
+		if kind == 'E' {
+			e, err := decodeError(raw)
+			if err != nil {
+				return 0, err
+			}
+			if e.fatal { // the connection ends
+				reason = e
+				continue
+			}
 		}
 		switch kind {
 		case 'Z':
 			if len(raw) != headerSize+1 {
-				return 0, s.lostBackend(errMalformed)
+				return 0, s.lostBackend(errMalformed, nil)
 			}
 			s.flow.setStatus(raw[headerSize])
 			return raw[headerSize], nil
@@ -127,7 +143,11 @@ func (s *session) askAnswer() (rows [][][]byte, err error) {
 			}
 			rows = append(rows, row)
 		case 'E':
-			failure = decodeError(raw)
+			e, err := decodeError(raw)
+			if err != nil {
+				return err
+			}
+			failure = e
 		}
 		return nil
 	})
@@ -149,13 +169,14 @@ func (s *session) ask(ctx context.Context, sql string) ([][][]byte, error) {
 	return rows, nil
 }
 
-// decodeError returns an ErrorResponse as an *Error.
-func decodeError(raw []byte) error {
+// decodeError returns an ErrorResponse as an error.
+func decodeError(raw []byte) (*Error, error) {
 	var m pgproto3.ErrorResponse
 	if err := m.Decode(raw[headerSize:]); err != nil {
-		return fmt.Errorf("read PostgreSQL's error: %w", err)
+		return nil, fmt.Errorf("read PostgreSQL's error: %w", err)
 	}
-	return &Error{Code: m.Code, Message: m.Message, Detail: m.Detail, Hint: m.Hint, Position: m.Position}
+	return &Error{Code: m.Code, Message: m.Message, Detail: m.Detail, Hint: m.Hint, Position: m.Position,
+		fatal: m.SeverityUnlocalized == "FATAL" || m.SeverityUnlocalized == "PANIC"}, nil
 }
 
 // failTransaction puts the open transaction block into PostgreSQL's failed state, as an error of

@@ -16,7 +16,7 @@ var infoColumns = []string{
 	"EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
 	setting("TimeZone"), setting("DateStyle"), setting("IntervalStyle"), setting("client_encoding"), setting("bytea_output"),
 	setting("extra_float_digits"), setting("standard_conforming_strings"), custom("transform_null_equals"), setting("statement_timeout"),
-	custom("idle_session_timeout"), custom("idle_in_transaction_session_timeout"),
+	custom("idle_session_timeout"), custom("idle_in_transaction_session_timeout"), custom("transaction_timeout"),
 	setting("application_name"), setting("transaction_isolation"), setting("transaction_read_only"),
 	custom(settingFreshness), custom(settingMaxStaleness), custom(settingMinSnapshot), custom(settingRoute),
 }
@@ -55,11 +55,11 @@ func (s *session) takeInfo(rows [][][]byte) error {
 	if i.StatementTimeout, err = parseDuration(text()); err != nil {
 		return fmt.Errorf("refresh the session's settings: statement_timeout: %w", err)
 	}
-	for _, timeout := range []*time.Duration{&s.idleTimeout, &s.idleInTransactionTimeout} {
+	for _, timeout := range []*time.Duration{&s.timeouts.idle, &s.timeouts.idleInTransaction, &s.timeouts.transaction} {
 		*timeout = 0
 		if v := text(); v != "" {
 			if *timeout, err = parseDuration(v); err != nil {
-				return fmt.Errorf("refresh the session's settings: timeout of an idle session: %w", err)
+				return fmt.Errorf("refresh the session's settings: timeouts that end a session: %w", err)
 			}
 		}
 	}

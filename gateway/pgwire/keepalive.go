@@ -2,12 +2,20 @@ package pgwire
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
-// stillHere is a statement that neither reads nor takes a snapshot.
-const stillHere = "SHOW transaction_read_only"
+// timeouts are those of PostgreSQL's that end a session; zero: none.
+type timeouts struct{ idle, idleInTransaction, transaction time.Duration }
+
+const (
+	// stillHere is a statement that neither reads nor takes a snapshot.
+	stillHere = "SHOW transaction_read_only"
+	// touchInterval is how soon it is noticed that PostgreSQL has ended a session whose statement runs on the columnar replica.
+	touchInterval = time.Second
+)
 
 // backend is PostgreSQL's side of a session while a statement runs on the columnar replica, for whoever has something to ask.
 type backend struct {
@@ -22,21 +30,23 @@ func (b *backend) ask(ctx context.Context, sql string) ([][][]byte, error) {
 	return b.s.ask(ctx, sql)
 }
 
-// keepAlive makes itself heard until stop is called. PostgreSQL knows nothing of the statement, and would end the session as an idle one
-// (idle_in_transaction_session_timeout, idle_session_timeout).
-func (b *backend) keepAlive(ctx context.Context, status byte) (stop func()) {
-	limit := b.s.idleTimeout
+// keepInTouch speaks to PostgreSQL now and then until done is called. PostgreSQL knows nothing of the statement: it would end the session
+// as an idle one (idle_in_transaction_session_timeout, idle_session_timeout), and where it has ended it for another
+// reason (pg_terminate_backend, transaction_timeout) lost is called with what it said.
+func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.CancelCauseFunc) (done func()) {
+	limit := b.s.timeouts.idle
 	if status == 'T' {
-		limit = b.s.idleInTransactionTimeout
+		limit = b.s.timeouts.idleInTransaction
 	}
-	if limit == 0 {
-		return func() {}
+	interval := touchInterval
+	if limit > 0 {
+		interval = min(interval, max(limit/3, time.Millisecond))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(max(limit/3, time.Millisecond))
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
 			select {
@@ -44,8 +54,9 @@ func (b *backend) keepAlive(ctx context.Context, status byte) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			if _, err := b.ask(ctx, stillHere); err != nil {
-				return // whoever needs the connection next will say so
+			if _, err := b.ask(ctx, stillHere); endsSession(err) {
+				lost(err)
+				return
 			}
 		}
 	}()
@@ -53,4 +64,10 @@ func (b *backend) keepAlive(ctx context.Context, status byte) (stop func()) {
 		cancel()
 		<-ended
 	}
+}
+
+// endsSession reports whether a session ends with an error.
+func endsSession(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.fatal
 }

@@ -1,8 +1,11 @@
 package pgwire_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // PostgreSQL takes a session for idle while its statement runs on the columnar replica.
@@ -39,6 +42,40 @@ func TestSession_outlivesTheTimeoutsOfIdleOnesWhileAStatementRuns(t *testing.T) 
 			}
 			run(t, conn, "RESET "+c.setting)
 			run(t, conn, read)
+		})
+	}
+}
+
+func TestSession_endsWithWhatPostgreSQLEndsItBy(t *testing.T) {
+	for _, c := range []struct{ name, set, begin, end, code string }{
+		{name: "terminated", end: "SELECT pg_terminate_backend(%s)", code: "57P01"},
+		{name: "terminated in a block", begin: "BEGIN READ ONLY", end: "SELECT pg_terminate_backend(%s)", code: "57P01"},
+		{name: "transaction timeout", set: "SET transaction_timeout = '200ms'", code: "25P04"},
+		{name: "transaction timeout of a block", set: "SET transaction_timeout = '500ms'", begin: "BEGIN READ ONLY", code: "25P04"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBed(t)
+			conn := connect(t, b.through)
+			pid := run(t, conn, "SELECT pg_backend_pid()")[0][0]
+			for _, sql := range []string{c.set, c.begin} {
+				if sql != "" {
+					run(t, conn, sql)
+				}
+			}
+			failed := b.hang(t, conn)
+			if c.end != "" {
+				run(t, connect(t, b.direct), fmt.Sprintf(c.end, pid))
+			}
+			err := <-failed
+			wantCode(t, err, c.code)
+			var e *pgconn.PgError
+			if errors.As(err, &e) && e.Severity != "FATAL" {
+				t.Errorf("severity %s", e.Severity)
+			}
+			<-b.analytics.stopped
+			if _, err := conn.Exec(t.Context(), "SELECT 1").ReadAll(); err == nil {
+				t.Error("the session goes on")
+			}
 		})
 	}
 }

@@ -15,10 +15,11 @@ import (
 )
 
 var (
-	errCanceled   = &Error{Code: codeQueryCanceled, Message: "canceling statement due to user request"}
-	errTimeout    = &Error{Code: codeQueryCanceled, Message: "canceling statement due to statement timeout"}
-	errClientGone = errors.New("the client is gone")
-	errRowLimit   = errors.New("the portal's row limit is reached")
+	errCanceled           = &Error{Code: codeQueryCanceled, Message: "canceling statement due to user request"}
+	errTimeout            = &Error{Code: codeQueryCanceled, Message: "canceling statement due to statement timeout"}
+	errTransactionTimeout = &Error{Code: codeTransactionTimeout, Message: "terminating connection due to transaction timeout", fatal: true}
+	errClientGone         = errors.New("the client is gone")
+	errRowLimit           = errors.New("the portal's row limit is reached")
 )
 
 const routeIsOLTP = "freshet.route is oltp"
@@ -149,7 +150,7 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 			err = s.takeInfo(rows)
 		}
 		var sqlError *Error
-		if err != nil && (!errors.As(err, &sqlError) || sqlError.Err != nil) {
+		if err != nil && (!errors.As(err, &sqlError) || sqlError.fatal) {
 			return nil, undecided, err
 		}
 		if err != nil { // PostgreSQL refuses even that: it will say why by itself
@@ -280,19 +281,28 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 		ctx, cancel = context.WithTimeoutCause(ctx, t, errTimeout)
 		defer cancel()
 	}
+	if t := s.timeouts.transaction; t > 0 && status == 'I' { // that of a block is PostgreSQL's to keep
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, t, errTransactionTimeout)
+		defer cancel()
+	}
 	w := s.watchClient(stop)
 	r := &run{s: s, e: e, d: d, status: status}
-	err := r.run(ctx)
+	err := r.run(ctx, stop)
 	if werr := w.end(); werr != nil {
 		return done, werr
 	}
-	var relay *RelayError
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 		if s.ctx.Err() != nil {
 			return done, context.Cause(s.ctx)
 		}
-	} else if errors.As(err, &relay) && !r.began() {
+	}
+	var relay *RelayError
+	switch {
+	case endsSession(err):
+		return done, err
+	case ctx.Err() == nil && errors.As(err, &relay) && !r.began():
 		return s.turnDown(e, status, relay)
 	}
 	return done, r.finish(err)

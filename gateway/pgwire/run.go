@@ -30,12 +30,13 @@ type run struct {
 // began reports whether the client may have seen part of the answer.
 func (r *run) began() bool { return r.sent || r.rows > 0 }
 
-func (r *run) run(ctx context.Context) error {
+// run answers until ctx ends. It calls stop when PostgreSQL has ended the session meanwhile.
+func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	s := r.s
 	b := &backend{s: s}
 	s.info.Ask, s.info.Record = b.ask, s.record
 	defer func() { s.info.Ask = nil }()
-	defer b.keepAlive(ctx, r.status)()
+	defer b.keepInTouch(ctx, r.status, stop)()
 	analytics := s.srv.cfg.Analytics
 	if r.e.class.Kind == Explain {
 		return r.explain(ctx)

@@ -91,7 +91,7 @@ type Server struct {
 }
 
 // errShutdown is the cause of a session that the server ends.
-var errShutdown = &Error{Code: codeAdminShutdown, Message: "terminating connection due to administrator command"}
+var errShutdown = &Error{Code: codeAdminShutdown, Message: "terminating connection due to administrator command", fatal: true}
 
 // NewServer returns a server that does not listen yet.
 func NewServer(cfg Config) *Server {

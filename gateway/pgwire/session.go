@@ -22,24 +22,24 @@ type session struct {
 	cancel context.CancelCauseFunc
 	flow   flow
 
-	fromClient                            reader
-	scan                                  int // where in fromClient.buf the next message begins
-	skip                                  int // bytes left of a message that is relayed as it comes
-	blind                                 bool
-	wantsColumnar                         bool // freshet.route may be columnar
-	unit                                  unit
-	statements                            statements
-	classes                               classes
-	block                                 block
-	info                                  SessionInfo
-	idleTimeout, idleInTransactionTimeout time.Duration            // PostgreSQL's, zero: none
-	held                                  [len(ownSettings)]string // the freshet.* settings that PostgreSQL holds
-	told                                  [len(ownSettings)]string // those of them that are defaults which PostgreSQL was told
-	invalid                               error                    // the first invalid one that PostgreSQL holds
-	stale                                 bool                     // info is to be refreshed before it is used
-	blockSets                             bool                     // a statement in the open block may have changed settings
-	last                                  LastRun
-	described                             map[string]*description
+	fromClient    reader
+	scan          int // where in fromClient.buf the next message begins
+	skip          int // bytes left of a message that is relayed as it comes
+	blind         bool
+	wantsColumnar bool // freshet.route may be columnar
+	unit          unit
+	statements    statements
+	classes       classes
+	block         block
+	info          SessionInfo
+	timeouts      timeouts
+	held          [len(ownSettings)]string // the freshet.* settings that PostgreSQL holds
+	told          [len(ownSettings)]string // those of them that are defaults which PostgreSQL was told
+	invalid       error                    // the first invalid one that PostgreSQL holds
+	stale         bool                     // info is to be refreshed before it is used
+	blockSets     bool                     // a statement in the open block may have changed settings
+	last          LastRun
+	described     map[string]*description
 
 	fromServer reader
 	skipServer int

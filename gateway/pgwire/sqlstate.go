@@ -10,6 +10,7 @@ const (
 	codeUndefinedObject      = "42704"
 	codeTooManyConnections   = "53300"
 	codeCantChangeParameter  = "55P02"
+	codeTransactionTimeout   = "25P04"
 	codeQueryCanceled        = "57014"
 	codeAdminShutdown        = "57P01"
 	codeCannotConnectNow     = "57P03"
