@@ -2,6 +2,8 @@ package translate
 
 import (
 	"fmt"
+	"math"
+	"math/big"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -45,6 +47,7 @@ func (q *query) frame(w *pg.WindowDef) (frame string, keys []string) {
 		}
 		unit, keys = "RANGE", []string{key}
 	}
+	var from, to int64
 	start, end := "", "CURRENT ROW"
 	switch {
 	case o&frameStartUnbounded != 0:
@@ -52,9 +55,11 @@ func (q *query) frame(w *pg.WindowDef) (frame string, keys []string) {
 	case o&frameStartCurrent != 0:
 		start = "CURRENT ROW"
 	case o&frameStartOffsetPrec != 0:
-		start = offset(w.StartOffset) + " PRECEDING"
+		from = offset(w.StartOffset)
+		start = fmt.Sprint(from, " PRECEDING")
 	case o&frameStartOffsetFol != 0:
-		start = offset(w.StartOffset) + " FOLLOWING"
+		from = offset(w.StartOffset)
+		start = fmt.Sprint(from, " FOLLOWING")
 	default:
 		fail("window frame")
 	}
@@ -62,29 +67,37 @@ func (q *query) frame(w *pg.WindowDef) (frame string, keys []string) {
 	case o&frameEndUnbounded != 0:
 		end = "UNBOUNDED FOLLOWING"
 	case o&frameEndOffsetPrec != 0:
-		end = offset(w.EndOffset) + " PRECEDING"
+		to = offset(w.EndOffset)
+		end = fmt.Sprint(to, " PRECEDING")
 	case o&frameEndOffsetFol != 0:
-		end = offset(w.EndOffset) + " FOLLOWING"
+		to = offset(w.EndOffset)
+		end = fmt.Sprint(to, " FOLLOWING")
+	}
+	if o&frameStartOffsetPrec != 0 && o&frameEndOffsetPrec != 0 && from < to || o&frameStartOffsetFol != 0 && o&frameEndOffsetFol != 0 && from > to {
+		fail("window frame that has no rows") // the engine knows none
 	}
 	return unit + " BETWEEN " + start + " AND " + end, keys
 }
 
-// rowsAway writes the offset of a ROWS frame.
-func (q *query) rowsAway(n *pg.Node) string {
+// rowsAway reads an offset in rows, or in the unit of integers.
+func (q *query) rowsAway(n *pg.Node) int64 {
 	e := q.value(n)
 	if e.lit == nil || e.lit.integer == nil || e.lit.integer.Sign() < 0 {
 		fail("window frame offset that is not a constant")
 	}
-	return e.lit.integer.String()
+	if e.lit.integer.Cmp(big.NewInt(math.MaxInt32)) >= 0 { // more than the engine takes
+		fail("window frame of this length")
+	}
+	return e.lit.integer.Int64()
 }
 
 // mostAway bounds an interval as an offset, in days: the engine wants a number of seconds within 32 bits, and the sum with a moment must not come near
 // the end of PostgreSQL's range.
 const mostAway = 20_000
 
-// distance writes the only sort key of a RANGE frame with offsets as a number, and tells whether it may be NULL and how an offset is written in its
+// distance writes the only sort key of a RANGE frame with offsets as a number, and tells whether it may be NULL and how an offset is read in its
 // unit (PostgreSQL's in_range functions): days of dates, seconds of timestamps. A fraction of a second gives the statement to PostgreSQL.
-func (q *query) distance(order []*pg.Node) (key string, null bool, offset func(*pg.Node) string) {
+func (q *query) distance(order []*pg.Node) (key string, null bool, offset func(*pg.Node) int64) {
 	if len(order) != 1 {
 		fail("window frame of this kind")
 	}
@@ -108,7 +121,7 @@ func (q *query) distance(order []*pg.Node) (key string, null bool, offset func(*
 	default:
 		fail("window frame of this kind")
 	}
-	return ascending(sql, by), e.null, func(n *pg.Node) string {
+	return ascending(sql, by), e.null, func(n *pg.Node) int64 {
 		away := q.value(n)
 		if away.isUnknown() && !away.isNull() {
 			away = q.t.parseLiteral(*away.lit.text, oidInterval)
@@ -120,7 +133,7 @@ func (q *query) distance(order []*pg.Node) (key string, null bool, offset func(*
 		if i.months != 0 || i.days < 0 || i.micros < 0 || i.days > 0 && e.oid == oidTimestampTZ || i.total() > mostAway*microsPerDay || i.total()%unit != 0 {
 			fail("window frame of this length")
 		}
-		return fmt.Sprint(i.total() / unit)
+		return i.total() / unit
 	}
 }
 
