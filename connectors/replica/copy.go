@@ -168,16 +168,9 @@ func (k *copySink) Begin(ctx context.Context, at cdc.Position, defs []*cdc.Table
 			}
 		}
 	}
-	s := k.c.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, t := range k.tables {
-		if given[id] {
-			continue
-		}
-		delete(k.tables, id)
-		if s.tables[id] == t.table {
-			s.remove(t.table)
+	for id := range k.tables {
+		if !given[id] {
+			k.giveUp(id, k.c.s.remove)
 		}
 	}
 	return nil
@@ -190,14 +183,14 @@ func (k *copySink) begin(ctx context.Context, t *copyJob, def *cdc.Table) error 
 	if err == nil {
 		t.rows, err = column.NewRows(def)
 	}
+	s.mu.Unlock()
 	if err != nil {
-		delete(k.tables, def.ID)
-		s.stop(def, &cdc.TableError{Code: cdc.CodeUnsupportedType, Table: def.FullName(), Detail: err.Error(),
-			Remedy: "exclude the table, or change its definition; its queries go to the source database"})
-		s.mu.Unlock()
+		k.giveUp(def.ID, func(*table) {
+			s.stop(def, &cdc.TableError{Code: cdc.CodeUnsupportedType, Table: def.FullName(), Detail: err.Error(),
+				Remedy: "exclude the table, or change its definition; its queries go to the source database"})
+		})
 		return nil
 	}
-	s.mu.Unlock()
 	t.base = s.ledger.created(s.names.next(fmt.Sprintf("b_%d", def.ID)))
 	sql, err := createBase(s.ledger.qualified(t.base), def)
 	if err != nil {
@@ -218,7 +211,8 @@ func (k *copySink) Rows(ctx context.Context, def *cdc.Table, rows []cdc.Row) err
 	}
 	for _, row := range rows {
 		if err := t.add(row); err != nil {
-			return k.misfit(def.ID, err)
+			k.giveUp(def.ID, func(t *table) { k.c.s.misfit(t, err) })
+			return nil
 		}
 		if t.rows.Len() >= copyRows {
 			if err := k.flush(ctx, t); err != nil {
@@ -248,17 +242,17 @@ func (t *copyJob) add(row cdc.Row) error {
 	return nil
 }
 
-// misfit ends the copy of one table because of a row.
-func (k *copySink) misfit(id cdc.TableID, why error) error {
-	t := k.tables[id]
+// giveUp ends the copy of one table. What is to become of the table is then's to say, which needs mu, unless it was announced anew meanwhile: what the
+// copy finds is about the old definition.
+func (k *copySink) giveUp(id cdc.TableID, then func(*table)) {
+	t := k.tables[id].table
 	k.forget(id)
 	s := k.c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tables[id] == t.table {
-		s.misfit(t.table, why)
+	if s.tables[id] == t {
+		then(t)
 	}
-	return nil
 }
 
 // forget gives up what was copied of a table.
@@ -295,19 +289,11 @@ func (k *copySink) flush(ctx context.Context, t *copyJob) error {
 	return nil
 }
 
-// Stopped gives up one table, unless it was announced anew meanwhile: what the copy says is about the old definition.
+// Stopped gives up one table that was not left out or given up before.
 func (k *copySink) Stopped(_ context.Context, id cdc.TableID, why *cdc.TableError) error {
-	job := k.tables[id]
-	if job == nil { // left out or given up before
-		return nil
+	if k.tables[id] != nil {
+		k.giveUp(id, func(t *table) { k.c.s.stop(t.def, why) })
 	}
-	s := k.c.s
-	s.mu.Lock()
-	if s.tables[id] == job.table {
-		s.stop(job.table.def, why)
-	}
-	s.mu.Unlock()
-	k.forget(id)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -204,3 +205,15 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause, if any.
 func (e *Error) Unwrap() error { return e.Err }
+
+// endsSession reports whether a session ends with an error.
+func endsSession(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.fatal
+}
+
+// isSQLError reports whether a statement failed in a session that goes on.
+func isSQLError(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && !e.fatal
+}

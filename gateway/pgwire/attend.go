@@ -1,7 +1,6 @@
 package pgwire
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -244,8 +243,7 @@ func (s *session) tell(sql string, extended bool) error {
 		return err
 	}
 	rows, err := s.ask(s.ctx, s.tellSQL(sql))
-	var e *Error
-	if err != nil && (!errors.As(err, &e) || e.fatal) { // an SQL error leaves the statement to PostgreSQL's own words
+	if err != nil && !isSQLError(err) { // one leaves the statement to PostgreSQL's own words
 		return err
 	}
 	if err == nil {

@@ -2,7 +2,6 @@ package pgwire
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -64,10 +63,4 @@ func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.Can
 		cancel()
 		<-ended
 	}
-}
-
-// endsSession reports whether a session ends with an error.
-func endsSession(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.fatal
 }

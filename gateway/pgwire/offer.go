@@ -149,12 +149,11 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 		if err == nil {
 			err = s.takeInfo(rows)
 		}
-		var sqlError *Error
-		if err != nil && (!errors.As(err, &sqlError) || sqlError.fatal) {
-			return nil, undecided, err
-		}
-		if err != nil { // PostgreSQL refuses even that: it will say why by itself
+		switch {
+		case isSQLError(err): // PostgreSQL refuses even that: it will say why by itself
 			failed = true
+		case err != nil:
+			return nil, undecided, err
 		}
 	}
 	return s.finishPrepare(e, key, d, describe, settle, failed)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/gateway/server"
 )
 
 const cities = `CREATE COLLATION numbered (provider = icu, locale = 'en-u-kn-true');
@@ -110,17 +112,12 @@ func TestGateway_followsTheNamesOfCollations(t *testing.T) {
 		t.Errorf("at first the route is %s", route)
 	}
 	exec(t, c, "ALTER COLLATION numbered RENAME TO counted")
-	for deadline := time.Now().Add(time.Minute); ; {
+	g.await(func(server.Status) bool {
 		if got := query(t, c, sql); !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
-		if one(t, c, "SHOW freshet.last_route") == "columnar" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still left to PostgreSQL: %s", one(t, c, "SHOW freshet.last_reason"))
-		}
-	}
+		return one(t, c, "SHOW freshet.last_route") == "columnar"
+	})
 }
 
 func TestGateway_leavesLargeResultsToPostgreSQLToSort(t *testing.T) {

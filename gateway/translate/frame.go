@@ -8,20 +8,20 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// PostgreSQL's frame option bits (nodes/parsenodes.h).
+// PostgreSQL's frame option bits (nodes/parsenodes.h). Those of a frame's end are those of its start, shifted.
 const (
-	frameNonDefault      = 0x00001
-	frameRange           = 0x00002
-	frameRows            = 0x00004
-	frameStartUnbounded  = 0x00020 // PRECEDING
-	frameEndUnbounded    = 0x00100 // FOLLOWING
-	frameStartCurrent    = 0x00200
-	frameEndCurrent      = 0x00400
-	frameStartOffsetPrec = 0x00800
-	frameEndOffsetPrec   = 0x01000
-	frameStartOffsetFol  = 0x02000
-	frameEndOffsetFol    = 0x04000
-	frameExclusion       = 0x38000
+	frameNonDefault        = 0x00001
+	frameRange             = 0x00002
+	frameRows              = 0x00004
+	frameStartUnbounded    = 0x00020 // PRECEDING
+	frameStartUnboundedFol = 0x00080
+	frameStartCurrent      = 0x00200
+	frameEndCurrent        = 0x00400
+	frameStartOffsetPrec   = 0x00800
+	frameEndOffsetPrec     = 0x01000
+	frameStartOffsetFol    = 0x02000
+	frameExclusion         = 0x38000
+	frameEndShift          = 1
 )
 
 // frame writes a window's own frame, and the items of ORDER BY that it is about.
@@ -47,36 +47,32 @@ func (q *query) frame(w *pg.WindowDef) (frame string, keys []string) {
 		}
 		unit, keys = "RANGE", []string{key}
 	}
-	var from, to int64
-	start, end := "", "CURRENT ROW"
-	switch {
-	case o&frameStartUnbounded != 0:
-		start = "UNBOUNDED PRECEDING"
-	case o&frameStartCurrent != 0:
-		start = "CURRENT ROW"
-	case o&frameStartOffsetPrec != 0:
-		from = offset(w.StartOffset)
-		start = fmt.Sprint(from, " PRECEDING")
-	case o&frameStartOffsetFol != 0:
-		from = offset(w.StartOffset)
-		start = fmt.Sprint(from, " FOLLOWING")
-	default:
-		fail("window frame")
-	}
-	switch {
-	case o&frameEndUnbounded != 0:
-		end = "UNBOUNDED FOLLOWING"
-	case o&frameEndOffsetPrec != 0:
-		to = offset(w.EndOffset)
-		end = fmt.Sprint(to, " PRECEDING")
-	case o&frameEndOffsetFol != 0:
-		to = offset(w.EndOffset)
-		end = fmt.Sprint(to, " FOLLOWING")
-	}
-	if o&frameStartOffsetPrec != 0 && o&frameEndOffsetPrec != 0 && from < to || o&frameStartOffsetFol != 0 && o&frameEndOffsetFol != 0 && from > to {
+	start, from := bound(o, w.StartOffset, offset)
+	end, to := bound(o>>frameEndShift, w.EndOffset, offset)
+	if from > to {
 		fail("window frame that has no rows") // the engine knows none
 	}
 	return unit + " BETWEEN " + start + " AND " + end, keys
+}
+
+// bound writes where a frame with these options starts, or ends. It is so far from the current row, and before it if negative.
+func bound(o int, n *pg.Node, offset func(*pg.Node) int64) (sql string, away int64) {
+	switch {
+	case o&frameStartUnbounded != 0:
+		return "UNBOUNDED PRECEDING", math.MinInt64
+	case o&frameStartUnboundedFol != 0:
+		return "UNBOUNDED FOLLOWING", math.MaxInt64
+	case o&frameStartCurrent != 0:
+		return "CURRENT ROW", 0
+	case o&frameStartOffsetPrec != 0:
+		away = offset(n)
+		return fmt.Sprint(away, " PRECEDING"), -away
+	case o&frameStartOffsetFol != 0:
+		away = offset(n)
+		return fmt.Sprint(away, " FOLLOWING"), away
+	}
+	fail("window frame")
+	return "", 0
 }
 
 // rowsAway reads an offset in rows, or in the unit of integers.
