@@ -18,6 +18,10 @@ const (
 	phaseStream    = "transactions with change stream"
 	phaseBoth      = "transactions and analytics"
 	phaseAnalytics = "analytics alone"
+	// Where the two sides are pinned apart, PostgreSQL's process that decodes its log may be moved to the columnar side, as by
+	// freshet local up --pin --pin-decoding.
+	phaseStreamApart = "transactions with change stream, decoded on the columnar core"
+	phaseBothApart   = "transactions and analytics, decoded on the columnar core"
 )
 
 // PhaseResult is what one phase achieved, in the mean over the rounds.
@@ -49,6 +53,9 @@ type CHResult struct {
 	TransactionsLostToStream    float64 `json:"transactions_lost_to_change_stream"`
 	TransactionsLostToAnalytics float64 `json:"transactions_lost_to_analytics"`
 	AnalyticsLost               float64 `json:"analytics_lost_to_transactions"`
+	// The same where the log is decoded on the columnar core; only where the sides are pinned.
+	TransactionsLostToStreamApart    float64 `json:"transactions_lost_to_change_stream_decoded_apart,omitempty"`
+	TransactionsLostToAnalyticsApart float64 `json:"transactions_lost_to_analytics_decoded_apart,omitempty"`
 	QuerySpeeds
 	Gateway GatewayMemory `json:"gateway_memory"`
 }
@@ -66,10 +73,7 @@ func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
 		return nil, err
 	}
 	out := &CHResult{Phases: results}
-	alone, stream, both, analytics := results[0], results[1], results[2], results[3]
-	out.TransactionsLostToStream = 1 - stream.TransactionsPerSecond/alone.TransactionsPerSecond
-	out.TransactionsLostToAnalytics = 1 - both.TransactionsPerSecond/alone.TransactionsPerSecond
-	out.AnalyticsLost = 1 - both.QueriesPerSecond/analytics.QueriesPerSecond
+	out.lose()
 	if out.Gateway, err = gatewayMemory(r); err != nil {
 		return nil, err
 	}
@@ -85,9 +89,30 @@ func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
 	return out.report(o), nil
 }
 
+// lose computes what each side loses.
+func (c *CHResult) lose() {
+	phases := make(map[string]*PhaseResult)
+	for _, p := range c.Phases {
+		phases[p.Phase] = p
+	}
+	lost := func(phase string) float64 {
+		p, alone := phases[phase], phases[phaseAlone]
+		if p == nil {
+			return 0
+		}
+		return 1 - p.TransactionsPerSecond/alone.TransactionsPerSecond
+	}
+	c.TransactionsLostToStream, c.TransactionsLostToStreamApart = lost(phaseStream), lost(phaseStreamApart)
+	c.TransactionsLostToAnalytics, c.TransactionsLostToAnalyticsApart = lost(phaseBoth), lost(phaseBothApart)
+	c.AnalyticsLost = 1 - phases[phaseBoth].QueriesPerSecond/phases[phaseAnalytics].QueriesPerSecond
+}
+
 // mixedPhases lets the phases take turns, every other round in the opposite order.
 func mixedPhases(ctx context.Context, o Options, r *rig.Rig) ([]*PhaseResult, error) {
 	results := []*PhaseResult{{Phase: phaseAlone}, {Phase: phaseStream}, {Phase: phaseBoth}, {Phase: phaseAnalytics}}
+	if o.Rig.Pin {
+		results = slices.Insert(results, 3, &PhaseResult{Phase: phaseStreamApart}, &PhaseResult{Phase: phaseBothApart})
+	}
 	for round := range o.Rounds {
 		o.Progress(fmt.Sprintf("round %d of %d: vacuuming", round+1, o.Rounds))
 		if err := r.Vacuum(ctx); err != nil {
@@ -119,6 +144,14 @@ func mixedPhases(ctx context.Context, o Options, r *rig.Rig) ([]*PhaseResult, er
 func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err error) {
 	l := load{terminals: o.Terminals, analysts: o.Analysts}
 	switch p.Phase {
+	case phaseStreamApart, phaseBothApart:
+		if p.Phase == phaseStreamApart {
+			l.analysts = 0
+		}
+		if err := r.PlaceSender(ctx, rig.ColumnarCore); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, r.PlaceSender(ctx, rig.OLTPCore)) }()
 	case phaseAlone:
 		l.analysts = 0
 		if err := r.Suspend(); err != nil {
@@ -203,13 +236,24 @@ func (c *CHResult) report(o Options) *report.Report {
 	r.Charts = append(r.Charts, rates, c.chart())
 	r.AtMost("transactions lost to the change stream", 100*c.TransactionsLostToStream, 5, "%.1f %%")
 	r.AtMost("transactions lost to the change stream and saturating analytics", 100*c.TransactionsLostToAnalytics, 10, "%.1f %%")
+	if o.Rig.Pin {
+		r.AtMost("transactions lost to the change stream, decoded on the columnar core", 100*c.TransactionsLostToStreamApart, 5, "%.1f %%")
+		r.AtMost("transactions lost to both, decoded on the columnar core", 100*c.TransactionsLostToAnalyticsApart, 10, "%.1f %%")
+	}
 	r.AtMost("analytics lost to full transactions", 100*c.AnalyticsLost, 5, "%.1f %%")
 	c.judge(r, 10)
-	r.AtMost("gateway memory at the full rate, peak", max(c.Phases[1].GatewayPeak, c.Phases[2].GatewayPeak), 300, "%.0f MiB")
+	full := 0.0
+	for _, p := range c.Phases[1 : len(c.Phases)-1] { // with transactions and with the stream
+		full = max(full, p.GatewayPeak)
+	}
+	r.AtMost("gateway memory at the full rate, peak", full, 300, "%.0f MiB")
 	r.AddSetting("gateway memory, peak of the whole benchmark", fmt.Sprintf("%.0f MiB; tables are copied in it, and a gateway that was suspended catches up", c.Gateway.Peak))
 	return r
 }
 
 func shorten(phase string) string {
-	return map[string]string{phaseAlone: "alone", phaseStream: "with change stream", phaseBoth: "with analytics"}[phase]
+	return map[string]string{
+		phaseAlone: "alone", phaseStream: "with change stream", phaseBoth: "with analytics",
+		phaseStreamApart: "with change stream, decoded apart", phaseBothApart: "with analytics, decoded apart",
+	}[phase]
 }

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,9 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/local/process"
 	"github.com/freshet-io/freshet/workload/affinity"
 )
 
@@ -39,4 +43,18 @@ func PinSelf() error {
 	}
 	err = syscall.Exec(executable, os.Args, append(os.Environ(), pinned+"=1"))
 	return fmt.Errorf("restart pinned to core %d: %w", OLTPCore, err)
+}
+
+// PlaceSender moves PostgreSQL's process that decodes the log for the gateway to a core. By itself it runs on [OLTPCore].
+func (r *Rig) PlaceSender(ctx context.Context, core int) error {
+	conn, err := pgx.Connect(ctx, r.OLTP())
+	if err != nil {
+		return fmt.Errorf("find the WAL sender: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var pid int
+	if err := conn.QueryRow(ctx, "SELECT active_pid FROM pg_replication_slots WHERE slot_name = 'freshet'").Scan(&pid); err != nil {
+		return fmt.Errorf("find the WAL sender: %w", err)
+	}
+	return process.Pin(pid, []int{core})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/freshet-io/freshet/gateway/server"
 	"github.com/freshet-io/freshet/local/platform"
+	"github.com/freshet-io/freshet/local/process"
 )
 
 func gatewayCommand() *cobra.Command {
@@ -64,6 +65,9 @@ func gatewayFromFile(file string) (server.Config, error) {
 		TenantsFile:    cfg.TenantsFile,
 		Kafka:          cfg.Kafka,
 		CockroachDB:    cfg.CockroachDB,
+	}
+	if len(cfg.SenderCores) > 0 {
+		out.PlaceSender = func(pid int) error { return process.Pin(pid, cfg.SenderCores) }
 	}
 	if out.Kafka == nil && out.CockroachDB == nil { // the file does not say how changes come
 		err = sourceFromEnvironment(&out, os.LookupEnv)

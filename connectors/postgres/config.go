@@ -41,6 +41,10 @@ type Config struct {
 	SlotWait time.Duration
 	// ChunkChanges is the most changes handed over in one call. Default 1,000.
 	ChunkChanges int
+	// PlaceSender, when set, is given the process id of each of the server's processes that streams or copies for this source, so that it
+	// can be moved to other CPUs, say. It is for servers on this machine, reached by a socket in the file system; elsewhere, and after an
+	// error, which is logged, the process stays as it is.
+	PlaceSender func(pid int) error
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Logger receives transitions. Default: discard.

@@ -216,6 +216,7 @@ func (s *Source) connectReplication(ctx context.Context, adjust func(*pgconn.Con
 	if err != nil {
 		return nil, fmt.Errorf("connect for replication: %w", err)
 	}
+	s.placeSender(conn)
 	return conn, nil
 }
 

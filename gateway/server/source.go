@@ -32,7 +32,7 @@ type source interface {
 func openSource(cfg Config, registry prometheus.Registerer) (source, error) {
 	database := postgres.Config{
 		URL: cfg.PostgresURL, Slot: cfg.Slot, Failover: cfg.SlotFailover, Include: cfg.Include, Exclude: cfg.Exclude,
-		Now: cfg.Clock, Logger: cfg.Logger, Registerer: registry,
+		PlaceSender: cfg.PlaceSender, Now: cfg.Clock, Logger: cfg.Logger, Registerer: registry,
 	}
 	switch {
 	case cfg.CockroachDB != nil:

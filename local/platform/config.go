@@ -41,6 +41,9 @@ type Config struct {
 	Exclude []string `json:"exclude,omitempty"`
 	// Pin runs PostgreSQL on the first core, the engine and the gateway on the second.
 	Pin bool `json:"pin"`
+	// PinDecoding, with Pin, has PostgreSQL's processes that stream or copy for the gateway on the second core, too. Transactions lose less to
+	// the replica; while queries saturate it, it is staler. It is for the direct way of changes only.
+	PinDecoding bool `json:"pin_decoding,omitempty"`
 	// EngineMemory caps the engine's memory, in bytes; 0 is half of the machine's.
 	EngineMemory int64 `json:"engine_memory"`
 	// EngineExecutable is the path of freshet-engine; empty is beside this program, or on PATH.
@@ -93,6 +96,12 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Pin && runtime.NumCPU() < 2 {
 		return c, errors.New("--pin needs two cores, this machine offers one: leave it out")
+	}
+	switch {
+	case c.PinDecoding && !c.Pin:
+		return c, errors.New("--pin-decoding needs --pin: without, nothing keeps the two sides apart")
+	case c.PinDecoding && c.CDC == Kafka:
+		return c, errors.New("--pin-decoding is for --cdc=direct: with Kafka, PostgreSQL decodes its log for Kafka Connect; leave it out")
 	}
 	if c.GatewayExecutable == "" {
 		if c.GatewayExecutable, err = os.Executable(); err != nil {

@@ -27,6 +27,8 @@ type GatewayConfig struct {
 	// Include and Exclude select the tables to replicate, as patterns on schema.table; empty Include: "public.*".
 	Include []string `json:"include,omitempty"`
 	Exclude []string `json:"exclude,omitempty"`
+	// SenderCores are the CPUs for PostgreSQL's processes that stream or copy for the gateway; empty leaves them where PostgreSQL runs.
+	SenderCores []int `json:"sender_cores,omitempty"`
 	// TenantsFile names the file of tenants; it need not exist.
 	TenantsFile string `json:"tenants_file"`
 	// Kafka is where changes come from; nil: straight from PostgreSQL.

@@ -6,6 +6,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -156,6 +159,43 @@ func TestUp_keepsDataThroughDownAndUp(t *testing.T) {
 	}
 	if got := ask(t, up(t, cfg).URL, "SELECT a FROM kept"); got != "here" {
 		t.Errorf("got %q after down and up", got)
+	}
+}
+
+func TestUp_pinsTheTwoSidesApart(t *testing.T) {
+	cfg := config(t)
+	cfg.Pin, cfg.PinDecoding = true, true
+	if runtime.NumCPU() < 2 {
+		if _, err := platform.Up(t.Context(), cfg, func(string) {}); err == nil || !strings.Contains(err.Error(), "--pin needs two cores") {
+			t.Errorf("on one core: %v", err)
+		}
+		return
+	}
+	r := up(t, cfg)
+	for name, want := range map[string]string{"postgresql": "0", "engine": "1", "gateway": "1"} {
+		status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(component(t, r, name).Process.PID), "status"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(status), "Cpus_allowed_list:\t"+want+"\n") {
+			t.Errorf("%s is not pinned to core %s:\n%s", name, want, status)
+		}
+	}
+	gateway, err := platform.ReadGatewayConfig(filepath.Join(cfg.Dir, "gateway.json"))
+	if err != nil || !slices.Equal(gateway.SenderCores, []int{1}) {
+		t.Errorf("the gateway is to move the senders of changes to cores %v, %v; want those of its side", gateway.SenderCores, err)
+	}
+}
+
+func TestUp_refusesToPinWhatItCannot(t *testing.T) {
+	cfg := config(t)
+	cfg.PinDecoding = true
+	if _, err := platform.Up(t.Context(), cfg, func(string) {}); err == nil || !strings.Contains(err.Error(), "needs --pin") {
+		t.Errorf("decoding by itself: %v", err)
+	}
+	cfg.Pin, cfg.CDC = true, platform.Kafka
+	if _, err := platform.Up(t.Context(), cfg, func(string) {}); err == nil || runtime.NumCPU() > 1 && !strings.Contains(err.Error(), "is for --cdc=direct") {
+		t.Errorf("with Kafka: %v", err)
 	}
 }
 

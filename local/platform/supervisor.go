@@ -184,6 +184,9 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 		PostgresURL: s.postgres.LocalURL(Database), EngineAddr: s.engine.TCPAddr(), EngineUser: s.engine.User, EnginePassword: s.engine.Password,
 		Include: s.cfg.Include, Exclude: s.cfg.Exclude, Kafka: s.transport(),
 	}
+	if s.cfg.PinDecoding {
+		s.gateway.cfg.SenderCores = s.gateway.cores
+	}
 	if err := s.startServer(ctx, gatewayName); err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (p *Process) own(spec Spec, started chan<- error) {
 // prepareThread gives the calling thread what a child inherits from it.
 func prepareThread(spec Spec) error {
 	if len(spec.Cores) > 0 {
-		if err := pinThread(spec.Cores); err != nil {
+		if err := Pin(0, spec.Cores); err != nil {
 			return err
 		}
 	}
@@ -107,12 +107,13 @@ func prepareThread(spec Spec) error {
 	return nil
 }
 
-func pinThread(cores []int) error {
+// Pin pins a process's first thread, and what that starts from now on, to the given CPUs; pid 0 is the calling thread.
+func Pin(pid int, cores []int) error {
 	var set unix.CPUSet
 	for _, c := range cores {
 		set.Set(c)
 	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
+	if err := unix.SchedSetaffinity(pid, &set); err != nil {
 		return fmt.Errorf("pin to cores %v (this machine offers %d): %w", cores, runtime.NumCPU(), err)
 	}
 	return nil

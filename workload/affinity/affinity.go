@@ -4,10 +4,9 @@
 package affinity
 
 import (
-	"fmt"
 	"runtime"
 
-	"golang.org/x/sys/unix"
+	"github.com/freshet-io/freshet/local/process"
 )
 
 // Pin pins the calling goroutine to the given CPUs for as long as it lives; none leaves it free.
@@ -17,12 +16,5 @@ func Pin(cores []int) error {
 	}
 	// The thread is never unlocked, so that it ends with the goroutine and no other one gets its affinity.
 	runtime.LockOSThread()
-	var set unix.CPUSet
-	for _, c := range cores {
-		set.Set(c)
-	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("pin to cores %v: %w", cores, err)
-	}
-	return nil
+	return process.Pin(0, cores)
 }
