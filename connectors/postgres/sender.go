@@ -1,11 +1,11 @@
 package postgres
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sys/unix"
@@ -43,7 +43,7 @@ func localSender(conn *pgconn.PgConn) (int, error) {
 	// The second field is the name in parentheses, which may hold anything; then come the state and the parent.
 	var state string
 	var parent int
-	if _, err := fmt.Sscan(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), &state, &parent); err != nil {
+	if _, err := fmt.Fscan(bytes.NewReader(stat[bytes.LastIndexByte(stat, ')')+1:]), &state, &parent); err != nil {
 		return 0, fmt.Errorf("read the parent of process %d: %w", pid, err)
 	}
 	if parent != listener {
