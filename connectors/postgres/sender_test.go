@@ -1,15 +1,12 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/freshet-io/freshet/connectors/postgres"
 )
@@ -32,22 +29,6 @@ func (p *placed) all() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.pids)
-}
-
-// sender asks the server which of its processes streams the source's slot.
-func (b *testbed) sender() int {
-	b.t.Helper()
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, b.url)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	var pid int
-	if err := conn.QueryRow(ctx, "SELECT active_pid FROM pg_replication_slots WHERE slot_name = 'freshet'").Scan(&pid); err != nil {
-		b.t.Fatalf("ask for the process that streams: %v", err)
-	}
-	return pid
 }
 
 func TestSource_tellsWhichServerProcessesWorkForIt(t *testing.T) {
@@ -79,7 +60,11 @@ func TestSource_tellsWhichServerProcessesWorkForIt(t *testing.T) {
 			b.same() // copied
 			b.exec("INSERT INTO t VALUES (2)")
 			b.same() // streamed
-			streams, pids := b.sender(), p.all()
+			slot, err := b.source.SlotStatus(t.Context())
+			if err != nil || slot.ActivePID == 0 {
+				t.Fatalf("nobody streams: %+v, %v", slot, err)
+			}
+			streams, pids := slot.ActivePID, p.all()
 			b.stop() // nobody writes the log any more
 			switch {
 			case !tc.local && len(pids) > 0:
