@@ -64,7 +64,7 @@ func platformFlags(cmd *cobra.Command, cfg *platform.Config) {
 	f.StringSliceVar(&cfg.Include, "include", nil, "patterns of the tables to replicate, such as public.* (default: all tables)")
 	f.StringSliceVar(&cfg.Exclude, "exclude", nil, "patterns of the tables not to replicate")
 	f.BoolVar(&cfg.Pin, "pin", false, "run PostgreSQL on CPU 0, the engine and the gateway on CPU 1")
-	f.BoolVar(&cfg.PinDecoding, "pin-decoding", false, "with --pin, decode PostgreSQL's log on CPU 1, too: transactions lose less, answers are staler under many queries")
+	f.BoolVar(&cfg.PinDecoding, "pin-decoding", false, "with --pin, decode PostgreSQL's log on CPU 1, too: transactions lose less, and queries have less of CPU 1")
 	f.Int64Var(&cfg.EngineMemory, "engine-memory", 0, "cap of the engine's memory, in bytes (default: half of the machine's)")
 	f.StringVar(&cfg.EngineExecutable, "engine-executable", "", "path of freshet-engine (default: beside freshet, or on PATH)")
 }

@@ -42,7 +42,7 @@ type Config struct {
 	// Pin runs PostgreSQL on the first core, the engine and the gateway on the second.
 	Pin bool `json:"pin"`
 	// PinDecoding, with Pin, has PostgreSQL's processes that stream or copy for the gateway on the second core, too. Transactions lose less to
-	// the replica; while queries saturate it, it is staler. It is for the direct way of changes only.
+	// the replica then, and queries have less of its core. It is for the direct way of changes only.
 	PinDecoding bool `json:"pin_decoding,omitempty"`
 	// EngineMemory caps the engine's memory, in bytes; 0 is half of the machine's.
 	EngineMemory int64 `json:"engine_memory"`

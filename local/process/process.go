@@ -23,7 +23,9 @@ type Spec struct {
 	Extra []*os.File
 	// Credential is the user to run as; nil is the caller's.
 	Credential *syscall.Credential
-	// Cores pins the process and its children to these CPUs; empty leaves them free.
+	// Cores pins the process and its children to these CPUs; empty leaves them free. Pinned, it leads a session of its own: kernels that
+	// divide CPUs among sessions (sched(7), "The autogroup feature") give one the less of a CPU the busier it is on others, so
+	// that a session with processes pinned apart keeps each from what it is pinned to.
 	Cores []int
 	// Nice is added to the caller's scheduling priority, -20 to 19: the higher, the more the process stands back. One that is to go
 	// before others, by a number below 0, does so only where the caller may let it (CAP_SYS_NICE); elsewhere it is like the caller.
@@ -51,9 +53,11 @@ func Start(spec Spec) (*Process, error) {
 	if orphaned == 0 {
 		orphaned = syscall.SIGKILL
 	}
+	pinned := len(spec.Cores) > 0
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		// A group of its own keeps the terminal's Ctrl-C from reaching the child before its owner decides.
-		Setpgid:    true,
+		// A group of its own keeps the terminal's Ctrl-C from reaching the child before its owner decides. A session has one.
+		Setpgid:    !pinned,
+		Setsid:     pinned,
 		Pdeathsig:  orphaned,
 		Credential: spec.Credential,
 	}

@@ -129,6 +129,39 @@ func TestStart_putsAProcessBehindOthersAndBeforeThemWhereItMay(t *testing.T) {
 	}
 }
 
+func TestStart_givesAPinnedProcessASessionOfItsOwn(t *testing.T) {
+	own, err := unix.Getsid(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	first := 0
+	for !allowed.IsSet(first) {
+		first++
+	}
+	for _, cores := range [][]int{nil, {first}} {
+		p, err := process.Start(process.Spec{Path: "/bin/sleep", Args: []string{"600"}, Cores: cores})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, sessionErr := unix.Getsid(p.PID())
+		group, groupErr := unix.Getpgid(p.PID())
+		if err := errors.Join(sessionErr, groupErr, p.Kill()); err != nil {
+			t.Error(err)
+		}
+		want := own
+		if cores != nil {
+			want = p.PID()
+		}
+		if session != want || group != p.PID() {
+			t.Errorf("a process (%d) pinned to %v is in session %d and group %d, want session %d and a group of its own", p.PID(), cores, session, group, want)
+		}
+	}
+}
+
 // priorities returns that of this process, and that of a child which is to go before it by 5.
 func priorities(t *testing.T) (own, before int) {
 	t.Helper()
