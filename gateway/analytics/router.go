@@ -116,7 +116,7 @@ func New(cfg Config, replica Replica, gate *freshness.Gate, dispatcher Dispatche
 }
 
 // Generation implements [pgwire.Analytics].
-func (r *Router) Generation() uint64 { return r.replica.Generation() }
+func (r *Router) Generation() uint64 { return r.replica.Generation() + r.views.changes.Load() }
 
 // Candidate implements [pgwire.Analytics].
 func (r *Router) Candidate(sql string) pgwire.Candidate {

@@ -20,6 +20,8 @@ import (
 type views struct {
 	source viewSource
 	known  *lru.Cache[string, *view]
+	// changes counts the definitions that were read in the place of others.
+	changes atomic.Uint64
 }
 
 // viewSource is what [Replica] tells of views.
@@ -51,7 +53,8 @@ func (v *views) find(ctx context.Context, searchPath []string, name translate.Ab
 		searchPath = []string{name.Schema}
 	}
 	key := strings.Join(append(searchPath[:len(searchPath):len(searchPath)], name.Name), "\x00")
-	if known, ok := v.known.Get(key); ok && !known.outdated.Load() {
+	known, ok := v.known.Get(key)
+	if ok && !known.outdated.Load() {
 		return known, nil
 	}
 	definition, err := v.source.View(ctx, searchPath, name.Name)
@@ -65,6 +68,9 @@ func (v *views) find(ctx context.Context, searchPath []string, name translate.Ab
 	}
 	if found.View, err = translate.ParseView(definition); err != nil {
 		return nil, err
+	}
+	if ok && (known.ID != found.ID || known.Version != found.Version) {
+		v.changes.Add(1)
 	}
 	v.known.Add(key, found)
 	return found, nil

@@ -20,8 +20,9 @@ type Analytics interface {
 	// the answer must not depend on those and is asked again when Generation changes.
 	Candidate(sql string) Candidate
 	// Generation changes whenever an earlier answer of Candidate may have become
-	// another one (a table was added, its key changed). It is read for every
-	// statement: an atomic load.
+	// another one (a table was added, its key changed), and before a Plan that goes by another
+	// definition of a table or a view ends: PostgreSQL's descriptions from before are void
+	// then. It is read for every statement: an atomic load.
 	Generation() uint64
 	// Plan decides the route of one execution. A *RelayError means that PostgreSQL
 	// runs it; any other error goes to the client.

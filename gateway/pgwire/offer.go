@@ -26,9 +26,10 @@ const routeIsOLTP = "freshet.route is oltp"
 
 // description is PostgreSQL's own description of a statement.
 type description struct {
-	fields []pgproto3.FieldDescription
-	params []uint32
-	at     time.Time
+	fields     []pgproto3.FieldDescription
+	params     []uint32
+	at         time.Time
+	generation uint64 // of the analytical route's definitions, read before PostgreSQL was asked
 }
 
 // maxDescriptions bounds what a session remembers of them.
@@ -115,8 +116,8 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 	if !known {
 		clear(s.described)
 	}
-	d := s.described[key]
-	if d != nil && s.srv.cfg.Now().Sub(d.at) > s.srv.cfg.DescriptionAge {
+	d, generation := s.described[key], s.srv.cfg.Analytics.Generation()
+	if d != nil && (d.generation != generation || s.srv.cfg.Now().Sub(d.at) > s.srv.cfg.DescriptionAge) {
 		d = nil
 	}
 	describe = describe && d == nil
@@ -156,6 +157,9 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 			return nil, undecided, err
 		}
 	}
+	if describe {
+		d = &description{at: s.srv.cfg.Now(), generation: generation}
+	}
 	return s.finishPrepare(e, key, d, describe, settle, failed)
 }
 
@@ -164,7 +168,6 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 	var refused []byte
 	if describe {
 		var err error
-		d = &description{at: s.srv.cfg.Now()}
 		if status, refused, err = s.readDescription(d); err != nil {
 			return nil, undecided, err
 		}

@@ -56,6 +56,9 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	if err != nil {
 		return err
 	}
+	if analytics.Generation() != r.d.generation {
+		return &RelayError{Reason: "tables were defined anew just now"}
+	}
 	formats := r.formats()
 	r.head(formats)
 	n, err := q.Run(ctx, formats, r.add)

@@ -352,6 +352,43 @@ func TestGateway_followsSchemaChanges(t *testing.T) {
 	})
 }
 
+func TestGateway_describesAResultAsItsColumnsAreNow(t *testing.T) {
+	g := start(t, accounts)
+	c, admin := g.client(), g.client()
+	exec(t, c, "SET freshet.freshness = strong")
+	columnar := func(sql, name string) {
+		t.Helper()
+		deadline := time.Now().Add(10 * time.Second)
+		for {
+			results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := results[0].FieldDescriptions[0].Name; got != name {
+				t.Errorf("%s returns a column %q, want %q", sql, got, name)
+			}
+			switch route := one(t, c, "SHOW freshet.last_route"); {
+			case route == "columnar":
+				return
+			case time.Now().After(deadline):
+				t.Fatalf("%s is still answered by PostgreSQL", sql)
+			}
+		}
+	}
+	columnar("SELECT sum(balance) FROM account", "sum")
+	columnar("SELECT * FROM (SELECT balance, count(*) FROM account GROUP BY balance) b", "balance")
+	exec(t, admin, "ALTER TABLE account ALTER COLUMN balance TYPE numeric(20)") // of which the sum is of another type
+	columnar("SELECT sum(balance) FROM account", "sum")
+	exec(t, admin, "CREATE VIEW balances AS SELECT balance, count(*) FROM account GROUP BY balance")
+	columnar("SELECT * FROM balances", "balance")
+	exec(t, admin, "ALTER VIEW balances RENAME COLUMN balance TO amount")
+	columnar("SELECT * FROM balances", "amount")
+	exec(t, admin, "CREATE TABLE wide (id int PRIMARY KEY, v int); INSERT INTO wide SELECT i, i FROM generate_series(1, 100) i")
+	columnar("SELECT * FROM wide ORDER BY 1", "id")
+	exec(t, admin, "ALTER TABLE wide RENAME COLUMN id TO key")
+	columnar("SELECT * FROM wide ORDER BY 1", "key")
+}
+
 func TestGateway_readsPointsFromPostgreSQLUnlessTheSnapshotMatters(t *testing.T) {
 	g := start(t, accounts)
 	c := g.client()
