@@ -50,8 +50,11 @@ func (r *registry) put(d *definition) bool {
 		return false
 	}
 	e.def, e.gone = d, false
-	if d.stopped != nil {
+	switch {
+	case d.stopped != nil:
 		e.published = false
+	case !e.published: // it was queued for what it was before, and is again once it is published
+		r.dequeue(d.table.ID, e)
 	}
 	r.generation.Add(1)
 	return true
@@ -117,8 +120,12 @@ func (r *registry) setPublished(id cdc.TableID, gap bool) {
 func (r *registry) setGap(id cdc.TableID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.entries[id]; e != nil && !e.gone {
-		e.gap = true
+	e := r.entries[id]
+	if e == nil || e.gone {
+		return
+	}
+	e.gap = true
+	if e.published || e.def.stopped != nil { // otherwise once it is published
 		r.enqueue(id, e)
 	}
 }

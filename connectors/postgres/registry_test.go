@@ -1,0 +1,44 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// A table that lost its key and has it again before anybody was told may not be announced before it is known to be published: a
+// copy that was asked for then would leave it out, and nothing would announce it once more.
+func TestRegistry_announcesATableOnlyOncePublished(t *testing.T) {
+	version := func(v string, stopped *cdc.TableError) *definition {
+		return &definition{table: &cdc.Table{ID: 7, Schema: "public", Name: "t", Version: v}, stopped: stopped}
+	}
+	stopped := func(r *registry) { r.put(version("b", &cdc.TableError{Code: cdc.CodeNoKey})); r.announceNews() }
+	for name, c := range map[string]struct{ before, after func(*registry) }{
+		"stopped":                               {stopped, func(*registry) {}},
+		"gone":                                  {func(r *registry) { r.drop(7) }, func(*registry) {}},
+		"stopped, while a copy comes to naught": {stopped, func(r *registry) { r.setGap(7) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRegistry()
+			r.put(version("a", nil))
+			r.setPublished(7, true)
+			if _, _, ok := r.next(); !ok || r.copying(7) == nil {
+				t.Fatal("the table is not announced, or cannot be copied")
+			}
+			c.before(r)
+			last := version("c", nil)
+			r.put(last)
+			c.after(r)
+			if d, dropped, ok := r.next(); ok {
+				t.Errorf("%+v (dropped: %d) is announced before the table is published", d, dropped)
+			}
+			r.setPublished(7, false)
+			if d, _, ok := r.next(); !ok || d.Table != last.table {
+				t.Errorf("%+v is announced, want the last definition", d)
+			}
+			if r.copying(7) != last {
+				t.Error("the last definition cannot be copied")
+			}
+		})
+	}
+}
