@@ -20,7 +20,7 @@ import (
 type views struct {
 	source viewSource
 	known  *lru.Cache[string, *view]
-	// changes counts the definitions that were read in the place of others.
+	// changes counts the views that were read in the place of others, or with other columns.
 	changes atomic.Uint64
 }
 
@@ -69,7 +69,7 @@ func (v *views) find(ctx context.Context, searchPath []string, name translate.Ab
 	if found.View, err = translate.ParseView(definition); err != nil {
 		return nil, err
 	}
-	if ok && (known.ID != found.ID || known.Version != found.Version) {
+	if ok && (known.ID != found.ID || !slices.Equal(known.Columns, found.Columns)) {
 		v.changes.Add(1)
 	}
 	v.known.Add(key, found)
