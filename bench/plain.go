@@ -36,12 +36,13 @@ func makePlainTable(ctx context.Context, r *rig.Rig, conn *pgx.Conn, table strin
 	if err := conn.QueryRow(ctx, "SELECT $1::regclass::oid", table).Scan(&id); err != nil {
 		return err
 	}
-	base, err := r.Query(ctx, fmt.Sprintf(`SELECT database || '.' || name FROM system.tables
-		WHERE name LIKE 'b\\_%d\\_%%' ORDER BY length(name) DESC, name DESC LIMIT 1`, id), nil)
+	// Its definition is read rather than its name: the base may be replaced at any time.
+	create, err := r.Query(ctx, fmt.Sprintf(`SELECT replaceOne(create_table_query, concat(database, '.', name), 'public.%s')
+		FROM system.tables WHERE name LIKE 'b\\_%d\\_%%' ORDER BY length(name) DESC, name DESC LIMIT 1 FORMAT TSVRaw`, table, id), nil)
 	if err != nil {
 		return err
 	}
-	if _, err := r.Query(ctx, fmt.Sprintf("CREATE TABLE public.%s AS %s", table, strings.TrimSpace(base)), nil); err != nil {
+	if _, err := r.Query(ctx, create, nil); err != nil {
 		return err
 	}
 	names, values, err := plainColumns(ctx, conn, id)

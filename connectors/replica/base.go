@@ -7,45 +7,61 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/ch-go/proto"
 
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
-const (
-	// maxMasked is the part of a base that may be masked, 1/maxMasked.
-	maxMasked = 5
-	// maxParts is the number of parts beyond which the smaller ones are joined.
-	maxParts = 6
-)
+// maxParts is the number of parts beyond which the smaller ones are joined.
+const maxParts = 6
 
 // errWrongCount says that a new base does not have as many rows as the stream says.
 var errWrongCount = errors.New("the rows in the columnar store are not as many as the change stream says")
 
-// build fills a new base with the rows that were alive at the cut. It returns
-// how many rows the base has physically, and in how many parts.
-func (c *compactor) build(ctx context.Context, t *table, at cut, base *object) (physical int64, parts int, err error) {
+// shape is how the engine holds a base.
+type shape struct {
+	physical int64 // rows, with those that are masked
+	parts    int
+	bytes    int64 // on disk
+}
+
+// build fills a new base with the rows that were alive at the cut.
+func (c *compactor) build(ctx context.Context, t *table, at cut, base *object) (shape, error) {
 	sql, err := createBase(c.s.ledger.qualified(base), t.def)
 	if err != nil {
-		return 0, 0, err
+		return shape{}, err
 	}
 	if err := c.conn.Exec(ctx, sql); err != nil {
-		return 0, 0, err
+		return shape{}, err
 	}
-	masked := max(0, at.physical-at.rows) + int64(at.dead)
 	switch {
 	case at.whole:
 		err = c.merge(ctx, at, base)
-	case at.base == nil || at.physical <= int64(c.s.cfg.RewriteRows) || masked*maxMasked > at.physical:
+	case c.rewrites(at):
 		err = c.rewrite(ctx, t, at, base)
 	default:
 		err = c.extend(ctx, t, at, base)
 	}
 	if err != nil {
-		return 0, 0, err
+		return shape{}, err
 	}
 	return c.check(ctx, at, base)
+}
+
+// rewrites decides whether a base is written anew, rather than extended.
+func (c *compactor) rewrites(at cut) bool {
+	masked := max(0, at.physical-at.rows) + int64(at.dead)
+	if at.base == nil || at.physical <= int64(c.s.cfg.RewriteRows) || masked*maxMasked > at.physical {
+		return true
+	}
+	now := c.s.r.clock()
+	if !at.worn || now.Before(c.rewriteAfter) {
+		return false
+	}
+	c.rewriteAfter = now.Add(rewriteShare * rewriteTime * time.Duration(at.bytes))
+	return true
 }
 
 // merge shares the parts of the previous base and lets the engine make one of them.
@@ -93,8 +109,8 @@ func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) 
 }
 
 type part struct {
-	name string
-	rows uint64
+	name        string
+	rows, bytes uint64
 }
 
 // join makes one part of the smaller parts of a base that nobody reads yet.
@@ -133,15 +149,15 @@ func (c *compactor) join(ctx context.Context, t *table, base *object) error {
 
 func (c *compactor) parts(ctx context.Context, base *object) ([]part, error) {
 	var (
-		name  proto.ColStr
-		rows  proto.ColUInt64
-		parts []part
+		name        proto.ColStr
+		rows, bytes proto.ColUInt64
+		parts       []part
 	)
-	err := c.conn.Query(ctx, fmt.Sprintf("SELECT name, rows FROM system.parts WHERE database = %s AND table = %s AND active",
+	err := c.conn.Query(ctx, fmt.Sprintf("SELECT name, rows, bytes_on_disk FROM system.parts WHERE database = %s AND table = %s AND active",
 		engine.Literal(c.s.cfg.Database), engine.Literal(base.name)),
-		proto.Results{{Name: "name", Data: &name}, {Name: "rows", Data: &rows}}, func(n int) error {
+		proto.Results{{Name: "name", Data: &name}, {Name: "rows", Data: &rows}, {Name: "bytes_on_disk", Data: &bytes}}, func(n int) error {
 			for i := range n {
-				parts = append(parts, part{name: name.Row(i), rows: rows[i]})
+				parts = append(parts, part{name: name.Row(i), rows: rows[i], bytes: bytes[i]})
 			}
 			return nil
 		})
@@ -149,17 +165,19 @@ func (c *compactor) parts(ctx context.Context, base *object) ([]part, error) {
 }
 
 // check compares the new base with the number of live keys at the cut.
-func (c *compactor) check(ctx context.Context, at cut, base *object) (physical int64, parts int, err error) {
+func (c *compactor) check(ctx context.Context, at cut, base *object) (shape, error) {
 	n, err := c.conn.Count(ctx, "SELECT count() AS n FROM "+c.s.ledger.qualified(base))
 	if err != nil {
-		return 0, 0, err
+		return shape{}, err
 	}
 	if int64(n) != at.rows {
-		return 0, 0, fmt.Errorf("%w: %d instead of %d", errWrongCount, n, at.rows)
+		return shape{}, fmt.Errorf("%w: %d instead of %d", errWrongCount, n, at.rows)
 	}
 	all, err := c.parts(ctx, base)
+	s := shape{parts: len(all)}
 	for _, p := range all {
-		physical += int64(p.rows)
+		s.physical += int64(p.rows)
+		s.bytes += int64(p.bytes)
 	}
-	return physical, len(all), err
+	return s, err
 }

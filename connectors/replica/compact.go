@@ -24,6 +24,8 @@ type compactor struct {
 	recordSerial uint64
 	recordedAt   cdc.Position
 	recordTime   time.Time
+	// rewriteAfter is when bases may be written anew again because they are read.
+	rewriteAfter time.Time
 }
 
 // compactCheck is how often tables are looked over.
@@ -58,7 +60,7 @@ func (c *compactor) round(ctx context.Context, force bool) error {
 	if err := c.dropUnseen(ctx); err != nil {
 		return err
 	}
-	tables, worn, idle, err := c.pick(ctx)
+	tables, mergeable, idle, err := c.pick(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,18 +76,18 @@ func (c *compactor) round(ctx context.Context, force bool) error {
 			return err
 		}
 	}
-	if err := c.mergeDeltas(ctx); err != nil || worn == nil || len(tables) > 0 {
+	if err := c.mergeDeltas(ctx); err != nil || mergeable == nil || len(tables) > 0 {
 		return err
 	}
-	if err := c.compact(ctx, worn, c.settled); err != nil {
-		return fmt.Errorf("merge the base of table %s: %w", worn.def.FullName(), err)
+	if err := c.compact(ctx, mergeable, c.settled); err != nil {
+		return fmt.Errorf("merge the base of table %s: %w", mergeable.def.FullName(), err)
 	}
 	return nil
 }
 
 // pick returns the tables that are due, the one that waited longest first, and one whose base may be merged. idle says
 // that a record would let the source forget something, though no table is due.
-func (c *compactor) pick(ctx context.Context) (due []*table, worn *table, idle bool, err error) {
+func (c *compactor) pick(ctx context.Context) (due []*table, mergeable *table, idle bool, err error) {
 	cfg, now := c.s.cfg, c.s.r.clock()
 	err = c.s.publisher.do(ctx, func() {
 		p := c.s.publisher
@@ -95,13 +97,13 @@ func (c *compactor) pick(ctx context.Context) (due []*table, worn *table, idle b
 				due = append(due, t)
 			}
 			if st.settles(now, cfg.SettleInterval) {
-				worn = t
+				mergeable = t
 			}
 		}
 		slices.SortFunc(due, func(a, b *table) int { return a.stored.since.Compare(b.stored.since) })
 		idle = p.published && c.recordedAt.Before(p.position) && now.Sub(c.recordTime) >= cfg.CompactInterval
 	})
-	return due, worn, idle, err
+	return due, mergeable, idle, err
 }
 
 // cut is a table's state at an epoch, from which a new base is built or a merged delta.
@@ -116,6 +118,9 @@ type cut struct {
 	born        int // rows in deltas
 	rows        int64
 	physical    int64
+	bytes       int64
+	// worn says that scans have lost as much to the base's masked rows as it costs to write it anew.
+	worn bool
 	// whole asks for one part without masked rows.
 	whole bool
 	// learn asks for the columns that the updates since the base was built left alone.
@@ -133,7 +138,7 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 		return err
 	}
 	base := l.created(c.s.names.next(fmt.Sprintf("b_%d", t.def.ID)))
-	physical, parts, err := c.build(ctx, t, at, base)
+	built, err := c.build(ctx, t, at, base)
 	var steady []int
 	if err == nil && at.learn {
 		if steady, err = c.learn(ctx, t, at); engine.Refused(err) {
@@ -153,13 +158,12 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 		return err
 	}
 	if err := c.writeRecord(ctx, &rebased{table: t,
-		copied: copied{base: base, position: at.position, rows: at.rows, physical: physical}}); err != nil {
+		copied: copied{base: base, position: at.position, rows: at.rows, physical: built.physical}}); err != nil {
 		l.drop(base)
 		return err
 	}
-	worn := !at.whole && (parts > 1 || physical > at.rows)
 	err = c.s.publisher.do(ctx, func() {
-		c.install(t, at, base, physical, worn)
+		c.install(t, at, base, built)
 		if at.learn {
 			c.s.follower.request(t, steady)
 		}
@@ -215,18 +219,21 @@ func (p *publisher) publishes(t *table) bool { return p.published && p.tables[t.
 func (p *publisher) cut(t *table) cut {
 	st := &t.stored
 	p.s.ledger.hold(st.base, p.mask)
-	return cut{incarnation: st.incarnation, epoch: p.epoch, mask: p.mask, position: p.position, base: st.base, rows: st.rows, physical: st.physical}
+	return cut{
+		incarnation: st.incarnation, epoch: p.epoch, mask: p.mask, position: p.position, base: st.base, rows: st.rows,
+		physical: st.physical, bytes: st.bytes, worn: st.wear.pays(st.bytes),
+	}
 }
 
 // install makes a new base visible. It runs on the publisher's goroutine.
-func (c *compactor) install(t *table, at cut, base *object, physical int64, worn bool) {
+func (c *compactor) install(t *table, at cut, base *object, built shape) {
 	p, st, l := c.s.publisher, &t.stored, c.s.ledger
 	if p.tables[t.def.ID] != t {
 		return // gone meanwhile
 	}
 	l.hold(base)
 	l.drop(st.durable.base)
-	st.durable = copied{base: base, position: at.position, rows: at.rows, physical: physical}
+	st.durable = copied{base: base, position: at.position, rows: at.rows, physical: built.physical}
 	if st.incarnation != at.incarnation {
 		return // truncated meanwhile: the base is good for a restart only
 	}
@@ -235,7 +242,12 @@ func (c *compactor) install(t *table, at cut, base *object, physical int64, worn
 	l.drop(at.deltas...)
 	released := slices.Concat(st.dead[:at.dead], st.limbo)
 	st.limbo = nil
-	st.base, st.physical, st.worn = base, physical, worn
+	masked := built.physical - at.rows
+	if masked == 0 {
+		st.wear = &wear{}
+	}
+	st.base, st.physical, st.masked, st.bytes = base, built.physical, masked, built.bytes
+	st.mergeable = !at.whole && (built.parts > 1 || masked > 0)
 	st.rebased(&st.lineage, st.at)
 	st.lineage.Rebased(at.epoch)
 	st.at = at.epoch

@@ -30,7 +30,9 @@ type version struct {
 	arms
 	steady *steady // nil: there are no columns of which less would do
 	rows   int64
-	refs   int // snapshots that hold it; guarded by ledger.mu
+	masked int64 // rows that are masked in the base
+	wear   *wear // of the base
+	refs   int   // snapshots that hold it; guarded by ledger.mu
 }
 
 // arms is what to read for a table's rows at an epoch.
@@ -81,6 +83,7 @@ func (s *Snapshot) Relation(id cdc.TableID, columns []string) (string, bool) {
 	if !ok || s.ledger.isLost() {
 		return "", false
 	}
+	v.wear.scanned(v.masked)
 	a := v.arms
 	if v.steady.suffices(columns) {
 		a = v.steady.arms

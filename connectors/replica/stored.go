@@ -31,8 +31,11 @@ type stored struct {
 	durable copied
 	// physical counts the rows of the base with those that are masked in it.
 	physical int64
-	// worn says that the base has several parts or masked rows.
-	worn bool
+	masked   int64
+	bytes    int64 // of the base on disk; 0: not known
+	wear     *wear
+	// mergeable says that the base has several parts or masked rows.
+	mergeable bool
 	// lineage says which changes a query need not see that reads steady columns only.
 	lineage lineage.Lineage
 	schooling
@@ -49,7 +52,8 @@ type delta struct {
 
 func (st *stored) activate(c *copied, epoch uint32) {
 	st.at = epoch
-	st.active, st.base, st.durable, st.physical, st.worn = true, c.base, *c, c.physical, c.physical > c.rows
+	st.active, st.base, st.durable, st.physical, st.masked, st.wear = true, c.base, *c, c.physical, c.physical-c.rows, &wear{}
+	st.mergeable = st.masked > 0
 }
 
 func (st *stored) dirty(now time.Time) {
@@ -67,9 +71,9 @@ const (
 	settleRows = 20_000_000
 )
 
-// settles reports whether the base is worn, and has not changed for so long that it may stay as it is.
+// settles reports whether the base is mergeable, and has not changed for so long that it may stay as it is.
 func (st *stored) settles(now time.Time, least time.Duration) bool {
-	return st.worn && st.physical <= settleRows && st.since.IsZero() && st.load() == 0 && now.Sub(st.changed) >= max(least, 5*mergeTime*time.Duration(st.physical))
+	return st.mergeable && st.physical <= settleRows && st.since.IsZero() && st.load() == 0 && now.Sub(st.changed) >= max(least, 5*mergeTime*time.Duration(st.physical))
 }
 
 // load counts the changed rows since the base was built.
@@ -93,7 +97,7 @@ func (st *stored) blocks() int {
 // version is what a snapshot has of the table.
 func (t *table) version() *version {
 	deaths := len(t.stored.dead) > 0 // without any, nothing of base and deltas is dead
-	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows}
+	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows, masked: t.stored.masked, wear: t.stored.wear}
 	for _, d := range t.stored.deltas {
 		if d.rows > 0 {
 			v.deltas = append(v.deltas, d.object)
