@@ -13,12 +13,12 @@ func TestDeadRows_marksAreTheSet(t *testing.T) {
 		var d deadRows
 		var m marks
 		dead := map[uint32]bool{}
-		marked := map[uint32]uint64{} // by group, the least of what was marked: what a mask holds
+		marked := map[uint32]uint32{} // by group, the least of what was marked: what a mask holds
 		mark := func() {
 			for i, g := range m.group {
 				alive, ok := marked[g]
 				if !ok {
-					alive = ^uint64(0)
+					alive = ^uint32(0)
 				}
 				marked[g] = min(alive, m.alive[i])
 			}
@@ -46,7 +46,7 @@ func TestDeadRows_marksAreTheSet(t *testing.T) {
 			"": func(t *rapid.T) {
 				got := map[uint32]bool{}
 				for g, alive := range marked {
-					for bit := range uint32(64) {
+					for bit := range uint32(1 << groupBits) {
 						if alive>>bit&1 == 0 {
 							got[g<<groupBits+bit] = true
 						}

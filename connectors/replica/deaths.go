@@ -23,14 +23,14 @@ const (
 // createDeaths is the table of deaths. Between two times that it is written anew groups only lose bits: of those that are there
 // several times the least holds.
 func createDeaths(name string) string {
-	return "CREATE TABLE " + name + " (rows UInt32, alive UInt64) ENGINE = Memory"
+	return "CREATE TABLE " + name + " (rows UInt32, alive UInt32) ENGINE = Memory"
 }
 
 // createMask is a dictionary of the deaths. It outlives a restart of the engine and its source does not: it cannot be loaded
 // then, so that queries on snapshots from before fail.
 func createMask(name, deaths string, cfg Config) string {
 	query := "SELECT rows, min(alive) FROM " + deaths + " GROUP BY rows"
-	return fmt.Sprintf("CREATE DICTIONARY %s (rows UInt64, alive UInt64 DEFAULT 18446744073709551615) PRIMARY KEY rows "+
+	return fmt.Sprintf("CREATE DICTIONARY %s (rows UInt64, alive UInt32 DEFAULT 4294967295) PRIMARY KEY rows "+
 		"SOURCE(CLICKHOUSE(QUERY %s USER %s PASSWORD %s)) "+
 		"LAYOUT(FLAT(INITIAL_ARRAY_SIZE 1024 MAX_ARRAY_SIZE 4294967295)) LIFETIME(0)",
 		name, engine.Literal(query), engine.Literal(cfg.User), engine.Literal(cfg.Password))
@@ -39,7 +39,7 @@ func createMask(name, deaths string, cfg Config) string {
 // alive is the condition of rows that are not dead by a mask. (bitTest looks at each number of a bit by itself, which takes
 // three times as long as a shift of all rows at once.)
 func (l *ledger) alive(mask *object) string {
-	return fmt.Sprintf("bitAnd(bitShiftRight(dictGetUInt64(%s, 'alive', bitShiftRight(%s, %d)), bitAnd(%s, %d)), 1)",
+	return fmt.Sprintf("bitAnd(bitShiftRight(dictGetUInt32(%s, 'alive', bitShiftRight(%s, %d)), bitAnd(%s, %d)), 1)",
 		engine.Literal(l.database+"."+mask.name), column.RowID, groupBits, column.RowID, 1<<groupBits-1)
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// whereText writes a WHERE clause of conditions, those of the least effort first: the engine is told to take them in the order in
-// which they are written, and reads for each what those before it left.
+// whereText writes a WHERE clause of conditions, those of the least effort first. Where a set is searched that may be large the engine is told to take
+// them in the order in which they are written; it reads for each what those before it left.
 func whereText(conds []expr) string {
 	sorted := slices.SortedStableFunc(slices.Values(conds), func(a, b expr) int { return cmp.Compare(a.effort(), b.effort()) })
 	return " WHERE " + all(sorted)

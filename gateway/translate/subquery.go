@@ -127,9 +127,15 @@ func (c *correlated) member() expr {
 	}
 	list := strings.Join(in, ", ")
 	set := "(SELECT " + list + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins, list) + ")"
-	e := with(oidBool, "ifNull("+tuple+" IN "+set+", 0)", c.outer...)
+	e := with(oidBool, c.sub.t.search(tuple, set), c.outer...)
 	e.null = false
 	return e
+}
+
+// search asks whether a tuple is in a set, which may be large.
+func (t *translator) search(tuple, set string) string {
+	t.searches = true
+	return "ifNull(" + tuple + " IN " + set + ", 0)"
 }
 
 // joinedExists handles a conjunct [NOT] EXISTS that is tied by more than equalities: a semi or anti join.
@@ -295,7 +301,7 @@ func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bo
 		tuple = "(" + strings.Join(out, ", ") + ")"
 	}
 	set := "(SELECT " + strings.Join(in, ", ") + " FROM (" + r.sql + "))"
-	matched := with(oidBool, "ifNull("+tuple+" IN "+set+", 0)", left...)
+	matched := with(oidBool, q.t.search(tuple, set), left...)
 	anyNull := matched.null
 	matched.null = false
 	if truth && !negated || !null && !anyNull {
