@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ClickHouse/ch-go/proto"
 
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
-// maxParts is the number of parts beyond which the smaller ones are joined.
-const maxParts = 6
+// maxParts is the number of parts beyond which the smaller ones are joined. A part costs a scan about as much as a hundred thousand rows do.
+const maxParts = 4
 
 // errWrongCount says that a new base does not have as many rows as the stream says.
 var errWrongCount = errors.New("the rows in the columnar store are not as many as the change stream says")
@@ -24,7 +23,7 @@ var errWrongCount = errors.New("the rows in the columnar store are not as many a
 type shape struct {
 	physical int64 // rows, with those that are masked
 	parts    int
-	bytes    int64 // on disk
+	bytes    int64 // on disk; 0: not known
 }
 
 // build fills a new base with the rows that were alive at the cut.
@@ -37,10 +36,10 @@ func (c *compactor) build(ctx context.Context, t *table, at cut, base *object) (
 		return shape{}, err
 	}
 	switch {
-	case at.whole:
-		err = c.merge(ctx, at, base)
-	case c.rewrites(at):
+	case at.base == nil || at.shape.physical <= int64(c.s.cfg.RewriteRows):
 		err = c.rewrite(ctx, t, at, base)
+	case at.whole || c.merges(at):
+		err = c.merge(ctx, t, at, base)
 	default:
 		err = c.extend(ctx, t, at, base)
 	}
@@ -50,30 +49,42 @@ func (c *compactor) build(ctx context.Context, t *table, at cut, base *object) (
 	return c.check(ctx, at, base)
 }
 
-// rewrites decides whether a base is written anew, rather than extended.
-func (c *compactor) rewrites(at cut) bool {
-	masked := max(0, at.physical-at.rows) + int64(at.dead)
-	if at.base == nil || at.physical <= int64(c.s.cfg.RewriteRows) || masked*maxMasked > at.physical {
+// merges decides whether a base is merged to one part as well as extended.
+func (c *compactor) merges(at cut) bool {
+	if masked := max(0, at.shape.physical-at.rows) + int64(at.dead); masked*maxMasked > at.shape.physical {
 		return true
 	}
 	now := c.s.r.clock()
-	if !at.worn || now.Before(c.rewriteAfter) {
+	if !at.worn || now.Before(c.mergeAfter) {
 		return false
 	}
-	c.rewriteAfter = now.Add(rewriteShare * rewriteTime * time.Duration(at.bytes))
+	c.mergeAfter = now.Add(mergeShare * at.shape.mergeTime())
 	return true
 }
 
-// merge shares the parts of the previous base and lets the engine make one of them.
-func (c *compactor) merge(ctx context.Context, at cut, base *object) error {
-	if err := c.share(ctx, at, base); err != nil {
-		return err
+// merge has the engine make one part of the previous base, without the rows that died, and what was born. That takes as long as writing it anew
+// and, being done column by column, next to no memory.
+func (c *compactor) merge(ctx context.Context, t *table, at cut, base *object) error {
+	for _, step := range []func(context.Context, *table, cut, *object) error{c.share, c.bury, c.bear} {
+		if err := step(ctx, t, at, base); err != nil {
+			return err
+		}
 	}
 	return c.conn.Exec(ctx, "OPTIMIZE TABLE "+c.s.ledger.qualified(base)+" FINAL")
 }
 
+// extend shares the parts of the previous base, masks what died and adds what was born.
+func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) error {
+	for _, step := range []func(context.Context, *table, cut, *object) error{c.share, c.bury, c.join, c.bear} {
+		if err := step(ctx, t, at, base); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // share gives a new base the parts of the previous one.
-func (c *compactor) share(ctx context.Context, at cut, base *object) error {
+func (c *compactor) share(ctx context.Context, _ *table, at cut, base *object) error {
 	l := c.s.ledger
 	return c.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION tuple() FROM %s", l.qualified(base), l.qualified(at.base)))
 }
@@ -86,26 +97,23 @@ func (c *compactor) rewrite(ctx context.Context, t *table, at cut, base *object)
 		c.s.ledger.relation(live, at.epoch, at.mask, columnNames(t.def))))
 }
 
-// extend shares the parts of the previous base, masks what died and adds what was born.
-func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) error {
+// bury masks the rows of a base that died.
+func (c *compactor) bury(ctx context.Context, _ *table, at cut, base *object) error {
+	if at.dead == 0 {
+		return nil
+	}
 	l := c.s.ledger
-	name := l.qualified(base)
-	if err := c.share(ctx, at, base); err != nil {
-		return err
-	}
-	if at.dead > 0 {
-		if err := c.conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE NOT %s", name, l.alive(at.mask))); err != nil {
-			return err
-		}
-	}
-	if err := c.join(ctx, t, base); err != nil {
-		return err
-	}
+	return c.conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE NOT %s", l.qualified(base), l.alive(at.mask)))
+}
+
+// bear adds what was born to a base.
+func (c *compactor) bear(ctx context.Context, t *table, at cut, base *object) error {
 	if len(at.deltas) == 0 {
 		return nil
 	}
-	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
-		name, columnList(t.def), columnList(t.def), l.relation(at.births(), at.epoch, at.mask, columnNames(t.def))))
+	l := c.s.ledger
+	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s", l.qualified(base), columnList(t.def), columnList(t.def),
+		l.relation(at.births(), at.epoch, at.mask, columnNames(t.def))))
 }
 
 type part struct {
@@ -114,7 +122,7 @@ type part struct {
 }
 
 // join makes one part of the smaller parts of a base that nobody reads yet.
-func (c *compactor) join(ctx context.Context, t *table, base *object) error {
+func (c *compactor) join(ctx context.Context, t *table, _ cut, base *object) error {
 	parts, err := c.parts(ctx, base)
 	if err != nil || len(parts) <= maxParts {
 		return err

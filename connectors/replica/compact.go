@@ -24,8 +24,8 @@ type compactor struct {
 	recordSerial uint64
 	recordedAt   cdc.Position
 	recordTime   time.Time
-	// rewriteAfter is when bases may be written anew again because they are read.
-	rewriteAfter time.Time
+	// mergeAfter is when bases may be merged again because they are read.
+	mergeAfter time.Time
 }
 
 // compactCheck is how often tables are looked over.
@@ -117,9 +117,8 @@ type cut struct {
 	dead        int // how many of stored.dead
 	born        int // rows in deltas
 	rows        int64
-	physical    int64
-	bytes       int64
-	// worn says that scans have lost as much to the base's masked rows as it costs to write it anew.
+	shape       shape // of the base
+	// worn says that scans have lost as much to the state of the base as it costs to merge it.
 	worn bool
 	// whole asks for one part without masked rows.
 	whole bool
@@ -221,7 +220,7 @@ func (p *publisher) cut(t *table) cut {
 	p.s.ledger.hold(st.base, p.mask)
 	return cut{
 		incarnation: st.incarnation, epoch: p.epoch, mask: p.mask, position: p.position, base: st.base, rows: st.rows,
-		physical: st.physical, bytes: st.bytes, worn: st.wear.pays(st.bytes),
+		shape: st.shape, worn: st.wear.pays(st.shape),
 	}
 }
 
@@ -242,12 +241,11 @@ func (c *compactor) install(t *table, at cut, base *object, built shape) {
 	l.drop(at.deltas...)
 	released := slices.Concat(st.dead[:at.dead], st.limbo)
 	st.limbo = nil
-	masked := built.physical - at.rows
-	if masked == 0 {
+	st.base, st.shape, st.scanLoss = base, built, built.scanLoss(at.rows)
+	if st.scanLoss == 0 {
 		st.wear = &wear{}
 	}
-	st.base, st.physical, st.masked, st.bytes = base, built.physical, masked, built.bytes
-	st.mergeable = !at.whole && (built.parts > 1 || masked > 0)
+	st.mergeable = !at.whole && st.scanLoss > 0
 	st.rebased(&st.lineage, st.at)
 	st.lineage.Rebased(at.epoch)
 	st.at = at.epoch

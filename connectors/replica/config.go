@@ -38,8 +38,8 @@ type Config struct {
 	// what is replayed after a crash and what the source has to keep; 0 means 10 s.
 	CompactInterval time.Duration
 	// RewriteRows is the number of rows up to which compaction simply writes a table anew; 0 means 50,000.
-	// The parts of a larger table are shared with its next base until scans have lost as much to the dead rows in them as writing it anew takes, or
-	// a third of its rows are dead.
+	// The parts of a larger table are shared with its next base until scans have lost as much to dead rows and to several parts as merging them takes,
+	// or a third of the rows are dead.
 	RewriteRows int
 	// SettleInterval is how long a table has to go unchanged before the parts of its base are merged to one, without the dead rows in them; 0
 	// means 5 s. For a large table it is longer: five times as long as that takes. Tables of more than 20 million rows stay as they are.

@@ -289,7 +289,7 @@ func (p *publisher) abandon(st *stored) {
 	for _, d := range st.deltas {
 		l.drop(d.object)
 	}
-	st.base, st.deltas, st.dead, st.open, st.masked = nil, nil, nil, false, 0
+	st.base, st.deltas, st.dead, st.open, st.scanLoss = nil, nil, nil, false, 0
 	st.incarnation++
 }
 

@@ -30,9 +30,10 @@ type version struct {
 	arms
 	steady *steady // nil: there are no columns of which less would do
 	rows   int64
-	masked int64 // rows that are masked in the base
-	wear   *wear // of the base
-	refs   int   // snapshots that hold it; guarded by ledger.mu
+	// scanLoss is what a scan loses to the state of the base; wear adds that up.
+	scanLoss time.Duration
+	wear     *wear
+	refs     int // snapshots that hold it; guarded by ledger.mu
 }
 
 // arms is what to read for a table's rows at an epoch.
@@ -83,7 +84,7 @@ func (s *Snapshot) Relation(id cdc.TableID, columns []string) (string, bool) {
 	if !ok || s.ledger.isLost() {
 		return "", false
 	}
-	v.wear.scanned(v.masked)
+	v.wear.scanned(v.scanLoss)
 	a := v.arms
 	if v.steady.suffices(columns) {
 		a = v.steady.arms

@@ -29,10 +29,9 @@ type stored struct {
 	changed time.Time
 	// durable is the base that a restart begins from.
 	durable copied
-	// physical counts the rows of the base with those that are masked in it.
-	physical int64
-	masked   int64
-	bytes    int64 // of the base on disk; 0: not known
+	shape   shape // of the base
+	// scanLoss is what a scan loses to the state of the base; wear adds that up.
+	scanLoss time.Duration
 	wear     *wear
 	// mergeable says that the base has several parts or masked rows.
 	mergeable bool
@@ -52,8 +51,9 @@ type delta struct {
 
 func (st *stored) activate(c *copied, epoch uint32) {
 	st.at = epoch
-	st.active, st.base, st.durable, st.physical, st.masked, st.wear = true, c.base, *c, c.physical, c.physical-c.rows, &wear{}
-	st.mergeable = st.masked > 0
+	st.active, st.base, st.durable, st.shape, st.wear = true, c.base, *c, shape{physical: c.physical, parts: 1}, &wear{}
+	st.scanLoss = st.shape.scanLoss(c.rows)
+	st.mergeable = st.scanLoss > 0
 }
 
 func (st *stored) dirty(now time.Time) {
@@ -65,15 +65,15 @@ func (st *stored) dirty(now time.Time) {
 }
 
 const (
-	// mergeTime is about what merging one row of a base takes.
-	mergeTime = time.Microsecond
+	// mergeRowTime is about what merging one row of a base takes.
+	mergeRowTime = time.Microsecond
 	// settleRows is how many rows a base may have to be merged: no other table is compacted meanwhile.
 	settleRows = 20_000_000
 )
 
 // settles reports whether the base is mergeable, and has not changed for so long that it may stay as it is.
 func (st *stored) settles(now time.Time, least time.Duration) bool {
-	return st.mergeable && st.physical <= settleRows && st.since.IsZero() && st.load() == 0 && now.Sub(st.changed) >= max(least, 5*mergeTime*time.Duration(st.physical))
+	return st.mergeable && st.shape.physical <= settleRows && st.since.IsZero() && st.load() == 0 && now.Sub(st.changed) >= max(least, 5*mergeRowTime*time.Duration(st.shape.physical))
 }
 
 // load counts the changed rows since the base was built.
@@ -97,7 +97,7 @@ func (st *stored) blocks() int {
 // version is what a snapshot has of the table.
 func (t *table) version() *version {
 	deaths := len(t.stored.dead) > 0 // without any, nothing of base and deltas is dead
-	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows, masked: t.stored.masked, wear: t.stored.wear}
+	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows, scanLoss: t.stored.scanLoss, wear: t.stored.wear}
 	for _, d := range t.stored.deltas {
 		if d.rows > 0 {
 			v.deltas = append(v.deltas, d.object)

@@ -5,26 +5,43 @@ import (
 	"time"
 )
 
-// wear adds up what the scans of a base have lost to the rows that are masked in it. To rewrite the base costs the same whenever it is done,
-// and pays once scans have lost as much: a table that is read while it changes is rewritten often, one that nobody reads hardly
-// ever. What this costs is at most twice what it would cost to know the scans to come (the ski-rental problem; Karlin, Manasse, Rudolph and
-// Sleator, "Competitive snoopy caching", 1988). It is safe for concurrent use.
+// wear adds up what the scans of a base have lost to its state: to rows that are masked, and to parts. To merge the base costs the same
+// whenever it is done, and pays once scans have lost as much: a table that is read while it changes is merged often, one that
+// nobody reads hardly ever. What this costs is at most twice what it would cost to know the scans to come (the ski-rental problem; Karlin, Manasse,
+// Rudolph and Sleator, "Competitive snoopy caching", 1988). It is safe for concurrent use.
 type wear struct{ lost atomic.Int64 }
 
 const (
 	// maskedTime is about what a scan loses to a row that is masked.
 	maskedTime = 30 * time.Nanosecond
-	// rewriteTime is about what rewriting a base takes for each byte on disk.
-	rewriteTime = 3 * time.Nanosecond
+	// partTime is about what it loses to a part beyond the first, but no more than to so many rows as the base has, at rowTime.
+	partTime = time.Millisecond
+	rowTime  = 10 * time.Nanosecond
+	// mergeByteTime is about what merging a base takes for each byte on disk, mergeLeastTime what it takes at least.
+	mergeByteTime  = 3 * time.Nanosecond
+	mergeLeastTime = 20 * time.Millisecond
 	// maxMasked is the part of a base that may be masked while nobody reads it, 1/maxMasked.
 	maxMasked = 3
-	// rewriteShare bounds the time that goes into bases which are rewritten because they are read, 1/rewriteShare: a
-	// query that finds its rows by the key loses less than is reckoned here.
-	rewriteShare = 20
+	// mergeShare bounds the time that goes into merging bases because they are read, 1/mergeShare: a query that finds its
+	// rows by the key loses less than is reckoned here.
+	mergeShare = 20
 )
 
-// scanned notes a scan of a base that has so many masked rows.
-func (w *wear) scanned(masked int64) { w.lost.Add(masked * int64(maskedTime)) }
+// scanLoss is what a scan loses to the state of a base of this shape that has so many rows.
+func (s shape) scanLoss(rows int64) time.Duration {
+	physical := time.Duration(s.physical)
+	return (physical-time.Duration(rows))*maskedTime + time.Duration(max(1, s.parts)-1)*min(partTime, physical*rowTime)
+}
 
-// pays reports whether rewriting a base of so many bytes costs no more than what was lost. The size may be unknown, 0.
-func (w *wear) pays(bytes int64) bool { return bytes > 0 && w.lost.Load() >= bytes*int64(rewriteTime) }
+// mergeTime is what merging the base takes.
+func (s shape) mergeTime() time.Duration {
+	return mergeLeastTime + time.Duration(s.bytes)*mergeByteTime
+}
+
+// scanned notes what a scan has lost.
+func (w *wear) scanned(loss time.Duration) { w.lost.Add(int64(loss)) }
+
+// pays reports whether merging a base of this shape costs no more than what was lost. Its size may be unknown.
+func (w *wear) pays(s shape) bool {
+	return s.bytes > 0 && time.Duration(w.lost.Load()) >= s.mergeTime()
+}
