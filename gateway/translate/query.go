@@ -57,6 +57,8 @@ type rows struct {
 	// averages are the columns that are averages; narrow writes sql with what is read of them.
 	averages map[int]*ratio
 	narrow   func(reads func(name string) bool) string
+	// few says that there are few rows, as far as can be guessed.
+	few bool
 	// keysFail says that a window is of keys that may fail: PostgreSQL computes these also where nothing reads what the window yields.
 	keysFail bool
 	// uniform says of a set operation that its arms have the same types.

@@ -1,6 +1,10 @@
 package translate
 
-import pg "github.com/pganalyze/pg_query_go/v6"
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
 
 // What conditions are expected to keep of the rows, where nothing is known of the values.
 const (
@@ -48,4 +52,22 @@ func (n *tree) share(conds []expr) float64 {
 		share = max(share, 1/float64(n.rows))
 	}
 	return share
+}
+
+// fewRows is how many rows a set may have to be searched in next to no time, and a table to be searched for in next to no time.
+const fewRows = 50_000
+
+// isFew guesses whether conditions leave few rows of each table of a FROM clause. What is not a table, or one that nothing is known of, may have
+// any number.
+func (n *tree) isFew(conds []expr) bool {
+	switch {
+	case n == nil:
+		return false
+	case n.isLeaf():
+		return n.rows > 0 && float64(n.rows)*n.share(conds) <= fewRows
+	case n.kind != "":
+		return n.left.isFew(conds) && n.right.isFew(n.conds)
+	}
+	all := slices.Concat(n.conds, conds)
+	return !slices.ContainsFunc(n.parts, func(p *tree) bool { return !p.isFew(all) })
 }

@@ -127,14 +127,14 @@ func (c *correlated) member() expr {
 	}
 	list := strings.Join(in, ", ")
 	set := "(SELECT " + list + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins, list) + ")"
-	e := with(oidBool, c.sub.t.search(tuple, set), c.outer...)
+	e := with(oidBool, c.sub.parent.search(tuple, set, c.sub.from.isFew(c.local)), c.outer...)
 	e.null = false
 	return e
 }
 
-// search asks whether a tuple is in a set, which may be large.
-func (t *translator) search(tuple, set string) string {
-	t.searches = true
+// search asks whether a tuple is in a set, which is known to be of few rows or not.
+func (q *query) search(tuple, set string, few bool) string {
+	q.t.searches = q.t.searches || !few && !q.from.isFew(nil)
 	return "ifNull(" + tuple + " IN " + set + ", 0)"
 }
 
@@ -301,7 +301,7 @@ func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bo
 		tuple = "(" + strings.Join(out, ", ") + ")"
 	}
 	set := "(SELECT " + strings.Join(in, ", ") + " FROM (" + r.sql + "))"
-	matched := with(oidBool, q.t.search(tuple, set), left...)
+	matched := with(oidBool, q.search(tuple, set, r.few), left...)
 	anyNull := matched.null
 	matched.null = false
 	if truth && !negated || !null && !anyNull {

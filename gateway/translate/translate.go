@@ -64,7 +64,7 @@ type translator struct {
 	as     uint32
 	// large says that a join fills a large table.
 	large bool
-	// searches says that a set is searched which the statement itself asks for, and which may be large.
+	// searches says that a large set may be searched for each of many rows.
 	searches bool
 	// sort is what becomes of the client's rows, if the engine cannot sort them.
 	sort *finish.Sort
