@@ -1,10 +1,9 @@
 package replica
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,33 +48,54 @@ func (c *compactor) mergeDelta(ctx context.Context, t *table) error {
 	}
 	defer l.drop(at.base, at.mask)
 	defer l.drop(at.deltas...)
+	if whole, err := c.fill(ctx, t, merged, at.deltas, at.born); err != nil || !whole {
+		return err
+	}
+	var failed error
+	err = c.s.publisher.do(ctx, func() { failed = c.replace(ctx, t, at, merged) })
+	return errors.Join(err, failed)
+}
+
+// fill adds the rows of deltas to another, which then has so many. It reports false if it has others: fewer are there after a restart of
+// the engine only, which ends the session.
+func (c *compactor) fill(ctx context.Context, t *table, merged *object, deltas []*object, rows int) (bool, error) {
+	l := c.s.ledger
 	list := columnList(t.def) + ", " + column.Epoch + ", " + column.Since
-	parts := make([]string, len(at.deltas))
-	for i, o := range at.deltas {
+	parts := make([]string, len(deltas))
+	for i, o := range deltas {
 		parts[i] = fmt.Sprintf("SELECT %s FROM %s", list, l.qualified(o))
 	}
 	if err := c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) %s", l.qualified(merged), list, strings.Join(parts, " UNION ALL "))); err != nil {
-		return err
+		return false, err
 	}
 	have, err := c.conn.Count(ctx, "SELECT count() AS n FROM "+l.qualified(merged))
-	if err != nil || have != uint64(at.born) { // fewer are there after a restart of the engine only, which ends the session
-		return err
-	}
-	return c.s.publisher.do(ctx, func() { c.replace(t, at, merged) })
+	return have == uint64(rows), err
 }
 
-// replace makes a merged delta visible in place of those of a cut. It runs on the publisher's goroutine.
-func (c *compactor) replace(t *table, at cut, merged *object) {
+// replace makes a merged delta visible in place of those of a cut, and of the one that was begun since, which has hardly any rows: every table that
+// a scan reads takes the engine a millisecond to plan. It runs on the publisher's goroutine.
+func (c *compactor) replace(ctx context.Context, t *table, at cut, merged *object) error {
 	p, st, l := c.s.publisher, &t.stored, c.s.ledger
 	if p.tables[t.def.ID] != t || st.incarnation != at.incarnation {
-		return // gone or truncated meanwhile
+		return nil // gone or truncated meanwhile
+	}
+	m := &delta{object: merged, blocks: 2}
+	var old, since []*object
+	for i, d := range st.deltas {
+		m.rows, m.youngest = m.rows+d.rows, max(m.youngest, d.youngest)
+		old = append(old, d.object)
+		if i >= len(at.deltas) {
+			since = append(since, d.object)
+		}
+	}
+	if whole, err := c.fill(ctx, t, merged, since, m.rows); err != nil || !whole {
+		return err
 	}
 	l.hold(merged)
-	l.drop(at.deltas...)
-	sealed := st.deltas[:len(at.deltas)]
-	youngest := slices.MaxFunc(sealed, func(a, b *delta) int { return cmp.Compare(a.youngest, b.youngest) }).youngest
-	st.deltas = append([]*delta{{object: merged, rows: at.born, blocks: 1, youngest: youngest}}, st.deltas[len(at.deltas):]...)
+	l.drop(old...)
+	st.deltas = []*delta{m} // which takes the rows to come
 	p.stale[t] = struct{}{}
 	p.refresh()
 	p.publish()
+	return nil
 }

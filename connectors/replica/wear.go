@@ -6,9 +6,9 @@ import (
 )
 
 // wear adds up what the scans of a base have lost to its state: to rows that are masked, and to parts. To merge the base costs the same
-// whenever it is done, and pays once scans have lost as much: a table that is read while it changes is merged often, one that
-// nobody reads hardly ever. What this costs is at most twice what it would cost to know the scans to come (the ski-rental problem; Karlin, Manasse,
-// Rudolph and Sleator, "Competitive snoopy caching", 1988). It is safe for concurrent use.
+// whenever it is done, and pays once scans have lost as much (the ski-rental problem; Karlin, Manasse, Rudolph and Sleator, "Competitive
+// snoopy caching", 1988: this takes at most twice what it would take who knows the scans to come). A table that is read while it changes is merged
+// often, one that nobody reads hardly ever. It is safe for concurrent use.
 type wear struct{ lost atomic.Int64 }
 
 const (
@@ -22,9 +22,11 @@ const (
 	mergeLeastTime = 20 * time.Millisecond
 	// maxMasked is the part of a base that may be masked while nobody reads it, 1/maxMasked.
 	maxMasked = 3
+	// scanWeight is what the time of a scan, for which somebody waits, counts against that of a merge.
+	scanWeight = 3
 	// mergeShare bounds the time that goes into merging bases because they are read, 1/mergeShare: a query that finds its
 	// rows by the key loses less than is reckoned here.
-	mergeShare = 20
+	mergeShare = 12
 )
 
 // scanLoss is what a scan loses to the state of a base of this shape that has so many rows.
@@ -43,5 +45,5 @@ func (w *wear) scanned(loss time.Duration) { w.lost.Add(int64(loss)) }
 
 // pays reports whether merging a base of this shape costs no more than what was lost. Its size may be unknown.
 func (w *wear) pays(s shape) bool {
-	return s.bytes > 0 && time.Duration(w.lost.Load()) >= s.mergeTime()
+	return s.bytes > 0 && scanWeight*time.Duration(w.lost.Load()) >= s.mergeTime()
 }
