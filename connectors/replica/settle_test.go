@@ -10,8 +10,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica"
 )
 
-// A base that was extended has several parts and masked rows, until its table is quiet.
-func TestReplica_mergesTheBaseOfAQuietTable(t *testing.T) {
+// startExtending starts a gateway whose only table has a base of a hundred rows, which every commit extends.
+func startExtending(t *testing.T) (*script, *gateway, context.Context) {
 	src := newScript(accounts())
 	g, ctx := startGateway(t, src, compactAtOnce)
 	src.commit(func(x *tx) {
@@ -20,6 +20,12 @@ func TestReplica_mergesTheBaseOfAQuietTable(t *testing.T) {
 		}
 	})
 	awaitParts(ctx, t, g, src, func(parts, masked int) bool { return parts > 0 })
+	return src, g, ctx
+}
+
+// A base that was extended has several parts and masked rows, until its table is quiet.
+func TestReplica_mergesTheBaseOfAQuietTable(t *testing.T) {
+	src, g, ctx := startExtending(t)
 	for i := range 3 {
 		p := src.commit(func(x *tx) { x.update(1, key(accounts(), row{fmt.Sprint(i)}), row{fmt.Sprint(i), "2.75", "changed"}) })
 		expect(ctx, t, g, src, p).Release()
@@ -52,14 +58,7 @@ func TestReplica_mergesTheBaseOfAQuietTable(t *testing.T) {
 
 // A base that was extended is merged at the next compaction once scans of it have lost as much as that takes.
 func TestReplica_mergesABaseThatIsRead(t *testing.T) {
-	src := newScript(accounts())
-	g, ctx := startGateway(t, src, compactAtOnce)
-	src.commit(func(x *tx) {
-		for i := range 100 {
-			x.insert(1, row{fmt.Sprint(i), "1.25", null})
-		}
-	})
-	awaitParts(ctx, t, g, src, func(parts, masked int) bool { return parts > 0 })
+	src, g, ctx := startExtending(t)
 	update := func(i int) {
 		p := src.commit(func(x *tx) { x.update(1, key(accounts(), row{fmt.Sprint(i)}), row{fmt.Sprint(i), "2.75", "changed"}) })
 		expect(ctx, t, g, src, p).Release()

@@ -31,8 +31,8 @@ const (
 
 // scanLoss is what a scan loses to the state of a base of this shape that has so many rows.
 func (s shape) scanLoss(rows int64) time.Duration {
-	physical := time.Duration(s.physical)
-	return (physical-time.Duration(rows))*maskedTime + time.Duration(max(1, s.parts)-1)*min(partTime, physical*rowTime)
+	masked, further := s.physical-rows, max(1, s.parts)-1
+	return time.Duration(masked)*maskedTime + time.Duration(further)*min(partTime, time.Duration(s.physical)*rowTime)
 }
 
 // mergeTime is what merging the base takes.
