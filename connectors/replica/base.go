@@ -21,7 +21,8 @@ var errWrongCount = errors.New("the rows in the columnar store are not as many a
 
 // shape is how the engine holds a base.
 type shape struct {
-	physical int64 // rows, with those that are masked
+	rows     int64 // when it was built
+	physical int64 // these together with those that are masked
 	parts    int
 	bytes    int64 // on disk; 0: not known
 }
@@ -65,28 +66,34 @@ func (c *compactor) merges(at cut) bool {
 // merge has the engine make one part of the previous base, without the rows that died, and what was born. That takes as long as writing it anew
 // and, being done column by column, next to no memory.
 func (c *compactor) merge(ctx context.Context, t *table, at cut, base *object) error {
-	for _, step := range []func(context.Context, *table, cut, *object) error{c.share, c.bury, c.bear} {
-		if err := step(ctx, t, at, base); err != nil {
-			return err
-		}
+	if err := c.share(ctx, at, base); err != nil {
+		return err
+	}
+	if err := c.bear(ctx, t, at, base); err != nil {
+		return err
 	}
 	return c.conn.Exec(ctx, "OPTIMIZE TABLE "+c.s.ledger.qualified(base)+" FINAL")
 }
 
 // extend shares the parts of the previous base, masks what died and adds what was born.
 func (c *compactor) extend(ctx context.Context, t *table, at cut, base *object) error {
-	for _, step := range []func(context.Context, *table, cut, *object) error{c.share, c.bury, c.join, c.bear} {
-		if err := step(ctx, t, at, base); err != nil {
-			return err
-		}
+	if err := c.share(ctx, at, base); err != nil {
+		return err
 	}
-	return nil
+	if err := c.join(ctx, t, base); err != nil {
+		return err
+	}
+	return c.bear(ctx, t, at, base)
 }
 
-// share gives a new base the parts of the previous one.
-func (c *compactor) share(ctx context.Context, _ *table, at cut, base *object) error {
+// share gives a new base the parts of the previous one, and masks the rows in them that died.
+func (c *compactor) share(ctx context.Context, at cut, base *object) error {
 	l := c.s.ledger
-	return c.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION tuple() FROM %s", l.qualified(base), l.qualified(at.base)))
+	name := l.qualified(base)
+	if err := c.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION tuple() FROM %s", name, l.qualified(at.base))); err != nil || at.dead == 0 {
+		return err
+	}
+	return c.conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE NOT %s", name, l.alive(at.mask)))
 }
 
 // rewrite writes the base anew.
@@ -95,15 +102,6 @@ func (c *compactor) rewrite(ctx context.Context, t *table, at cut, base *object)
 	return c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
 		c.s.ledger.qualified(base), columnList(t.def), columnList(t.def),
 		c.s.ledger.relation(live, at.epoch, at.mask, columnNames(t.def))))
-}
-
-// bury masks the rows of a base that died.
-func (c *compactor) bury(ctx context.Context, _ *table, at cut, base *object) error {
-	if at.dead == 0 {
-		return nil
-	}
-	l := c.s.ledger
-	return c.conn.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE NOT %s", l.qualified(base), l.alive(at.mask)))
 }
 
 // bear adds what was born to a base.
@@ -122,7 +120,7 @@ type part struct {
 }
 
 // join makes one part of the smaller parts of a base that nobody reads yet.
-func (c *compactor) join(ctx context.Context, t *table, _ cut, base *object) error {
+func (c *compactor) join(ctx context.Context, t *table, base *object) error {
 	parts, err := c.parts(ctx, base)
 	if err != nil || len(parts) <= maxParts {
 		return err
@@ -182,7 +180,7 @@ func (c *compactor) check(ctx context.Context, at cut, base *object) (shape, err
 		return shape{}, fmt.Errorf("%w: %d instead of %d", errWrongCount, n, at.rows)
 	}
 	all, err := c.parts(ctx, base)
-	s := shape{parts: len(all)}
+	s := shape{rows: at.rows, parts: len(all)}
 	for _, p := range all {
 		s.physical += int64(p.rows)
 		s.bytes += int64(p.bytes)

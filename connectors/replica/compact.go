@@ -187,8 +187,8 @@ func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err err
 		at = c.s.publisher.cut(t)
 		at.dead = len(st.dead)
 		at.learn = st.base != nil && at.dead > 0 && st.learns(&st.lineage, st.at)
+		at.deltas = objects(st.deltas)
 		for _, d := range st.deltas {
-			at.deltas = append(at.deltas, d.object)
 			at.born += d.rows
 		}
 		c.s.ledger.hold(at.deltas...)
@@ -241,11 +241,11 @@ func (c *compactor) install(t *table, at cut, base *object, built shape) {
 	l.drop(at.deltas...)
 	released := slices.Concat(st.dead[:at.dead], st.limbo)
 	st.limbo = nil
-	st.base, st.shape, st.scanLoss = base, built, built.scanLoss(at.rows)
-	if st.scanLoss == 0 {
+	st.base, st.shape = base, built
+	if built.scanLoss() == 0 {
 		st.wear = &wear{}
 	}
-	st.mergeable = !at.whole && st.scanLoss > 0
+	st.mergeable = !at.whole && built.scanLoss() > 0
 	st.rebased(&st.lineage, st.at)
 	st.lineage.Rebased(at.epoch)
 	st.at = at.epoch

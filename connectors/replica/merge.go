@@ -80,19 +80,16 @@ func (c *compactor) replace(ctx context.Context, t *table, at cut, merged *objec
 		return nil // gone or truncated meanwhile
 	}
 	m := &delta{object: merged, blocks: 2}
-	var old, since []*object
-	for i, d := range st.deltas {
+	for _, d := range st.deltas {
 		m.rows, m.youngest = m.rows+d.rows, max(m.youngest, d.youngest)
-		old = append(old, d.object)
-		if i >= len(at.deltas) {
-			since = append(since, d.object)
-		}
 	}
+	all := objects(st.deltas)
+	since := all[len(at.deltas):]
 	if whole, err := c.fill(ctx, t, merged, since, m.rows); err != nil || !whole {
 		return err
 	}
 	l.hold(merged)
-	l.drop(old...)
+	l.drop(all...)
 	st.deltas = []*delta{m} // which takes the rows to come
 	p.stale[t] = struct{}{}
 	p.refresh()

@@ -286,10 +286,8 @@ func (p *publisher) abandon(st *stored) {
 	l := p.s.ledger
 	st.limbo = append(st.limbo, st.dead...)
 	l.drop(st.base)
-	for _, d := range st.deltas {
-		l.drop(d.object)
-	}
-	st.base, st.deltas, st.dead, st.open, st.scanLoss = nil, nil, nil, false, 0
+	l.drop(objects(st.deltas)...)
+	st.base, st.deltas, st.dead, st.open, st.shape = nil, nil, nil, false, shape{}
 	st.incarnation++
 }
 

@@ -23,12 +23,18 @@ func startExtending(t *testing.T) (*script, *gateway, context.Context) {
 	return src, g, ctx
 }
 
+// updateAccount commits another version of an account, and waits until it is seen.
+func updateAccount(ctx context.Context, t *testing.T, g *gateway, src *script, id int) {
+	t.Helper()
+	p := src.commit(func(x *tx) { x.update(1, key(accounts(), row{fmt.Sprint(id)}), row{fmt.Sprint(id), "2.75", "changed"}) })
+	expect(ctx, t, g, src, p).Release()
+}
+
 // A base that was extended has several parts and masked rows, until its table is quiet.
 func TestReplica_mergesTheBaseOfAQuietTable(t *testing.T) {
 	src, g, ctx := startExtending(t)
 	for i := range 3 {
-		p := src.commit(func(x *tx) { x.update(1, key(accounts(), row{fmt.Sprint(i)}), row{fmt.Sprint(i), "2.75", "changed"}) })
-		expect(ctx, t, g, src, p).Release()
+		updateAccount(ctx, t, g, src, i)
 	}
 	awaitParts(ctx, t, g, src, func(parts, masked int) bool { return parts > 1 && masked > 0 })
 	if err := g.stop(); err != nil {
@@ -59,13 +65,9 @@ func TestReplica_mergesTheBaseOfAQuietTable(t *testing.T) {
 // A base that was extended is merged at the next compaction once scans of it have lost as much as that takes.
 func TestReplica_mergesABaseThatIsRead(t *testing.T) {
 	src, g, ctx := startExtending(t)
-	update := func(i int) {
-		p := src.commit(func(x *tx) { x.update(1, key(accounts(), row{fmt.Sprint(i)}), row{fmt.Sprint(i), "2.75", "changed"}) })
-		expect(ctx, t, g, src, p).Release()
-	}
-	update(0)
+	updateAccount(ctx, t, g, src, 0)
 	awaitParts(ctx, t, g, src, func(parts, masked int) bool { return parts > 1 && masked == 1 })
-	update(1)
+	updateAccount(ctx, t, g, src, 1)
 	awaitParts(ctx, t, g, src, func(parts, masked int) bool { return parts > 1 && masked == 2 })
 
 	s, err := g.acquire(ctx, replica.Request{})
@@ -76,9 +78,9 @@ func TestReplica_mergesABaseThatIsRead(t *testing.T) {
 		s.Relation(1, []string{"id"})
 	}
 	s.Release()
-	update(2)
+	updateAccount(ctx, t, g, src, 2)
 	awaitParts(ctx, t, g, src, func(parts, masked int) bool { return parts == 1 && masked == 0 })
-	update(3)
+	updateAccount(ctx, t, g, src, 3)
 	awaitParts(ctx, t, g, src, func(parts, masked int) bool { return parts > 1 && masked == 1 })
 }
 

@@ -30,9 +30,7 @@ type stored struct {
 	// durable is the base that a restart begins from.
 	durable copied
 	shape   shape // of the base
-	// scanLoss is what a scan loses to the state of the base; wear adds that up.
-	scanLoss time.Duration
-	wear     *wear
+	wear    *wear // likewise
 	// mergeable says that the base has several parts or masked rows.
 	mergeable bool
 	// lineage says which changes a query need not see that reads steady columns only.
@@ -49,11 +47,19 @@ type delta struct {
 	youngest uint32
 }
 
+// objects lists what the engine holds of deltas.
+func objects(deltas []*delta) []*object {
+	out := make([]*object, len(deltas))
+	for i, d := range deltas {
+		out[i] = d.object
+	}
+	return out
+}
+
 func (st *stored) activate(c *copied, epoch uint32) {
 	st.at = epoch
-	st.active, st.base, st.durable, st.shape, st.wear = true, c.base, *c, shape{physical: c.physical, parts: 1}, &wear{}
-	st.scanLoss = st.shape.scanLoss(c.rows)
-	st.mergeable = st.scanLoss > 0
+	st.active, st.base, st.durable, st.shape, st.wear = true, c.base, *c, shape{rows: c.rows, physical: c.physical, parts: 1}, &wear{}
+	st.mergeable = st.shape.scanLoss() > 0
 }
 
 func (st *stored) dirty(now time.Time) {
@@ -97,7 +103,7 @@ func (st *stored) blocks() int {
 // version is what a snapshot has of the table.
 func (t *table) version() *version {
 	deaths := len(t.stored.dead) > 0 // without any, nothing of base and deltas is dead
-	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows, scanLoss: t.stored.scanLoss, wear: t.stored.wear}
+	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows, scanLoss: t.stored.shape.scanLoss(), wear: t.stored.wear}
 	for _, d := range t.stored.deltas {
 		if d.rows > 0 {
 			v.deltas = append(v.deltas, d.object)

@@ -29,9 +29,9 @@ const (
 	mergeShare = 12
 )
 
-// scanLoss is what a scan loses to the state of a base of this shape that has so many rows.
-func (s shape) scanLoss(rows int64) time.Duration {
-	masked, further := s.physical-rows, max(1, s.parts)-1
+// scanLoss is what a scan loses to the state of a base of this shape.
+func (s shape) scanLoss() time.Duration {
+	masked, further := s.physical-s.rows, max(1, s.parts)-1
 	return time.Duration(masked)*maskedTime + time.Duration(further)*min(partTime, time.Duration(s.physical)*rowTime)
 }
 

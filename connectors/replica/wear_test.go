@@ -7,9 +7,9 @@ import (
 
 func TestWear_paysOnceScansHaveLostAPartOfAMerge(t *testing.T) {
 	const rows = 1_000_000
-	clean := shape{physical: rows, parts: 1, bytes: 100_000_000}
-	masked := shape{physical: rows * 5 / 4, parts: 1, bytes: 100_000_000}
-	several := shape{physical: rows, parts: 4, bytes: 100_000_000}
+	clean := shape{rows: rows, physical: rows, parts: 1, bytes: 100_000_000}
+	masked := shape{rows: rows, physical: rows * 5 / 4, parts: 1, bytes: 100_000_000}
+	several := shape{rows: rows, physical: rows, parts: 4, bytes: 100_000_000}
 	unknown := masked
 	unknown.bytes = 0
 	tests := []struct {
@@ -25,7 +25,7 @@ func TestWear_paysOnceScansHaveLostAPartOfAMerge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			loss := tt.base.scanLoss(rows)
+			loss := tt.base.scanLoss()
 			if loss != tt.loss {
 				t.Errorf("a scan loses %v, want %v", loss, tt.loss)
 			}

@@ -93,13 +93,17 @@ func (t *translator) asFilter(n *tree, conds []expr) []expr {
 			others = append(others, out)
 		}
 	}
-	tuple := outer[0]
-	if len(outer) > 1 {
-		tuple = "(" + strings.Join(outer, ", ") + ")"
-	}
-	filter := with(oidBool, tuple+" IN "+n.set(inner, own), others...)
+	filter := with(oidBool, tupleOf(outer)+" IN "+n.set(inner, own), others...)
 	filter.share = n.share(own)
 	return append(rest, filter)
+}
+
+// tupleOf is what is searched in a set of as many columns.
+func tupleOf(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return "(" + strings.Join(values, ", ") + ")"
 }
 
 // set is the subquery of some values of a part's rows that keep its own conditions.

@@ -121,21 +121,17 @@ func (c *correlated) member() expr {
 	for i := range c.inner {
 		in[i], out[i] = c.inner[i].sql+" AS k"+strconv.Itoa(i+1), c.outer[i].operand()
 	}
-	tuple := out[0]
-	if len(out) > 1 {
-		tuple = "(" + strings.Join(out, ", ") + ")"
-	}
 	list := strings.Join(in, ", ")
 	set := "(SELECT " + list + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins, list) + ")"
-	e := with(oidBool, c.sub.parent.search(tuple, set, c.sub.from.isFew(c.local)), c.outer...)
+	e := with(oidBool, c.sub.parent.search(out, set, c.sub.from.isFew(c.local)), c.outer...)
 	e.null = false
 	return e
 }
 
-// search asks whether a tuple is in a set, which is known to be of few rows or not.
-func (q *query) search(tuple, set string, few bool) string {
+// search asks whether some values are in a set, which is known to be of few rows or not.
+func (q *query) search(values []string, set string, few bool) string {
 	q.t.searches = q.t.searches || !few && !q.from.isFew(nil)
-	return "ifNull(" + tuple + " IN " + set + ", 0)"
+	return "ifNull(" + tupleOf(values) + " IN " + set + ", 0)"
 }
 
 // joinedExists handles a conjunct [NOT] EXISTS that is tied by more than equalities: a semi or anti join.
@@ -296,12 +292,8 @@ func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bo
 		left[i] = l
 		null = null || c.null
 	}
-	tuple := out[0]
-	if len(out) > 1 {
-		tuple = "(" + strings.Join(out, ", ") + ")"
-	}
 	set := "(SELECT " + strings.Join(in, ", ") + " FROM (" + r.sql + "))"
-	matched := with(oidBool, q.search(tuple, set, r.few), left...)
+	matched := with(oidBool, q.search(out, set, r.few), left...)
 	anyNull := matched.null
 	matched.null = false
 	if truth && !negated || !null && !anyNull {
