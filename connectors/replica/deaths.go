@@ -37,9 +37,10 @@ func createMask(name, deaths string, cfg Config) string {
 }
 
 // alive is the condition of rows that are not dead by a mask. (bitTest looks at each number of a bit by itself, which takes
-// three times as long as a shift of all rows at once.)
+// three times as long as a shift of all rows at once; without the comparison the engine would turn numbers of four bytes into ones of
+// one, which takes a nanosecond more.)
 func (l *ledger) alive(mask *object) string {
-	return fmt.Sprintf("bitAnd(bitShiftRight(dictGetUInt32(%s, 'alive', bitShiftRight(%s, %d)), bitAnd(%s, %d)), 1)",
+	return fmt.Sprintf("bitAnd(bitShiftRight(dictGetUInt32(%s, 'alive', bitShiftRight(%s, %d)), bitAnd(%s, %d)), 1) != 0",
 		engine.Literal(l.database+"."+mask.name), column.RowID, groupBits, column.RowID, 1<<groupBits-1)
 }
 
