@@ -44,9 +44,10 @@ func (s *Server) serverConfig(users string) element {
 		// Local scans read from the page cache; a second cache only costs memory.
 		"uncompressed_cache_size": "0",
 		// Dropped tables free their memory and disk at once, not after eight minutes.
-		"database_atomic_delay_before_drop_table_sec":   "1",
+		"database_atomic_delay_before_drop_table_sec": "1",
+		// Two threads, and as many tasks as a base has parts that rows are masked in: a task that finds no place waits for up to a second.
 		"background_pool_size":                          "2",
-		"background_merges_mutations_concurrency_ratio": "1",
+		"background_merges_mutations_concurrency_ratio": "4",
 	}
 	if s.cfg.MaxMemory > 0 {
 		settings["max_server_memory_usage"] = strconv.FormatInt(s.cfg.MaxMemory, 10)
