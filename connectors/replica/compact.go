@@ -70,6 +70,9 @@ func (c *compactor) round(ctx context.Context, force bool) error {
 			return fmt.Errorf("compact table %s: %w", t.def.FullName(), err)
 		}
 		c.s.r.metrics.compaction.Observe(time.Since(began).Seconds())
+		if err := c.mergeDeltas(ctx); err != nil {
+			return err
+		}
 	}
 	if len(tables) == 0 && (force || idle) {
 		if err := c.writeRecord(ctx, nil); err != nil {
@@ -220,7 +223,7 @@ func (p *publisher) cut(t *table) cut {
 	p.s.ledger.hold(st.base, p.mask)
 	return cut{
 		incarnation: st.incarnation, epoch: p.epoch, mask: p.mask, position: p.position, base: st.base, rows: st.rows,
-		shape: st.shape, worn: st.wear.pays(st.shape),
+		shape: st.shape, worn: st.wear.pays(st.shape.mergeTime()),
 	}
 }
 
@@ -249,7 +252,7 @@ func (c *compactor) install(t *table, at cut, base *object, built shape) {
 	st.rebased(&st.lineage, st.at)
 	st.lineage.Rebased(at.epoch)
 	st.at = at.epoch
-	st.deltas = slices.Clone(st.deltas[len(at.deltas):])
+	st.deltas, st.deltaWear = slices.Clone(st.deltas[len(at.deltas):]), &wear{}
 	st.dead = slices.Clone(st.dead[at.dead:])
 	st.since = time.Time{}
 	if st.load() > 0 {

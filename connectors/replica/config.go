@@ -31,8 +31,8 @@ type Config struct {
 	FlushBytes int
 	// CompactRows is the number of changed rows after which a table is compacted; 0 means 50,000.
 	CompactRows int
-	// MergeBlocks is the number of blocks in memory after which a table's changes since its compaction are put into one: each
-	// block costs a scan some 40 µs. 0 means 48.
+	// MergeBlocks is the number of blocks in memory after which a table's changes since its compaction are put into one even if nobody reads them: each
+	// block costs a scan some 40 µs. 0 means 96.
 	MergeBlocks int
 	// CompactInterval is the longest time that a changed table goes without compaction. It bounds
 	// what is replayed after a crash and what the source has to keep; 0 means 10 s.
@@ -70,7 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.CompactRows = 50_000
 	}
 	if c.MergeBlocks == 0 {
-		c.MergeBlocks = 48
+		c.MergeBlocks = 96
 	}
 	if c.CompactInterval == 0 {
 		c.CompactInterval = 10 * time.Second

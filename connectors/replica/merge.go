@@ -10,13 +10,13 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/column"
 )
 
-// mergeDeltas puts the rows of each delta that consists of many blocks into one. Every epoch adds a block, and
+// mergeDeltas puts the rows of deltas that consist of many blocks into one. Every epoch adds a block, and
 // between two compactions these would cost a scan more than their rows do.
 func (c *compactor) mergeDeltas(ctx context.Context) error {
 	var many []*table
 	err := c.s.publisher.do(ctx, func() {
 		for _, t := range c.s.publisher.tables {
-			if t.stored.blocks() >= c.s.cfg.MergeBlocks {
+			if t.stored.fragmented(c.s.cfg.MergeBlocks) {
 				many = append(many, t)
 			}
 		}
@@ -90,7 +90,7 @@ func (c *compactor) replace(ctx context.Context, t *table, at cut, merged *objec
 	}
 	l.hold(merged)
 	l.drop(all...)
-	st.deltas = []*delta{m} // which takes the rows to come
+	st.deltas, st.deltaWear = []*delta{m}, &wear{} // the delta takes the rows to come
 	p.stale[t] = struct{}{}
 	p.refresh()
 	p.publish()

@@ -30,10 +30,11 @@ type version struct {
 	arms
 	steady *steady // nil: there are no columns of which less would do
 	rows   int64
-	// scanLoss is what a scan loses to the state of the base; wear adds that up.
-	scanLoss time.Duration
-	wear     *wear
-	refs     int // snapshots that hold it; guarded by ledger.mu
+	// scanLoss is what a scan loses to the state of the base, blockLoss to the deltas' blocks.
+	scanLoss, blockLoss time.Duration
+	// wear and deltaWear add these up.
+	wear, deltaWear *wear
+	refs            int // snapshots that hold it; guarded by ledger.mu
 }
 
 // arms is what to read for a table's rows at an epoch.
@@ -88,6 +89,9 @@ func (s *Snapshot) Relation(id cdc.TableID, columns []string) (string, bool) {
 	a := v.arms
 	if v.steady.suffices(columns) {
 		a = v.steady.arms
+	}
+	if len(a.deltas) > 0 {
+		v.deltaWear.scanned(v.blockLoss)
 	}
 	if a.base != nil && !a.deadBase && len(a.deltas) == 0 {
 		return s.ledger.qualified(a.base), true

@@ -31,6 +31,8 @@ type stored struct {
 	durable copied
 	shape   shape // of the base
 	wear    *wear // likewise
+	// deltaWear is what scans have lost to the deltas' blocks.
+	deltaWear *wear
 	// mergeable says that the base has several parts or masked rows.
 	mergeable bool
 	// lineage says which changes a query need not see that reads steady columns only.
@@ -59,6 +61,7 @@ func objects(deltas []*delta) []*object {
 func (st *stored) activate(c *copied, epoch uint32) {
 	st.at = epoch
 	st.active, st.base, st.durable, st.shape, st.wear = true, c.base, *c, shape{rows: c.rows, physical: c.physical, parts: 1}, &wear{}
+	st.deltaWear = &wear{}
 	st.mergeable = st.shape.scanLoss() > 0
 }
 
@@ -100,10 +103,23 @@ func (st *stored) blocks() int {
 	return n
 }
 
+// blockLoss is what a scan loses to the deltas' blocks.
+func (st *stored) blockLoss() time.Duration { return time.Duration(max(1, st.blocks())-1) * blockTime }
+
+// fragmented reports whether the deltas are to be merged: because it pays, or because they have more blocks than they may have while nobody reads them.
+func (st *stored) fragmented(most int) bool {
+	rows := 0
+	for _, d := range st.deltas {
+		rows += d.rows
+	}
+	return st.blocks() >= most || st.deltaWear.pays(deltaLeastTime+time.Duration(rows)*deltaRowTime)
+}
+
 // version is what a snapshot has of the table.
 func (t *table) version() *version {
 	deaths := len(t.stored.dead) > 0 // without any, nothing of base and deltas is dead
-	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows, scanLoss: t.stored.shape.scanLoss(), wear: t.stored.wear}
+	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows,
+		scanLoss: t.stored.shape.scanLoss(), wear: t.stored.wear, blockLoss: t.stored.blockLoss(), deltaWear: t.stored.deltaWear}
 	for _, d := range t.stored.deltas {
 		if d.rows > 0 {
 			v.deltas = append(v.deltas, d.object)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// wear adds up what the scans of a base have lost to its state: to rows that are masked, and to parts. To merge the base costs the same
+// wear adds up what scans have lost to the state of what they read: to a base's masked rows and parts, to the blocks of deltas. To merge these costs the same
 // whenever it is done, and pays once scans have lost as much (the ski-rental problem; Karlin, Manasse, Rudolph and Sleator, "Competitive
 // snoopy caching", 1988: this takes at most twice what it would take who knows the scans to come). A table that is read while it changes is merged
 // often, one that nobody reads hardly ever. It is safe for concurrent use.
@@ -20,6 +20,11 @@ const (
 	// mergeByteTime is about what merging a base takes for each byte on disk, mergeLeastTime what it takes at least.
 	mergeByteTime  = 3 * time.Nanosecond
 	mergeLeastTime = 20 * time.Millisecond
+	// blockTime is about what a scan loses to a block of a delta beyond the first, whatever is in it.
+	blockTime = 40 * time.Microsecond
+	// deltaRowTime is about what merging deltas takes for each row, deltaLeastTime what it takes at least.
+	deltaRowTime   = 60 * time.Nanosecond
+	deltaLeastTime = 5 * time.Millisecond
 	// maxMasked is the part of a base that may be masked while nobody reads it, 1/maxMasked.
 	maxMasked = 3
 	// scanWeight is what the time of a scan, for which somebody waits, counts against that of a merge.
@@ -35,15 +40,18 @@ func (s shape) scanLoss() time.Duration {
 	return time.Duration(masked)*maskedTime + time.Duration(further)*min(partTime, time.Duration(s.physical)*rowTime)
 }
 
-// mergeTime is what merging the base takes.
+// mergeTime is what merging the base takes; 0 means that it is not known.
 func (s shape) mergeTime() time.Duration {
+	if s.bytes == 0 {
+		return 0
+	}
 	return mergeLeastTime + time.Duration(s.bytes)*mergeByteTime
 }
 
 // scanned notes what a scan has lost.
 func (w *wear) scanned(loss time.Duration) { w.lost.Add(int64(loss)) }
 
-// pays reports whether merging a base of this shape costs no more than what was lost. Its size may be unknown.
-func (w *wear) pays(s shape) bool {
-	return s.bytes > 0 && scanWeight*time.Duration(w.lost.Load()) >= s.mergeTime()
+// pays reports whether merging, which takes so long, costs no more than what was lost.
+func (w *wear) pays(merge time.Duration) bool {
+	return merge > 0 && scanWeight*time.Duration(w.lost.Load()) >= merge
 }

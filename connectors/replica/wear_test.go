@@ -3,6 +3,8 @@ package replica
 import (
 	"testing"
 	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
 func TestWear_paysOnceScansHaveLostAPartOfAMerge(t *testing.T) {
@@ -32,12 +34,46 @@ func TestWear_paysOnceScansHaveLostAPartOfAMerge(t *testing.T) {
 			var w wear
 			scans := 0
 			for n := 1; n <= 1000 && scans == 0; n++ {
-				if w.scanned(loss); w.pays(tt.base) {
+				if w.scanned(loss); w.pays(tt.base.mergeTime()) {
 					scans = n
 				}
 			}
 			if scans != tt.scans {
 				t.Errorf("merging pays after %d scans, want %d", scans, tt.scans)
+			}
+		})
+	}
+}
+
+func TestStored_deltasAreMergedOnceScansHaveLostEnough(t *testing.T) {
+	const most = 96
+	tests := []struct {
+		name         string
+		blocks, rows int
+		scans        int // until they are merged
+	}{
+		{"one block", 1, 50_000, -1},
+		{"some blocks", 11, 50_000, 7}, // merging takes 8 ms, and each scan loses 400 µs
+		{"some blocks of more rows", 11, 500_000, 30},
+		{"many blocks that nobody reads", most, 50_000, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			st := stored{deltas: []*delta{{object: &object{}, rows: tt.rows, blocks: tt.blocks}}, wear: &wear{}, deltaWear: &wear{}}
+			table := &table{def: &cdc.Table{}, stored: st}
+			s := &Snapshot{ledger: &ledger{}, mask: &object{}, tables: map[cdc.TableID]*version{1: table.version()}}
+			scans := 0
+			for ; !table.stored.fragmented(most); scans++ {
+				if scans == 1000 {
+					scans = -1
+					break
+				}
+				if _, ok := s.Relation(1, []string{"a"}); !ok {
+					t.Fatal("the snapshot has no such table")
+				}
+			}
+			if scans != tt.scans {
+				t.Errorf("deltas are merged after %d scans, want %d", scans, tt.scans)
 			}
 		})
 	}
