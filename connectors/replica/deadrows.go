@@ -9,7 +9,6 @@ const groupBits = 5
 // deadRows is the set of the row ids of dead rows. It takes an eighth of a byte for each row id up to the highest dead one.
 type deadRows struct {
 	groups []uint32 // a bit for each row id, set if it is dead
-	fresh  []uint32 // groups that got bits since they were last taken
 	stale  bool     // the set differs from the mask that was loaded last
 }
 
@@ -20,9 +19,6 @@ func (d *deadRows) add(rid uint32) {
 	}
 	d.groups[g] |= 1 << (rid % (1 << groupBits))
 	d.stale = true
-	if n := len(d.fresh); n == 0 || d.fresh[n-1] != g {
-		d.fresh = append(d.fresh, g)
-	}
 }
 
 // remove takes row ids out of the set that are about to be given to other rows.
@@ -46,28 +42,12 @@ func (m *marks) input() proto.Input {
 	return proto.Input{{Name: "rows", Data: &m.group}, {Name: "alive", Data: &m.alive}}
 }
 
-func (m *marks) reset() { m.group, m.alive = m.group[:0], m.alive[:0] }
-
-func (m *marks) add(group uint32, dead uint32) {
-	m.group, m.alive = append(m.group, group), append(m.alive, ^dead)
-}
-
-// takeFresh replaces m by the groups that got bits.
-func (d *deadRows) takeFresh(m *marks) {
-	m.reset()
-	for _, g := range d.fresh {
-		m.add(g, d.groups[g])
-	}
-	d.fresh = d.fresh[:0]
-}
-
-// takeAll replaces m by all groups that have bits.
-func (d *deadRows) takeAll(m *marks) {
-	m.reset()
+// mark replaces m by all groups that have bits.
+func (d *deadRows) mark(m *marks) {
+	m.group, m.alive = m.group[:0], m.alive[:0]
 	for g, dead := range d.groups {
 		if dead != 0 {
-			m.add(uint32(g), dead)
+			m.group, m.alive = append(m.group, uint32(g)), append(m.alive, ^dead)
 		}
 	}
-	d.fresh = d.fresh[:0]
 }

@@ -8,20 +8,14 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
-// What died is told to the engine in two steps. The groups of row ids that got dead ones are added to the table of deaths; a mask, which is a
+// What died is told to the engine in two steps. The groups of row ids that have dead ones are written to the table of deaths; a mask, which is a
 // dictionary that was loaded from it at one epoch and is not loaded again while a snapshot has it, is what queries look row ids up in. It costs an eighth of
 // a byte for each row of the replica, and a query one look-up in an array for each row.
+//
+// The table is written anew for each mask. To add only the groups that changed would cost more: a mask would then be loaded from a GROUP BY, which takes
+// the engine twice as long as writing and loading all groups.
 
-// markedRows is how many rows more the table of deaths may have than when it was written anew, beside a share of all groups, and
-// markedBlocks in how many blocks.
-const (
-	markedRows   = 10_000
-	markedShare  = 4 // 1/markedShare
-	markedBlocks = 500
-)
-
-// createDeaths is the table of deaths. Between two times that it is written anew groups only lose bits: of those that are there
-// several times the least holds.
+// createDeaths is the table of deaths.
 func createDeaths(name string) string {
 	return "CREATE TABLE " + name + " (rows UInt32, alive UInt32) ENGINE = Memory"
 }
@@ -29,7 +23,7 @@ func createDeaths(name string) string {
 // createMask is a dictionary of the deaths. It outlives a restart of the engine and its source does not: it cannot be loaded
 // then, so that queries on snapshots from before fail.
 func createMask(name, deaths string, cfg Config) string {
-	query := "SELECT rows, min(alive) FROM " + deaths + " GROUP BY rows"
+	query := "SELECT rows, alive FROM " + deaths
 	return fmt.Sprintf("CREATE DICTIONARY %s (rows UInt64, alive UInt32 DEFAULT 4294967295) PRIMARY KEY rows "+
 		"SOURCE(CLICKHOUSE(QUERY %s USER %s PASSWORD %s)) "+
 		"LAYOUT(FLAT(INITIAL_ARRAY_SIZE 1024 MAX_ARRAY_SIZE 4294967295)) LIFETIME(0)",
@@ -44,7 +38,7 @@ func (l *ledger) alive(mask *object) string {
 		engine.Literal(l.database+"."+mask.name), column.RowID, groupBits, column.RowID, 1<<groupBits-1)
 }
 
-// writeDeaths marks the rows that died and, once the epoch is whole, loads a mask with them.
+// writeDeaths notes the rows that died and, once the epoch is whole, loads a mask with them.
 func (p *publisher) writeDeaths(ctx context.Context, b *batch) error {
 	for i := range b.tables {
 		st := &b.tables[i].table.stored
@@ -59,41 +53,24 @@ func (p *publisher) writeDeaths(ctx context.Context, b *batch) error {
 			st.dirty(p.s.r.clock())
 		}
 	}
-	if len(p.dead.fresh) > 0 {
-		p.dead.takeFresh(&p.marks)
-		if err := p.mark(ctx); err != nil {
-			return err
-		}
-	}
 	if b.partial || !p.dead.stale {
 		return nil
+	}
+	if err := p.mark(ctx); err != nil {
+		return fmt.Errorf("mark dead rows: %w", err)
 	}
 	return p.loadMask(ctx)
 }
 
-// mark adds the marks to the table of deaths.
+// mark writes the table of deaths anew, as one block. Nobody reads it but a mask that is loaded.
 func (p *publisher) mark(ctx context.Context) error {
-	if err := p.insist(ctx, func() error { return p.conn.Insert(ctx, p.deathsTable, p.marks.input()) }); err != nil {
-		return fmt.Errorf("mark dead rows: %w", err)
-	}
-	p.markedBlocks++
-	p.markedRows += len(p.marks.group)
-	return nil
-}
-
-// markAnew writes the table of deaths as one block. Nobody reads it but a mask that is loaded.
-func (p *publisher) markAnew(ctx context.Context) error {
 	if err := p.insist(ctx, func() error { return p.conn.Exec(ctx, "TRUNCATE TABLE "+p.deathsTable) }); err != nil {
-		return fmt.Errorf("clear the table of deaths: %w", err)
+		return err
 	}
-	p.dead.takeAll(&p.marks)
-	if len(p.marks.group) > 0 {
-		if err := p.mark(ctx); err != nil {
-			return err
-		}
+	if p.dead.mark(&p.marks); len(p.marks.group) == 0 {
+		return nil
 	}
-	p.markedBlocks, p.markedRows = 0, 0
-	return nil
+	return p.insist(ctx, func() error { return p.conn.Insert(ctx, p.deathsTable, p.marks.input()) })
 }
 
 // loadMask makes a mask of the deaths that are marked the one of the snapshots to come.
@@ -129,24 +106,14 @@ func (p *publisher) makeMask(ctx context.Context) (*object, error) {
 	return o, nil
 }
 
-// forgetRows is how many row ids are taken back at a time: it means writing the table of deaths anew.
-const forgetRows = 20_000
-
 // forget takes back the row ids that no snapshot sees any more. They leave the deaths before they may be born again, and the
 // first snapshot that has them has another mask.
-func (p *publisher) forget(ctx context.Context) error {
+func (p *publisher) forget() {
 	if p.spilled {
-		return nil
+		return
 	}
-	enough := p.s.ledger.freeable() >= forgetRows
-	if !enough && p.markedBlocks < markedBlocks && p.markedRows < markedRows+len(p.dead.groups)/markedShare {
-		return nil
+	if rids := p.s.ledger.takeFreed(); len(rids) > 0 {
+		p.dead.remove(rids)
+		p.s.rids.Free(rids)
 	}
-	rids := p.s.ledger.takeFreed()
-	p.dead.remove(rids)
-	if err := p.markAnew(ctx); err != nil {
-		return err
-	}
-	p.s.rids.Free(rids)
-	return nil
 }

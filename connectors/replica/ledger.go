@@ -193,16 +193,6 @@ func (l *ledger) takeFreed() (rids []uint32) {
 	return rids
 }
 
-// freeable counts what takeFreed would return.
-func (l *ledger) freeable() (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, f := range l.freed[:l.unseenFrees()] {
-		n += len(f.rids)
-	}
-	return n
-}
-
 // unseenFrees counts the elements of freed that no live snapshot sees. It needs mu.
 func (l *ledger) unseenFrees() int {
 	for n, f := range l.freed {

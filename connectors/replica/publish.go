@@ -23,10 +23,9 @@ type publisher struct {
 	wake      chan struct{}
 	requests  chan func()
 
-	deathsTable  string // qualified
-	markedBlocks int    // in the table of deaths, since it was written anew
-	markedRows   int    // likewise
-	dead         deadRows
+	deathsTable string // qualified
+	dead        deadRows
+	marks       marks
 	digester
 	digests   lineage.Digests
 	mask      *object // of the snapshots to come
@@ -41,7 +40,6 @@ type publisher struct {
 	limbo     []uint32            // of tables that are gone
 	lastFlush time.Time
 	lastCost  time.Duration
-	marks     marks
 }
 
 // batch is what is staged at an instant.
@@ -189,7 +187,8 @@ func (p *publisher) flush(ctx context.Context, b *batch) error {
 	m.epochs.Inc()
 	m.rows.Add(float64(b.changes))
 	p.s.r.engineWell()
-	return p.forget(ctx)
+	p.forget()
+	return nil
 }
 
 // insert is what a table gets in an epoch.
