@@ -121,8 +121,10 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	conns := make([]*engine.Conn, 0, 4+inserters)
-	for range cap(conns) {
-		c, err := engine.Dial(ctx, r.cfg.engine(r.cfg.Database))
+	for i := range cap(conns) {
+		cfg := r.cfg.engine(r.cfg.Database)
+		cfg.Urgent = i == 0 || i >= 4 // the publisher's: beside queries that want all of the engine's CPU time, its statements took four times as long
+		c, err := engine.Dial(ctx, cfg)
 		if err != nil {
 			for _, c := range conns {
 				err = errors.Join(err, c.Close())

@@ -118,8 +118,7 @@ func (s *Server) launch(ctx context.Context) error {
 		Output: log,
 		Extra:  []*os.File{announce},
 		Cores:  s.cfg.Cores,
-		// Queries may saturate the engine's cores; what brings it new snapshots, and transactions on the same cores, come first.
-		Nice: 10,
+		Nice:   nice,
 	})
 	announce.Close() // the child holds the only copy now: its end ends the pipe
 	if err != nil {

@@ -19,7 +19,13 @@ type Config struct {
 	Password string
 	// Threads limits each statement; 0 means 1.
 	Threads int
+	// Urgent statements come before those of other connections where the engine may set priorities (CAP_SYS_NICE); elsewhere it means nothing.
+	Urgent bool
 }
+
+// urgentNice is the priority of threads that run urgent statements: they get three times as much of a CPU as those of an engine that is
+// started as usual.
+const urgentNice = -5
 
 // Conn is one connection. It is not safe for concurrent use.
 type Conn struct {
@@ -40,6 +46,9 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 		{Key: "max_execution_time", Value: "0", Important: true},
 		// A sixth of what a small insert costs, and nobody reads them here.
 		{Key: "send_profile_events", Value: "0"},
+	}
+	if cfg.Urgent {
+		settings = append(settings, ch.Setting{Key: "os_threads_nice_value_query", Value: strconv.Itoa(urgentNice)})
 	}
 	client, err := ch.Dial(ctx, ch.Options{
 		Address: cfg.Addr, Database: cfg.Database, User: cfg.User, Password: cfg.Password,

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -44,5 +45,29 @@ func TestConn_returnsWhenItsContextEndsThoughTheEngineIsSilent(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("the statement goes on")
+	}
+}
+
+// The local engine stands back behind what feeds it, but for what the connection calls urgent.
+func TestConn_urgentStatementsComeBeforeOthers(t *testing.T) {
+	server := stand.Engine(t)
+	nice := func(urgent bool) int {
+		c, err := Dial(t.Context(), Config{Addr: server.TCPAddr(), User: server.User, Password: server.Password, Urgent: urgent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		values, err := c.Strings(t.Context(), "SELECT value AS n FROM system.settings WHERE name = 'os_threads_nice_value_query'")
+		if err != nil || len(values) != 1 {
+			t.Fatal(values, err)
+		}
+		n, err := strconv.Atoi(values[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if urgent, other := nice(true), nice(false); urgent != urgentNice || other <= 0 {
+		t.Errorf("urgent statements have priority %d and others %d, want %d and what the engine was started with", urgent, other, urgentNice)
 	}
 }
