@@ -74,12 +74,15 @@ func (c *compactor) round(ctx context.Context, force bool) error {
 			return err
 		}
 	}
-	if len(tables) == 0 && (force || idle) {
+	if len(tables) > 0 {
+		return nil
+	}
+	if force || idle {
 		if err := c.writeRecord(ctx, nil); err != nil {
 			return err
 		}
 	}
-	if err := c.mergeDeltas(ctx); err != nil || mergeable == nil || len(tables) > 0 {
+	if err := c.mergeDeltas(ctx); err != nil || mergeable == nil {
 		return err
 	}
 	if err := c.compact(ctx, mergeable, c.settled); err != nil {
@@ -190,10 +193,7 @@ func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err err
 		at = c.s.publisher.cut(t)
 		at.dead = len(st.dead)
 		at.learn = st.base != nil && at.dead > 0 && st.learns(&st.lineage, st.at)
-		at.deltas = objects(st.deltas)
-		for _, d := range st.deltas {
-			at.born += d.rows
-		}
+		at.deltas, at.born = objects(st.deltas), st.born()
 		c.s.ledger.hold(at.deltas...)
 		st.deltas, st.open = append(st.deltas, &delta{object: next}), true
 	})

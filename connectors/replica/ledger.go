@@ -185,20 +185,14 @@ func (l *ledger) free(rids []uint32) {
 func (l *ledger) takeFreed() (rids []uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.unseenFrees()
-	for _, f := range l.freed[:n] {
+	n := 0
+	for _, f := range l.freed {
+		if len(l.live) > 0 && f.serial > l.live[0].serial {
+			break
+		}
 		rids = append(rids, f.rids...)
+		n++
 	}
 	l.freed = slices.Delete(l.freed, 0, n)
 	return rids
-}
-
-// unseenFrees counts the elements of freed that no live snapshot sees. It needs mu.
-func (l *ledger) unseenFrees() int {
-	for n, f := range l.freed {
-		if len(l.live) > 0 && f.serial > l.live[0].serial {
-			return n
-		}
-	}
-	return len(l.freed)
 }

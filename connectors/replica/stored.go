@@ -86,8 +86,11 @@ func (st *stored) settles(now time.Time, least time.Duration) bool {
 }
 
 // load counts the changed rows since the base was built.
-func (st *stored) load() int {
-	rows := len(st.dead)
+func (st *stored) load() int { return len(st.dead) + st.born() }
+
+// born counts the rows of the deltas.
+func (st *stored) born() int {
+	rows := 0
 	for _, d := range st.deltas {
 		rows += d.rows
 	}
@@ -108,11 +111,7 @@ func (st *stored) blockLoss() time.Duration { return time.Duration(max(1, st.blo
 
 // fragmented reports whether the deltas are to be merged: because it pays, or because they have more blocks than they may have while nobody reads them.
 func (st *stored) fragmented(most int) bool {
-	rows := 0
-	for _, d := range st.deltas {
-		rows += d.rows
-	}
-	return st.blocks() >= most || st.deltaWear.pays(deltaLeastTime+time.Duration(rows)*deltaRowTime)
+	return st.blocks() >= most || st.deltaWear.pays(deltaLeastTime+time.Duration(st.born())*deltaRowTime)
 }
 
 // version is what a snapshot has of the table.

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/freshet-io/freshet/connectors/replica/engine/profile"
+	"github.com/freshet-io/freshet/local/process"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -70,7 +71,9 @@ func (s *Server) usersConfig() element {
 	settings := profile.Settings(s.maxThreads())
 	settings["cancel_http_readonly_queries_on_client_close"] = "1"
 	// The replica's urgent statements leave their threads at priority 0. The next query is to stand back again.
-	settings["os_threads_nice_value_query"] = strconv.Itoa(priority())
+	if priority, err := process.Priority(nice); err == nil {
+		settings["os_threads_nice_value_query"] = strconv.Itoa(priority)
+	}
 	maps.Copy(settings, s.cfg.Settings)
 	hash := sha256.Sum256([]byte(s.Password))
 	user := elements(s.User, map[string]string{
@@ -106,15 +109,6 @@ func usersDocument(users, profiles []element) element {
 // nice is by how much the engine stands back behind this process: queries may saturate the engine's cores, and what brings it new
 // snapshots, and transactions on the same cores, come first.
 const nice = 10
-
-// priority is the engine's.
-func priority() int {
-	own := 0
-	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
-		own = 20 - raw // the system call's results are never negative
-	}
-	return min(own+nice, 19)
-}
 
 func (s *Server) maxThreads() int {
 	switch {

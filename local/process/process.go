@@ -90,6 +90,13 @@ func (p *Process) own(spec Spec, started chan<- error) {
 	close(p.done)
 }
 
+// Priority is the scheduling priority, -20 to 19, of a process that is started with this [Spec.Nice].
+func Priority(nice int) (int, error) {
+	// The system call returns 20 minus the priority, so that no result is negative.
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	return max(-20, min(20-raw+nice, 19)), err
+}
+
 // prepareThread gives the calling thread what a child inherits from it.
 func prepareThread(spec Spec) error {
 	if len(spec.Cores) > 0 {
@@ -100,10 +107,9 @@ func prepareThread(spec Spec) error {
 	if spec.Nice == 0 {
 		return nil
 	}
-	// The system call returns 20 minus the priority, so that no result is negative.
-	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	priority, err := Priority(spec.Nice)
 	if err == nil {
-		err = unix.Setpriority(unix.PRIO_PROCESS, 0, max(-20, min(20-raw+spec.Nice, 19)))
+		err = unix.Setpriority(unix.PRIO_PROCESS, 0, priority)
 	}
 	if err != nil && !(spec.Nice < 0 && errors.Is(err, unix.EACCES)) {
 		return fmt.Errorf("change the priority by %d: %w", spec.Nice, err)
