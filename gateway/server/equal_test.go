@@ -164,6 +164,10 @@ func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 		"SELECT sensor FROM (SELECT sensor, count(*) OVER (ORDER BY bit_or(100 / part)) FROM measure GROUP BY sensor) x",
 		"SELECT sensor FROM measure GROUP BY sensor HAVING sum(100 / part) <> (SELECT sensor FROM measure WHERE id = 0)",
 		"SELECT id FROM (SELECT id, 100 / part AS x FROM measure WHERE id < 200) m WHERE x <> (SELECT max(id) FROM sensor WHERE id < 0)",
+		"SELECT sensor FROM measure GROUP BY sensor HAVING sum(100 / part) IN (SELECT id FROM sensor WHERE id < 0)",
+		"SELECT sum(100 / part) FROM measure GROUP BY sensor HAVING sensor IN (SELECT id FROM sensor WHERE id = 3)",
+		"SELECT sum(100 / part) FROM measure HAVING count(*) < ANY (SELECT id FROM sensor WHERE id IS NULL)",
+		"SELECT x FROM (SELECT sensor, sum(100 / part) AS x FROM measure GROUP BY sensor) m WHERE sensor IN (SELECT id FROM sensor WHERE id = 3)",
 	} {
 		err := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().Err
 		var refused *pgconn.PgError

@@ -17,6 +17,10 @@ type tree struct {
 	key    []int
 	// computed are values that the relation's subquery computes beside its columns.
 	computed []string
+	// fails says of a subquery that it computes what PostgreSQL refuses for some rows, before conditions on what it yields are asked; nil: it does
+	// not. whole keeps the engine from passing them down.
+	fails func() bool
+	whole bool
 	// narrow tells a subquery what reads its columns, before its text is asked for; nil: it makes no difference.
 	narrow func(readers string)
 	// with and item are set for a WITH query: what it is and what it shows.
@@ -220,7 +224,10 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 	rename(it, alias)
 	sql := r.sql
 	leaf := &tree{id: id}
-	leaf.text = func() string { return leaf.withComputed("(" + sql + ")") }
+	if r.fails {
+		leaf.fails = func() bool { return true }
+	}
+	leaf.text = func() string { return leaf.withComputed(leaf.relation(sql)) }
 	if len(r.averages) > 0 {
 		leaf.narrow = func(readers string) {
 			sql = r.narrow(func(name string) bool { return mentions(readers, leafName(id)+"."+name) })
@@ -265,7 +272,8 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 		c.e = describe(c.e, fmt.Sprintf("c%d", len(exports))).of(leafName(id), bit(id))
 		c.onUse = func() { x.taken = true }
 	}
-	return &tree{id: id, text: func() string {
+	leaf := &tree{id: id, fails: inner.failing}
+	leaf.text = func() string {
 		var list []string
 		for i, x := range exports {
 			if !x.taken {
@@ -277,8 +285,9 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 			list = append(list, selectItem(x.from, fmt.Sprintf("c%d", i+1)))
 		}
 		columns := selectList(list)
-		return "(SELECT " + columns + q.t.fromText(inner, where, nil, columns) + ")"
-	}}
+		return leaf.relation("SELECT " + columns + q.t.fromText(inner, where, nil, columns))
+	}
+	return leaf
 }
 
 // describe is what a subquery's output column of that name holds when it is computed by e.

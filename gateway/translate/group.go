@@ -63,7 +63,9 @@ func (q *query) startGroups(s *pg.SelectStmt, targets []target) {
 	g.from, g.where, g.joins = q.from, q.where, q.joins
 	q.group, q.grouped = g, true
 	q.where, q.joins = nil, nil
-	q.from = &tree{id: g.id, text: func() string { return "(" + q.groupText() + ")" }}
+	leaf := &tree{id: g.id, fails: q.mayFail}
+	leaf.text = func() string { return leaf.relation(q.groupText()) }
+	q.from = leaf
 }
 
 // groupTarget finds what a GROUP BY item means: an ordinal, an input column, or else an output name.

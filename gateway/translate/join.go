@@ -210,7 +210,7 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest 
 		parts, conds := t.semiJoins(from.parts, append(append([]expr{}, from.conds...), where...), rest)
 		filters = t.innerJoins(&b, parts, conds, true)
 	} else {
-		filters = t.preserved(&b, from, where)
+		filters = t.preserved(&b, from, from.asWhole(where))
 	}
 	for _, x := range extra {
 		b.WriteString(" " + x.kind + " JOIN " + x.text() + " AS " + leafName(x.id) + " ON " + all(x.conds))
@@ -275,9 +275,10 @@ func (t *translator) joinRight(b *strings.Builder, n *tree) {
 		fail("outer join without an equality between its sides")
 	}
 	refuseConstants(n.conds)
+	conds := n.right.asWhole(n.conds)
 	b.WriteString(" " + n.kind + " JOIN ")
 	t.joinText(b, n.right)
-	b.WriteString(" ON " + all(n.conds))
+	b.WriteString(" ON " + all(conds))
 }
 
 // refuseConstants fails for conditions of an outer join that are constant, or may become so in part: the engine takes a

@@ -35,6 +35,8 @@ type query struct {
 	noWindows bool
 	// keysFail is that of its rows.
 	keysFail bool
+	// failing is how many values that may fail there were before it.
+	failing int
 	// emptyGroups says that a group may be missing when the result is joined: its aggregates are those of no rows.
 	emptyGroups bool
 	// reader is who reads the rows.
@@ -61,6 +63,8 @@ type rows struct {
 	few bool
 	// keysFail says that a window is of keys that may fail: PostgreSQL computes these also where nothing reads what the window yields.
 	keysFail bool
+	// fails says that values which PostgreSQL refuses for some rows are computed before conditions on these rows are asked.
+	fails bool
 	// uniform says of a set operation that its arms have the same types.
 	uniform bool
 }
@@ -84,10 +88,15 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 		return t.values(s, ctes, by)
 	}
 	s = seriesFrom(s)
-	q := &query{t: t, ctes: ctes, reader: by}
+	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing}
 	q.base(s)
-	return q.finish(s)
+	r := q.finish(s)
+	r.fails = q.from.failing() || q.mayFail() && (isGrouped(s) || isDistinct(s) || hasWindow(s))
+	return r
 }
+
+// mayFail reports whether a value of what has been translated of the query may fail.
+func (q *query) mayFail() bool { return q.t.failing > q.failing }
 
 // base translates FROM and WHERE.
 func (q *query) base(s *pg.SelectStmt) {

@@ -20,7 +20,8 @@ func (t *translator) semiJoins(parts []*tree, conds []expr, rest string) ([]*tre
 			}
 		}
 		if best < 0 {
-			return parts, append(slices.Clone(conds), t.passedOn(parts, conds)...)
+			conds = append(slices.Clone(conds), t.passedOn(parts, conds)...)
+			return parts, (&tree{parts: parts}).asWhole(conds)
 		}
 		conds = t.asFilter(parts[best], conds)
 		parts = slices.Delete(slices.Clone(parts), best, best+1)

@@ -12,6 +12,7 @@ func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *r
 	// The ORDER BY and LIMIT of s are for over; what combined gets with some is an arm with its own.
 	failing := t.failing
 	r := t.combined(&pg.SelectStmt{Op: s.Op, All: s.All, Larg: s.Larg, Rarg: s.Rarg}, ctes)
+	r.fails = r.fails || !s.All && t.failing > failing
 	plain := len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil
 	if by != readByClient && s.All && t.failing > failing && !(plain && r.uniform) {
 		r = r.computed() // otherwise PostgreSQL makes arms of the query around it
@@ -34,7 +35,9 @@ func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, by reader) *
 	for _, c := range ns.visible {
 		w.targets = append(w.targets, target{name: c.name, e: c.use()})
 	}
-	return w.write()
+	out := w.write()
+	out.fails = r.fails
+	return out
 }
 
 func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
@@ -44,7 +47,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	}
 	distinct := s.Op != pg.SetOperation_SETOP_UNION || !s.All
 	q := &query{t: t}
-	out, mixed := &rows{uniform: true, keysFail: left.keysFail || right.keysFail}, false
+	out, mixed := &rows{uniform: true, keysFail: left.keysFail || right.keysFail, fails: left.fails || right.fails}, false
 	leftItems, rightItems := make([]string, len(left.columns)), make([]string, len(left.columns))
 	for i := range left.columns {
 		both := q.unify([]expr{left.columns[i].e, right.columns[i].e})

@@ -1,0 +1,53 @@
+package translate
+
+import (
+	"slices"
+	"strings"
+)
+
+// asWhole has the engine compute all rows of the subqueries in a join tree that may fail, where a condition on them searches what a subquery
+// selects. The engine would ask such a condition below a GROUP BY, and end a scan whose rows cannot be found in an empty set: what
+// PostgreSQL computes first, and refuses, would never be computed. Other conditions PostgreSQL passes down itself.
+func (n *tree) asWhole(conds []expr) []expr {
+	out := slices.Clone(conds)
+	n.walk(func(leaf *tree) {
+		if leaf.fails == nil || !leaf.fails() {
+			return
+		}
+		for i, c := range conds {
+			if c.refs&bit(leaf.id) == 0 || !c.hasSubplan() {
+				continue
+			}
+			leaf.whole, out[i].sql = true, hide+c.sql+hideEnd
+		}
+	})
+	return out
+}
+
+// hasSubplan reports whether a condition reads a subquery that is not just a value, known before the rows are.
+func (e expr) hasSubplan() bool {
+	sql := e.sql
+	for {
+		start := strings.LastIndex(sql, scalar)
+		if start < 0 {
+			return strings.Contains(sql, "(SELECT ")
+		}
+		_, after, _ := strings.Cut(sql[start:], scalarEnd)
+		sql = sql[:start] + after
+	}
+}
+
+// failing reports whether a subquery in a join tree may fail as a whole.
+func (n *tree) failing() bool {
+	found := false
+	n.walk(func(leaf *tree) { found = found || leaf.fails != nil && leaf.fails() })
+	return found
+}
+
+// relation is a subquery of some text; nothing is passed through a LIMIT.
+func (n *tree) relation(sql string) string {
+	if n.whole {
+		return "(SELECT * FROM (" + sql + ")" + limitAll + ")"
+	}
+	return "(" + sql + ")"
+}
