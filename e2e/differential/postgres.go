@@ -143,6 +143,7 @@ func refusal(err error) (*Answer, error) {
 var planSettings = []string{
 	"SET enable_hashjoin = off; SET enable_hashagg = off; SET enable_material = off",
 	"SET enable_nestloop = off; SET enable_mergejoin = off; SET enable_sort = off; SET enable_memoize = off; SET enable_seqscan = off",
+	"SET join_collapse_limit = 1; SET from_collapse_limit = 1",
 }
 
 // AnswerWithPlan runs the statement under other planner settings.

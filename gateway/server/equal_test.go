@@ -167,6 +167,13 @@ func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 		"SELECT sensor FROM measure GROUP BY sensor HAVING sum(100 / part) IN (SELECT id FROM sensor WHERE id < 0)",
 		"SELECT sum(100 / part) FROM measure GROUP BY sensor HAVING sensor IN (SELECT id FROM sensor WHERE id = 3)",
 		"SELECT sum(100 / part) FROM measure HAVING count(*) < ANY (SELECT id FROM sensor WHERE id IS NULL)",
+		"SELECT bit_xor(100 / part) FROM measure GROUP BY sensor HAVING min(60) IN (83)",
+		"SELECT m.id FROM measure m LEFT JOIN sensor s ON s.id = m.sensor + 1000 WHERE nullif(s.id, m.id) <= 100 / m.part",
+		"SELECT s.id FROM measure m RIGHT JOIN sensor s ON m.id = s.id + 1000 WHERE NOT NOT m.id / m.part IN (SELECT id FROM sensor)",
+		"SELECT s.id FROM sensor s FULL JOIN sensor r ON s.id = r.id + 5 LEFT JOIN measure m ON m.id = s.id + 1000 WHERE m.id / m.part <> m.id",
+		"SELECT count(*) FROM (SELECT id, 100 / part FROM measure UNION SELECT max(id)::smallint, 1 FROM sensor) m WHERE id IN (-2)",
+		"SELECT sum(id) % bit_and(part - part) FROM measure OFFSET 1",
+		"SELECT sum(id) / bit_and(part - part)::numeric FROM measure OFFSET 1",
 		"SELECT x FROM (SELECT sensor, sum(100 / part) AS x FROM measure GROUP BY sensor) m WHERE sensor IN (SELECT id FROM sensor WHERE id = 3)",
 	} {
 		err := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().Err

@@ -17,6 +17,8 @@ type tree struct {
 	key    []int
 	// computed are values that the relation's subquery computes beside its columns.
 	computed []string
+	// probed are conditions that it computes, and does not ask.
+	probed []string
 	// fails says of a subquery that it computes what PostgreSQL refuses for some rows, before conditions on what it yields are asked; nil: it does
 	// not. whole keeps the engine from passing them down.
 	fails func() bool
@@ -285,7 +287,7 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 			list = append(list, selectItem(x.from, fmt.Sprintf("c%d", i+1)))
 		}
 		columns := selectList(list)
-		return leaf.relation("SELECT " + columns + q.t.fromText(inner, where, nil, columns))
+		return leaf.withComputed(leaf.relation("SELECT " + columns + q.t.fromText(inner, where, nil, columns)))
 	}
 	return leaf
 }

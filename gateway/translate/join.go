@@ -200,6 +200,11 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest 
 		}
 		return readers + from.conditions()
 	})
+	asked := where
+	if from.kind == "" {
+		asked = append(slices.Clone(from.conds), where...)
+	}
+	from.probe(asked)
 	var b strings.Builder
 	b.WriteString(" FROM ")
 	var filters []expr
@@ -281,11 +286,11 @@ func (t *translator) joinRight(b *strings.Builder, n *tree) {
 	b.WriteString(" ON " + all(conds))
 }
 
-// refuseConstants fails for conditions of an outer join that are constant, or may become so in part: the engine takes a
+// refuseConstants fails for conditions of an outer, semi or anti join that are constant, or may become so in part: the engine takes a
 // constant NULL for true there, also one that it arrives at by itself.
 func refuseConstants(conds []expr) {
 	if slices.ContainsFunc(conds, func(c expr) bool { return c.refs == 0 || strings.Contains(c.sql, "CAST(NULL,") }) {
-		fail("outer join on a constant condition")
+		fail("join on a constant condition")
 	}
 }
 

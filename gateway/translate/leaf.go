@@ -58,9 +58,28 @@ func (q *query) smallLeaf(refs uint64) *tree {
 	return leaf
 }
 
+// probe has conditions on one relation below an outer join, which may fail, computed for all of its rows: PostgreSQL asks them before the
+// join where it takes it for an inner one.
+func (n *tree) probe(conds []expr) {
+	switch {
+	case n.kind == "":
+		for _, p := range n.parts {
+			p.probe(conds)
+		}
+	default:
+		n.walk(func(leaf *tree) {
+			for _, c := range conds {
+				if leaf.isLeaf() && c.fails && c.refs == bit(leaf.id) {
+					leaf.probed = append(leaf.probed, c.sql)
+				}
+			}
+		})
+	}
+}
+
 // withComputed is a relation with what is computed of its rows.
 func (n *tree) withComputed(relation string) string {
-	if len(n.computed) == 0 {
+	if len(n.computed) == 0 && len(n.probed) == 0 {
 		return relation
 	}
 	var b strings.Builder
@@ -68,6 +87,9 @@ func (n *tree) withComputed(relation string) string {
 	for i, sql := range n.computed {
 		b.WriteString(", " + sql + " AS " + computedColumn(n.id, i))
 	}
-	b.WriteString(" FROM " + relation + " AS " + leafName(n.id) + ")")
-	return b.String()
+	b.WriteString(" FROM " + relation + " AS " + leafName(n.id))
+	if len(n.probed) > 0 {
+		b.WriteString(" WHERE NOT ignore(" + strings.Join(n.probed, ", ") + ")")
+	}
+	return b.String() + ")"
 }

@@ -14,8 +14,8 @@ func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *r
 	r := t.combined(&pg.SelectStmt{Op: s.Op, All: s.All, Larg: s.Larg, Rarg: s.Rarg}, ctes)
 	r.fails = r.fails || !s.All && t.failing > failing
 	plain := len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil
-	if by != readByClient && s.All && t.failing > failing && !(plain && r.uniform) {
-		r = r.computed() // otherwise PostgreSQL makes arms of the query around it
+	if by != readByClient && t.failing > failing && !(plain && r.uniform) {
+		r = r.computed() // otherwise PostgreSQL makes arms of the query around it, or asks its conditions in the arms
 	}
 	if by != readByClient && plain {
 		return r

@@ -174,6 +174,7 @@ func (q *query) joinedExists(n *pg.Node) bool {
 	for _, n := range c.residual {
 		x.conds = append(x.conds, sub.cond(n))
 	}
+	refuseConstants(x.conds)
 	sub.allowOuter = false
 	q.joins = append(q.joins, x)
 	return true

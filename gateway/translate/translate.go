@@ -149,6 +149,9 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	if t.eager {
 		maps.Copy(p.Settings, eager)
 	}
+	if t.failing > 0 {
+		maps.Copy(p.Settings, failing)
+	}
 	if t.searches {
 		p.Settings["allow_reorder_prewhere_conditions"] = "0"
 	}
@@ -198,13 +201,22 @@ func (s source) relation() Relation {
 	return Relation{Table: s.table, Columns: columns}
 }
 
-// eager keeps the engine from sorting and cutting off rows before it computes what comes of them.
+// eager keeps the engine from sorting, skipping and cutting off rows before it computes what comes of them.
 var eager = map[string]string{
 	"query_plan_execute_functions_after_sorting": "0",
 	"query_plan_optimize_lazy_materialization":   "0",
 	"query_plan_top_k_through_join":              "0",
 	"use_top_k_dynamic_filtering":                "0",
+	"query_plan_push_down_limit":                 "0",
 	"use_skip_indexes_for_top_k":                 "0",
+}
+
+// failing keeps the engine from computing less than PostgreSQL does, where that may fail.
+var failing = map[string]string{
+	// PostgreSQL makes inner joins of fewer outer ones, and computes more for the rows that these add.
+	"query_plan_convert_outer_join_to_inner_join": "0",
+	// The least key of a group is the key; a condition on it would then be asked before rows are grouped.
+	"optimize_aggregators_of_group_by_keys": "0",
 }
 
 // settings fix the meaning of the SQL that is written here.

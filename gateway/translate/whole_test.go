@@ -21,3 +21,15 @@ func TestTranslate_computesWhatMayFailBeforeSearchesOnIt(t *testing.T) {
 		"SELECT y.id FROM (SELECT id FROM (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x) AS y WHERE id IN (SELECT id FROM item)": 1,
 	})
 }
+
+// PostgreSQL asks a condition on the one side of an outer join before the join, where no row that the join adds can meet it.
+func TestTranslate_computesWhatMayFailBelowAnOuterJoin(t *testing.T) {
+	wantCounted(t, "NOT ignore(", 23, map[string]int{
+		"SELECT i.id FROM item AS i LEFT JOIN line AS l ON l.item = i.id WHERE 1 / l.item > 0":                                 1,
+		"SELECT i.id FROM item AS i RIGHT JOIN line AS l ON l.item = i.id WHERE 1 / i.id > 0":                                  1,
+		"SELECT i.id FROM item AS j JOIN (item AS i LEFT JOIN line AS l ON l.item = i.id) ON i.id = j.id WHERE 1 / l.item > 0": 1,
+		"SELECT i.id FROM item AS i JOIN line AS l ON l.item = i.id WHERE 1 / l.item > 0":                                      0,
+		"SELECT i.id FROM item AS i LEFT JOIN line AS l ON l.item = i.id WHERE l.item > 0":                                     0,
+		"SELECT i.id FROM item AS i LEFT JOIN line AS l ON l.item = i.id WHERE i.id / l.item > 0":                              0,
+	})
+}

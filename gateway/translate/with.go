@@ -53,7 +53,7 @@ func (r *rows) computed() *rows {
 			items = append(items, name+"s")
 		}
 	}
-	return &rows{columns: r.columns, sql: "SELECT " + selectList(items) + " FROM (" + r.sql + ") WHERE NOT ignore(*)" + limitAll}
+	return &rows{columns: r.columns, fails: r.fails, sql: "SELECT " + selectList(items) + " FROM (" + r.sql + ") WHERE NOT ignore(*)" + limitAll}
 }
 
 // overWith translates an aggregate over all rows of a WITH query that the enclosing query joins as well: it is

@@ -63,7 +63,8 @@ func TestTranslate_computesAllOfAUnionThatMayFail(t *testing.T) {
 		"SELECT count(*) FROM (SELECT id, 1 / id FROM item UNION ALL SELECT id, id FROM item) AS u":                    0,
 		"SELECT count(*) FROM (SELECT id, 1 / id FROM item UNION ALL SELECT id, 7::bigint FROM item) AS u":             1,
 		"SELECT count(*) FROM (SELECT id, 1 / id FROM item UNION ALL SELECT id, id FROM item ORDER BY 1 LIMIT 5) AS u": 1,
-		"SELECT count(*) FROM (SELECT id, 1 / id FROM item UNION SELECT id, 7::bigint FROM item) AS u":                 0,
+		"SELECT count(*) FROM (SELECT id, 1 / id FROM item UNION SELECT id, 7::bigint FROM item) AS u":                 1,
+		"SELECT count(*) FROM (SELECT id, 1 / id FROM item UNION SELECT id, id FROM item) AS u":                        0,
 		"SELECT 1 / id::bigint FROM item UNION ALL SELECT id FROM item":                                                0,
 	})
 }

@@ -29,9 +29,9 @@ func (w *writer) write() *rows {
 	ranked := len(distinctOn) == 0 && w.ranked(keys)
 	if len(keys) > 0 && !ranked {
 		order = " ORDER BY " + w.orderText(keys, distinct)
-		if cuts {
-			w.eager()
-		}
+	}
+	if len(keys) > 0 && cuts || s.LimitOffset != nil {
+		w.eager()
 	}
 	verb := "SELECT "
 	if distinct {
@@ -74,7 +74,7 @@ func (w *writer) write() *rows {
 	return out
 }
 
-// eager has the engine compute the output of rows that are cut off after sorting, as PostgreSQL does, where it may fail for them.
+// eager has the engine compute the output of rows that are skipped, or cut off after sorting, as PostgreSQL does, where it may fail for them.
 func (w *writer) eager() {
 	for i := range w.targets {
 		e := &w.targets[i].e

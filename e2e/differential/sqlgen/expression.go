@@ -278,7 +278,7 @@ func (g *gen) intDivision(c ctx, depth int) expr {
 	}
 	t := intType(kind, max(a.t.max, b.t.max))
 	switch {
-	case g.chance(0.12):
+	case g.chance(0.3):
 		g.use("unguarded divisor")
 		return expr{sql: fmt.Sprintf("(%s %s %s)", a.sql, op, b.sql), t: t}
 	case op == "%" && g.chance(0.5):
