@@ -55,6 +55,7 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 		"SELECT sensor, percentile_cont(0.3) WITHIN GROUP (ORDER BY value), percentile_disc(0.9) WITHIN GROUP (ORDER BY at) FROM measure GROUP BY sensor ORDER BY sensor",
 		"SELECT m.part % 4, string_agg(kind, ', ' ORDER BY sensor DESC, m.id DESC), string_agg(kind, '' ORDER BY m.sensor NULLS FIRST, m.id) FROM measure m LEFT JOIN sensor s ON s.id = sensor GROUP BY 1 ORDER BY 1",
 		"SELECT part, string_agg(DISTINCT kind, NULL ORDER BY kind), string_agg(kind, '-' ORDER BY value) FILTER (WHERE value > 1000), any_value(m.part), any_value(m.sensor + m.part) FILTER (WHERE false) FROM measure m JOIN sensor s ON s.id = sensor GROUP BY part ORDER BY part",
+		"SELECT id, substr(kind, NULLIF(id, 2)), substr(kind, NULLIF(id, 2), 1), substr(kind, 1, NULLIF(id, 2)), left(kind, NULLIF(id, 2)), right(kind, NULLIF(id, 2)) FROM sensor ORDER BY id",
 		"SELECT part, sum(NULLIF(0.00, 0) * value), sum(3 * id), min(-2 * value) FROM measure GROUP BY part ORDER BY part",
 		"SELECT id, percent_rank() OVER (PARTITION BY sensor ORDER BY part), cume_dist() OVER (PARTITION BY sensor ORDER BY part DESC ROWS 1 PRECEDING), ntile(7) OVER (PARTITION BY part ORDER BY id), percent_rank() OVER (PARTITION BY id ORDER BY id) FROM measure ORDER BY id",
 		"SELECT id, part, kind FROM (SELECT id::bigint, part FROM measure) m JOIN sensor USING (id) ORDER BY id",

@@ -47,6 +47,8 @@ type expr struct {
 	textual bool
 	// fails says that PostgreSQL refuses it for some rows: a division by zero, an overflow.
 	fails bool
+	// constantNull says that it is made of something that reads no column and may be NULL.
+	constantNull bool
 	// nonzero says that a number is not zero.
 	nonzero bool
 	// lenient conditions are expected to hold for most rows: negations.
@@ -100,6 +102,7 @@ func with(oid uint32, sql string, operands ...expr) expr {
 		e.costly = e.costly || o.costly
 		e.textual = e.textual || o.textual || isString(o.oid)
 		e.fails = e.fails || o.fails
+		e.constantNull = e.constantNull || o.constantNull
 	}
 	if isString(oid) {
 		e.collation = collationOf(operands...)

@@ -289,7 +289,7 @@ func (t *translator) joinRight(b *strings.Builder, n *tree) {
 // refuseConstants fails for conditions of an outer, semi or anti join that are constant, or may become so in part: the engine takes a
 // constant NULL for true there, also one that it arrives at by itself.
 func refuseConstants(conds []expr) {
-	if slices.ContainsFunc(conds, func(c expr) bool { return c.refs == 0 || strings.Contains(c.sql, "CAST(NULL,") }) {
+	if slices.ContainsFunc(conds, func(c expr) bool { return c.refs == 0 || c.constantNull || strings.Contains(c.sql, "CAST(NULL,") }) {
 		fail("join on a constant condition")
 	}
 }

@@ -90,7 +90,7 @@ func substring(q *query, _ string, args []expr) expr {
 	}
 	x, start := q.asText(args[0]), q.asInt(args[1])
 	if len(args) == 2 {
-		return with(oidText, "substringUTF8("+x.sql+", greatest("+start.sql+", 1))", x, start)
+		return with(oidText, strict("substringUTF8("+x.sql+", greatest("+start.sql+", 1))", start), x, start)
 	}
 	count := q.asInt(args[2])
 	operands := []expr{x, start, count}
@@ -99,7 +99,7 @@ func substring(q *query, _ string, args []expr) expr {
 	}
 	end := "toInt64(" + start.sql + ") + " + count.sql
 	sql := "substringUTF8(" + x.sql + ", greatest(toInt64(" + start.sql + "), 1), greatest(" + end + " - greatest(toInt64(" + start.sql + "), 1), 0))"
-	e := with(oidText, guarded(sql, count.sql+" < 0", "negative substring length"), operands...)
+	e := with(oidText, strict(guarded(sql, count.sql+" < 0", "negative substring length"), start, count), operands...)
 	e.fails = true
 	return e
 }
@@ -110,9 +110,23 @@ func leftRight(q *query, name string, args []expr) expr {
 	length := "toInt64(lengthUTF8(" + x.sql + "))"
 	count := "if(" + n.sql + " < 0, greatest(" + length + " + " + n.sql + ", 0), least(toInt64(" + n.sql + "), " + length + "))"
 	if name == "left" {
-		return with(oidText, "substringUTF8("+x.sql+", 1, "+count+")", x, n)
+		return with(oidText, strict("substringUTF8("+x.sql+", 1, "+count+")", n), x, n)
 	}
-	return with(oidText, "substringUTF8("+x.sql+", "+length+" - "+count+" + 1, "+count+")", x, n)
+	return with(oidText, strict("substringUTF8("+x.sql+", "+length+" - "+count+" + 1, "+count+")", n), x, n)
+}
+
+// strict is NULL where an operand is: the engine's greatest() and least() leave NULLs out.
+func strict(sql string, operands ...expr) string {
+	var nulls []string
+	for _, o := range operands {
+		if o.null {
+			nulls = append(nulls, "isNull("+o.sql+")")
+		}
+	}
+	if len(nulls) == 0 {
+		return sql
+	}
+	return "if(" + strings.Join(nulls, " OR ") + ", NULL, " + sql + ")"
 }
 
 // trim removes blanks, or ASCII characters of a constant set.

@@ -158,6 +158,8 @@ func TestTranslate_refusesWhatIsNotProven(t *testing.T) {
 		{"GROUP BY DISTINCT", "SELECT count(*) FROM item GROUP BY DISTINCT ROLLUP(id), ROLLUP(id)", []uint32{20}},
 		{"INTERSECT of values that may fail", "SELECT id FROM item INTERSECT SELECT id / id FROM item", []uint32{23}},
 		{"semi join on a constant NULL in part", "SELECT id FROM item i WHERE EXISTS (SELECT FROM item o WHERE o.id = i.id AND (o.id, i.name) < (NULL, 'a'))", []uint32{23}},
+		{"semi join on what is always NULL in part", "SELECT id FROM item i WHERE EXISTS (SELECT FROM item o WHERE o.id = i.id AND o.id + i.id > NULLIF(1, 1))", []uint32{23}},
+		{"outer join on what is always NULL in part", "SELECT i.id FROM item i LEFT JOIN item o ON o.id = i.id AND o.id > coalesce(NULLIF(1, 1), NULLIF(2, 2))", []uint32{23}},
 		{"correlation by a division", "SELECT id FROM item i WHERE EXISTS (SELECT FROM sale s WHERE s.id = 7 / i.id)", []uint32{23}},
 		{"correlated IN of a division", "SELECT id FROM item i WHERE 7 / i.id IN (SELECT s.id FROM sale s WHERE s.customer = i.id)", []uint32{23}},
 		{"ANY over no elements beside an outer join", "SELECT i.id FROM item i LEFT JOIN item o ON i.id = o.id WHERE (o.id = ANY ('{}')) IS NOT UNKNOWN", []uint32{23}},
