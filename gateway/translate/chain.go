@@ -62,7 +62,7 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 		} else {
 			b.WriteString(" INNER JOIN ")
 			t.joinText(b, part)
-			b.WriteString(" ON " + all(on))
+			b.WriteString(onText(on))
 		}
 		done |= mask
 	}

@@ -218,7 +218,7 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest 
 		filters = t.preserved(&b, from, from.asWhole(where))
 	}
 	for _, x := range extra {
-		b.WriteString(" " + x.kind + " JOIN " + x.text() + " AS " + leafName(x.id) + " ON " + all(x.conds))
+		b.WriteString(" " + x.kind + " JOIN " + x.text() + " AS " + leafName(x.id) + onText(x.conds))
 	}
 	if len(filters) > 0 {
 		b.WriteString(whereText(filters))
@@ -283,7 +283,12 @@ func (t *translator) joinRight(b *strings.Builder, n *tree) {
 	conds := n.right.asWhole(n.conds)
 	b.WriteString(" " + n.kind + " JOIN ")
 	t.joinText(b, n.right)
-	b.WriteString(" ON " + all(conds))
+	b.WriteString(onText(conds))
+}
+
+// onText writes the condition of an outer, semi or anti join. A subquery's value that is NULL the engine takes there for true, as it does with any constant.
+func onText(conds []expr) string {
+	return " ON " + strings.NewReplacer(scalar, hide, scalarEnd, hideEnd).Replace(all(conds))
 }
 
 // refuseConstants fails for conditions of an outer, semi or anti join that are constant, or may become so in part: the engine takes a

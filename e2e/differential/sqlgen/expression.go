@@ -84,6 +84,13 @@ func (g *gen) conditional(c ctx, fam family, depth int) expr {
 		g.use("nullif")
 		a, b := arg(), arg()
 		switch {
+		case g.chance(0.05):
+			a = g.literal(fam, nil)
+			b = a
+		case g.chance(0.05):
+			b = a
+		}
+		switch {
 		case fam == famNum && g.chance(0.25):
 			a = g.expr(c, famInt, depth-1)
 			a.t = typ{kind: Numeric, max: a.t.max}

@@ -2,6 +2,7 @@ package sqlgen
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -19,11 +20,14 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		return expr{sql: fmt.Sprintf("%s(%s)", g.one("upper", "lower"), arg().sql), t: text}
 	case 2:
 		g.use("substring")
-		n, m := g.r.IntN(6)-1, g.r.IntN(5)
-		return expr{sql: fmt.Sprintf(g.one("substring(%s from %d for %d)", "substr(%s, %d, %d)", "substring(%s, %d, %d)"), arg().sql, n, m), t: text}
+		n, m := g.count(c, g.r.IntN(6)-1), g.count(c, g.r.IntN(5))
+		return expr{sql: fmt.Sprintf(g.one("substring(%s from %s for %s)", "substr(%s, %s, %s)", "substring(%s, %s, %s)"), arg().sql, n, m), t: text}
 	case 3:
 		g.use("left, right, trim")
-		f := g.one("left(%s, 3)", "right(%s, 2)", "left(%s, -1)", "right(%s, -1)", "trim(%s)", "ltrim(%s)", "rtrim(%s)", "btrim(%s, 'a ')", "trim(leading 'a' from %s)")
+		if g.chance(0.4) {
+			return expr{sql: fmt.Sprintf("%s(%s, %s)", g.one("left", "right", "substr"), arg().sql, g.count(c, g.r.IntN(6)-2)), t: text}
+		}
+		f := g.one("trim(%s)", "ltrim(%s)", "rtrim(%s)", "btrim(%s, 'a ')", "trim(leading 'a' from %s)")
 		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
 	case 4:
 		g.use("replace, reverse and such")
@@ -49,6 +53,16 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		g.use("to_char")
 		return expr{sql: fmt.Sprintf("to_char(%s, '%s')", d.sql, g.one("YYYY-MM", "YYYY-MM-DD", "Mon YYYY", "DD.MM.YY", `yyyymmdd"T"HH24:MI:SS.US`, `IYYY-"W"IW-ID`, "Q/yyyy; mon DDD", "HH24:MI:SS,MS", "Month")), t: text}
 	}
+}
+
+// count is a number of characters: n, or computed by the row.
+func (g *gen) count(c ctx, n int) string {
+	e := g.leaf(c, famInt)
+	if g.chance(0.8) || e.t.kind == Int8 {
+		return strconv.Itoa(n)
+	}
+	g.use("substring by a computed count")
+	return fmt.Sprintf("(%s %% 6)", e.sql)
 }
 
 // like is a pattern match; patterns come from the column's own values.
