@@ -172,6 +172,7 @@ func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 		"SELECT m.id FROM measure m LEFT JOIN sensor s ON s.id = m.sensor + 1000 WHERE nullif(s.id, m.id) <= 100 / m.part",
 		"SELECT s.id FROM measure m RIGHT JOIN sensor s ON m.id = s.id + 1000 WHERE NOT NOT m.id / m.part IN (SELECT id FROM sensor)",
 		"SELECT s.id FROM sensor s FULL JOIN sensor r ON s.id = r.id + 5 LEFT JOIN measure m ON m.id = s.id + 1000 WHERE m.id / m.part <> m.id",
+		"SELECT id FROM (SELECT s.id, 94 / m.part AS v FROM measure m RIGHT JOIN sensor s ON s.id + 1000 = m.id) x WHERE v >= 41",
 		"SELECT count(*) FROM (SELECT id, 100 / part FROM measure UNION SELECT max(id)::smallint, 1 FROM sensor) m WHERE id IN (-2)",
 		"SELECT sum(id) % bit_and(part - part) FROM measure OFFSET 1",
 		"SELECT sum(id) / bit_and(part - part)::numeric FROM measure OFFSET 1",

@@ -17,7 +17,7 @@ type tree struct {
 	key    []int
 	// computed are values that the relation's subquery computes beside its columns.
 	computed []string
-	// probed are conditions that it computes, and does not ask.
+	// probed are values that it computes, and nobody reads.
 	probed []string
 	// fails says of a subquery that it computes what PostgreSQL refuses for some rows, before conditions on what it yields are asked; nil: it does
 	// not. whole keeps the engine from passing them down.

@@ -58,19 +58,19 @@ func (q *query) smallLeaf(refs uint64) *tree {
 	return leaf
 }
 
-// probe has conditions on one relation below an outer join, which may fail, computed for all of its rows: PostgreSQL asks them before the
+// probe has what reads one relation below an outer join, and may fail, computed for all of its rows: PostgreSQL asks conditions before the
 // join where it takes it for an inner one.
-func (n *tree) probe(conds []expr) {
+func (n *tree) probe(asked []expr) {
 	switch {
 	case n.kind == "":
 		for _, p := range n.parts {
-			p.probe(conds)
+			p.probe(asked)
 		}
 	default:
 		n.walk(func(leaf *tree) {
-			for _, c := range conds {
-				if leaf.isLeaf() && c.fails && c.refs == bit(leaf.id) {
-					leaf.probed = append(leaf.probed, c.sql)
+			for _, e := range asked {
+				if leaf.isLeaf() && e.fails && e.refs == bit(leaf.id) {
+					leaf.probed = append(leaf.probed, e.sql)
 				}
 			}
 		})

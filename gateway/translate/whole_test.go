@@ -28,6 +28,7 @@ func TestTranslate_computesWhatMayFailBelowAnOuterJoin(t *testing.T) {
 		"SELECT i.id FROM item AS i LEFT JOIN line AS l ON l.item = i.id WHERE 1 / l.item > 0":                                 1,
 		"SELECT i.id FROM item AS i RIGHT JOIN line AS l ON l.item = i.id WHERE 1 / i.id > 0":                                  1,
 		"SELECT i.id FROM item AS j JOIN (item AS i LEFT JOIN line AS l ON l.item = i.id) ON i.id = j.id WHERE 1 / l.item > 0": 1,
+		"SELECT x.id FROM (SELECT i.id, 1 / l.item AS v FROM item AS i LEFT JOIN line AS l ON l.item = i.id) AS x WHERE v > 0": 1,
 		"SELECT i.id FROM item AS i JOIN line AS l ON l.item = i.id WHERE 1 / l.item > 0":                                      0,
 		"SELECT i.id FROM item AS i LEFT JOIN line AS l ON l.item = i.id WHERE l.item > 0":                                     0,
 		"SELECT i.id FROM item AS i LEFT JOIN line AS l ON l.item = i.id WHERE i.id / l.item > 0":                              0,

@@ -64,6 +64,11 @@ func (w *writer) write() *rows {
 	for _, a := range out.averages {
 		rest += a.dividend.sql + a.divisor.sql
 	}
+	if w.q.reader == readByFrom {
+		for _, t := range w.targets {
+			w.q.from.probe([]expr{t.e}) // who reads it may ask conditions of it, which become this query's own
+		}
+	}
 	tail := w.q.t.fromText(w.q.from, w.q.where, w.q.joins, rest) + order
 	if len(distinctOn) > 0 {
 		tail += " LIMIT 1 BY " + strings.Join(distinctOn, ", ")
