@@ -61,20 +61,19 @@ func (q *query) smallLeaf(refs uint64) *tree {
 // probe has what reads one relation below an outer join, and may fail, computed for all of its rows: PostgreSQL asks conditions before the
 // join where it takes it for an inner one.
 func (n *tree) probe(asked []expr) {
-	switch {
-	case n.kind == "":
+	if n.kind == "" {
 		for _, p := range n.parts {
 			p.probe(asked)
 		}
-	default:
-		n.walk(func(leaf *tree) {
-			for _, e := range asked {
-				if leaf.isLeaf() && e.fails && e.refs == bit(leaf.id) {
-					leaf.probed = append(leaf.probed, e.sql)
-				}
-			}
-		})
+		return
 	}
+	n.walk(func(leaf *tree) {
+		for _, e := range asked {
+			if leaf.isLeaf() && e.fails && e.refs == bit(leaf.id) {
+				leaf.probed = append(leaf.probed, e.sql)
+			}
+		}
+	})
 }
 
 // withComputed is a relation with what is computed of its rows.

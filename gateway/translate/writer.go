@@ -65,8 +65,8 @@ func (w *writer) write() *rows {
 		rest += a.dividend.sql + a.divisor.sql
 	}
 	if w.q.reader == readByFrom {
-		for _, t := range w.targets {
-			w.q.from.probe([]expr{t.e}) // who reads it may ask conditions of it, which become this query's own
+		for _, t := range w.targets { // conditions on them become this query's own in PostgreSQL
+			w.q.from.probe([]expr{t.e})
 		}
 	}
 	tail := w.q.t.fromText(w.q.from, w.q.where, w.q.joins, rest) + order
