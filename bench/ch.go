@@ -22,6 +22,8 @@ const (
 	// freshet local up --pin --pin-decoding.
 	phaseStreamApart = "transactions with change stream, decoded on the columnar core"
 	phaseBothApart   = "transactions and analytics, decoded on the columnar core"
+	// The other core's work alone takes from transactions what both cores share: caches, and the way to the memory.
+	phaseNeighbour = "transactions beside the same queries on plain tables, no change stream"
 )
 
 // PhaseResult is what one phase achieved, in the mean over the rounds.
@@ -31,9 +33,11 @@ type PhaseResult struct {
 	QueriesPerSecond      float64   `json:"analytical_queries_per_second"`
 	TransactionRounds     []float64 `json:"transactions_per_second_by_round,omitempty"`
 	QueryRounds           []float64 `json:"analytical_queries_per_second_by_round,omitempty"`
-	NewOrderP99MS         float64   `json:"new_order_p99_ms"`
-	StalenessP50MS        float64   `json:"staleness_p50_ms"`
-	StalenessP99MS        float64   `json:"staleness_p99_ms"`
+	// LostRounds are the shares of the transactions alone of the same round that each round lost.
+	LostRounds     []float64 `json:"transactions_lost_by_round,omitempty"`
+	NewOrderP99MS  float64   `json:"new_order_p99_ms"`
+	StalenessP50MS float64   `json:"staleness_p50_ms"`
+	StalenessP99MS float64   `json:"staleness_p99_ms"`
 	// ColumnarShare is the share of the queries that the columnar replica answered.
 	ColumnarShare     float64 `json:"columnar_share"`
 	queries, columnar int64
@@ -53,6 +57,8 @@ type CHResult struct {
 	TransactionsLostToStream    float64 `json:"transactions_lost_to_change_stream"`
 	TransactionsLostToAnalytics float64 `json:"transactions_lost_to_analytics"`
 	AnalyticsLost               float64 `json:"analytics_lost_to_transactions"`
+	// TransactionsLostToNeighbour is what an engine takes that runs the queries on plain tables, without a change stream; only where the sides are pinned.
+	TransactionsLostToNeighbour float64 `json:"transactions_lost_to_queries_on_plain_tables,omitempty"`
 	// The same where the log is decoded on the columnar core; only where the sides are pinned.
 	TransactionsLostToStreamApart    float64 `json:"transactions_lost_to_change_stream_decoded_apart,omitempty"`
 	TransactionsLostToAnalyticsApart float64 `json:"transactions_lost_to_analytics_decoded_apart,omitempty"`
@@ -104,15 +110,25 @@ func (c *CHResult) lose() {
 	}
 	c.TransactionsLostToStream, c.TransactionsLostToStreamApart = lost(phaseStream), lost(phaseStreamApart)
 	c.TransactionsLostToAnalytics, c.TransactionsLostToAnalyticsApart = lost(phaseBoth), lost(phaseBothApart)
+	c.TransactionsLostToNeighbour = lost(phaseNeighbour)
+	for _, p := range c.Phases {
+		if p.Phase == phaseAlone || p.TransactionsPerSecond == 0 {
+			continue
+		}
+		for i, rate := range p.TransactionRounds {
+			p.LostRounds = append(p.LostRounds, 1-rate/phases[phaseAlone].TransactionRounds[i])
+		}
+	}
 	c.AnalyticsLost = 1 - phases[phaseBoth].QueriesPerSecond/phases[phaseAnalytics].QueriesPerSecond
 }
 
 // mixedPhases lets the phases take turns, every other round in the opposite order.
-func mixedPhases(ctx context.Context, o Options, r *rig.Rig) ([]*PhaseResult, error) {
+func mixedPhases(ctx context.Context, o Options, r *rig.Rig) (_ []*PhaseResult, err error) {
 	results := []*PhaseResult{{Phase: phaseAlone}, {Phase: phaseStream}, {Phase: phaseBoth}, {Phase: phaseAnalytics}}
 	if o.Rig.Pin {
-		results = slices.Insert(results, 3, &PhaseResult{Phase: phaseStreamApart}, &PhaseResult{Phase: phaseBothApart})
+		results = slices.Insert(results, 3, &PhaseResult{Phase: phaseStreamApart}, &PhaseResult{Phase: phaseBothApart}, &PhaseResult{Phase: phaseNeighbour})
 	}
+	var beside *neighbour
 	for round := range o.Rounds {
 		o.Progress(fmt.Sprintf("round %d of %d: vacuuming", round+1, o.Rounds))
 		if err := r.Vacuum(ctx); err != nil {
@@ -124,7 +140,12 @@ func mixedPhases(ctx context.Context, o Options, r *rig.Rig) ([]*PhaseResult, er
 		}
 		for _, result := range order {
 			o.Progress(fmt.Sprintf("round %d of %d: %s", round+1, o.Rounds, result.Phase))
-			if err := runPhase(ctx, o, r, result); err != nil {
+			if result.Phase == phaseNeighbour && beside == nil {
+				if beside, err = makeNeighbour(ctx, o, r); err != nil {
+					return nil, err
+				}
+			}
+			if err := runPhase(ctx, o, r, beside, result); err != nil {
 				return nil, fmt.Errorf("%s: %w", result.Phase, err)
 			}
 		}
@@ -141,7 +162,7 @@ func mixedPhases(ctx context.Context, o Options, r *rig.Rig) ([]*PhaseResult, er
 	return results, nil
 }
 
-func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err error) {
+func runPhase(ctx context.Context, o Options, r *rig.Rig, beside *neighbour, p *PhaseResult) (err error) {
 	l := load{terminals: o.Terminals, analysts: o.Analysts}
 	switch p.Phase {
 	case phaseStreamApart, phaseBothApart:
@@ -152,7 +173,7 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err e
 			return err
 		}
 		defer func() { err = errors.Join(err, r.PlaceSender(ctx, rig.OLTPCore)) }()
-	case phaseAlone:
+	case phaseAlone, phaseNeighbour:
 		l.analysts = 0
 		if err := r.Suspend(); err != nil {
 			return err
@@ -176,8 +197,12 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, p *PhaseResult) (err e
 	if err := p.addMemory(r, &p.gatewayBefore); err != nil {
 		return err
 	}
+	stop := func() error { return nil }
+	if p.Phase == phaseNeighbour {
+		stop = beside.start(ctx, r, o.Analysts)
+	}
 	res, err := o.phase(ctx, r, l, "")
-	if err != nil {
+	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
 	if err := p.addMemory(r, &p.GatewayPeak); err != nil {
@@ -221,11 +246,11 @@ func (c *CHResult) report(o Options) *report.Report {
 	r.AddSetting("query by query", fmt.Sprintf("the least of %d runs per store, each on a new snapshot, nothing else running", queryRuns))
 	r.Data = c
 	phases := report.Table{Title: "Rates in the mean over the rounds", Columns: []string{
-		"phase", "transactions/s", "queries/s", "New-Order p99 ms", "staleness p50 ms", "p99 ms", "columnar", "errors", "CPU stolen by the host"}}
+		"phase", "transactions/s", "lost, by round", "queries/s", "New-Order p99 ms", "staleness p50 ms", "p99 ms", "columnar", "errors", "CPU stolen by the host"}}
 	rates := report.Chart{Title: "Transactions per second", Labels: nil, Series: []report.Series{{Name: "transactions/s"}}}
 	for _, p := range c.Phases {
-		phases.Rows = append(phases.Rows, cells("%s|%s|%s|%s|%s|%s|%s|%d|%.1f %%", p.Phase, unlessZero("%.0f", p.TransactionsPerSecond),
-			unlessZero("%.1f", p.QueriesPerSecond), unlessZero("%.1f", p.NewOrderP99MS), unlessZero("%.1f", p.StalenessP50MS),
+		phases.Rows = append(phases.Rows, cells("%s|%s|%s|%s|%s|%s|%s|%s|%d|%.1f %%", p.Phase, unlessZero("%.0f", p.TransactionsPerSecond),
+			span(p.LostRounds), unlessZero("%.1f", p.QueriesPerSecond), unlessZero("%.1f", p.NewOrderP99MS), unlessZero("%.1f", p.StalenessP50MS),
 			unlessZero("%.1f", p.StalenessP99MS), unlessZero("%.0f %%", 100*p.ColumnarShare), p.Failures, 100*p.StolenShare))
 		if p.TransactionsPerSecond > 0 {
 			rates.Labels = append(rates.Labels, shorten(p.Phase))
@@ -239,6 +264,7 @@ func (c *CHResult) report(o Options) *report.Report {
 	if o.Rig.Pin {
 		r.AtMost("transactions lost to the change stream, decoded on the columnar core", 100*c.TransactionsLostToStreamApart, 5, "%.1f %%")
 		r.AtMost("transactions lost to both, decoded on the columnar core", 100*c.TransactionsLostToAnalyticsApart, 10, "%.1f %%")
+		r.AddSetting("queries on plain tables", "the engine's statements for the analysts' queries on merged tables that nothing changes, sent to the engine itself while the gateway is suspended: what both cores share, without Freshet")
 	}
 	r.AtMost("analytics lost to full transactions", 100*c.AnalyticsLost, 5, "%.1f %%")
 	c.judge(r, 10)
@@ -251,9 +277,18 @@ func (c *CHResult) report(o Options) *report.Report {
 	return r
 }
 
+// span tells the least and the most of some shares.
+func span(shares []float64) string {
+	if len(shares) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f to %.1f %%", 100*slices.Min(shares), 100*slices.Max(shares))
+}
+
 func shorten(phase string) string {
 	return map[string]string{
 		phaseAlone: "alone", phaseStream: "with change stream", phaseBoth: "with analytics",
 		phaseStreamApart: "with change stream, decoded apart", phaseBothApart: "with analytics, decoded apart",
+		phaseNeighbour: "beside queries on plain tables",
 	}[phase]
 }
