@@ -97,6 +97,9 @@ func substring(q *query, _ string, args []expr) expr {
 	if start.lit != nil && count.lit != nil && start.lit.integer.Sign() > 0 && count.lit.integer.Sign() >= 0 {
 		return with(oidText, "substringUTF8("+x.sql+", "+start.lit.integer.String()+", "+count.lit.integer.String()+")", operands...)
 	}
+	if count.refs == 0 && (count.lit == nil || count.lit.integer.Sign() < 0) {
+		fail("substring of a computed length without columns") // where it is negative PostgreSQL may say so as it plans, rows or none
+	}
 	end := "toInt64(" + start.sql + ") + " + count.sql
 	sql := "substringUTF8(" + x.sql + ", greatest(toInt64(" + start.sql + "), 1), greatest(" + end + " - greatest(toInt64(" + start.sql + "), 1), 0))"
 	e := with(oidText, strict(guarded(sql, count.sql+" < 0", "negative substring length"), start, count), operands...)
