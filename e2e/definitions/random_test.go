@@ -193,6 +193,9 @@ func (w *weather) calm(ctx context.Context) error {
 			return err
 		}
 		got, err := columns(ctx, w.columnar, sql)
+		for refused(err) && calm.Err() == nil { // the last definitions of a storm may become known between the statement's parts
+			got, err = columns(ctx, w.columnar, sql)
+		}
 		if err != nil {
 			return err
 		}
