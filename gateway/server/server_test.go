@@ -158,20 +158,30 @@ func wantSameAnswer(t *testing.T, columnar, oltp *pgx.Conn, sql string) {
 	}
 }
 
+// outcome returns the rows as query does, but with NULLs told from empty strings, or the SQLSTATE of a statement that is refused.
+func outcome(t *testing.T, c *pgx.Conn, sql string) []string {
+	t.Helper()
+	result := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()
+	if refused, ok := errors.AsType[*pgconn.PgError](result.Err); ok {
+		return []string{"SQLSTATE " + refused.Code}
+	}
+	if result.Err != nil {
+		t.Fatalf("%.100s: %v", sql, result.Err)
+	}
+	for _, row := range result.Rows {
+		for i, v := range row {
+			if v == nil {
+				row[i] = []byte("NULL")
+			}
+		}
+	}
+	return texts(result.Rows)
+}
+
 // wantSameOutcome does so for a statement that PostgreSQL may refuse, by the SQLSTATE then.
 func wantSameOutcome(t *testing.T, c, oltp *pgx.Conn, sql string) {
 	t.Helper()
-	outcome := func(c *pgx.Conn) []string {
-		result := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()
-		if refused, ok := errors.AsType[*pgconn.PgError](result.Err); ok {
-			return []string{"SQLSTATE " + refused.Code}
-		}
-		if result.Err != nil {
-			t.Fatalf("%.100s: %v", sql, result.Err)
-		}
-		return texts(result.Rows)
-	}
-	if want, got := outcome(oltp), outcome(c); !slices.Equal(got, want) {
+	if want, got := outcome(t, oltp, sql), outcome(t, c, sql); !slices.Equal(got, want) {
 		t.Errorf("%.100s: %.200v, PostgreSQL says %.200v", sql, got, want)
 	}
 }

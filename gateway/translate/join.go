@@ -288,7 +288,7 @@ func (t *translator) joinRight(b *strings.Builder, n *tree) {
 
 // onText writes the condition of an outer, semi or anti join. A subquery's value that is NULL the engine takes there for true, as it does with any constant.
 func onText(conds []expr) string {
-	return " ON " + strings.NewReplacer(scalar, hide, scalarEnd, hideEnd).Replace(all(conds))
+	return " ON " + writeScalars(all(conds), true)
 }
 
 // refuseConstants fails for conditions of an outer, semi or anti join that are constant, or may become so in part: the engine takes a

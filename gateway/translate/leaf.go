@@ -69,7 +69,7 @@ func (n *tree) probe(asked []expr) {
 	}
 	n.walk(func(leaf *tree) {
 		for _, e := range asked {
-			if leaf.isLeaf() && e.fails && e.refs == bit(leaf.id) {
+			if leaf.isLeaf() && e.fails && e.refs == bit(leaf.id) && !slices.Contains(leaf.probed, e.sql) {
 				leaf.probed = append(leaf.probed, e.sql)
 			}
 		}

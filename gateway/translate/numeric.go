@@ -63,10 +63,7 @@ func (d *decimal) setDisplay(l, r expr, sql string, f func(a, b int) int) {
 		d.display = f(a, b)
 	default:
 		d.display = displayDynamic
-		d.displaySQL = fmt.Sprintf(sql, displayOperand(l), displayOperand(r))
-		if l.null || r.null {
-			d.displaySQL = fmt.Sprintf("if(isNull(%s) OR isNull(%s), NULL, %s)", l.sql, r.sql, d.displaySQL)
-		}
+		d.displaySQL = renulled(fmt.Sprintf(sql, displayOperand(l), displayOperand(r)), l, r)
 	}
 }
 

@@ -91,7 +91,7 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing}
 	q.base(s)
 	r := q.finish(s)
-	r.fails = q.from.failing() || q.mayFail() && (isGrouped(s) || isDistinct(s) || hasWindow(s))
+	r.fails = r.fails || q.mayFail() && (isDistinct(s) || hasWindow(s))
 	return r
 }
 

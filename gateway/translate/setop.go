@@ -35,9 +35,7 @@ func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, by reader) *
 	for _, c := range ns.visible {
 		w.targets = append(w.targets, target{name: c.name, e: c.use()})
 	}
-	out := w.write()
-	out.fails = r.fails
-	return out
+	return w.write()
 }
 
 func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {

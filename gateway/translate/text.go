@@ -83,14 +83,14 @@ func (q *query) asInt(e expr) expr {
 	return e
 }
 
-// substring has characters counted from 1; a start before the first one shortens the piece.
+// substring has characters counted from 1; a start before the first one shortens the piece. The engine's greatest() and least() leave NULLs out.
 func substring(q *query, _ string, args []expr) expr {
 	if len(args) < 2 || !args[1].isUnknown() && !isInteger(args[1].oid) {
 		fail("substring by pattern")
 	}
 	x, start := q.asText(args[0]), q.asInt(args[1])
 	if len(args) == 2 {
-		return with(oidText, strict("substringUTF8("+x.sql+", greatest("+start.sql+", 1))", start), x, start)
+		return with(oidText, renulled("substringUTF8("+x.sql+", greatest("+start.sql+", 1))", start), x, start)
 	}
 	count := q.asInt(args[2])
 	operands := []expr{x, start, count}
@@ -102,7 +102,7 @@ func substring(q *query, _ string, args []expr) expr {
 	}
 	end := "toInt64(" + start.sql + ") + " + count.sql
 	sql := "substringUTF8(" + x.sql + ", greatest(toInt64(" + start.sql + "), 1), greatest(" + end + " - greatest(toInt64(" + start.sql + "), 1), 0))"
-	e := with(oidText, strict(guarded(sql, count.sql+" < 0", "negative substring length"), start, count), operands...)
+	e := with(oidText, renulled(guarded(sql, count.sql+" < 0", "negative substring length"), start, count), operands...)
 	e.fails = true
 	return e
 }
@@ -113,23 +113,9 @@ func leftRight(q *query, name string, args []expr) expr {
 	length := "toInt64(lengthUTF8(" + x.sql + "))"
 	count := "if(" + n.sql + " < 0, greatest(" + length + " + " + n.sql + ", 0), least(toInt64(" + n.sql + "), " + length + "))"
 	if name == "left" {
-		return with(oidText, strict("substringUTF8("+x.sql+", 1, "+count+")", n), x, n)
+		return with(oidText, renulled("substringUTF8("+x.sql+", 1, "+count+")", n), x, n)
 	}
-	return with(oidText, strict("substringUTF8("+x.sql+", "+length+" - "+count+" + 1, "+count+")", n), x, n)
-}
-
-// strict is NULL where an operand is: the engine's greatest() and least() leave NULLs out.
-func strict(sql string, operands ...expr) string {
-	var nulls []string
-	for _, o := range operands {
-		if o.null {
-			nulls = append(nulls, "isNull("+o.sql+")")
-		}
-	}
-	if len(nulls) == 0 {
-		return sql
-	}
-	return "if(" + strings.Join(nulls, " OR ") + ", NULL, " + sql + ")"
+	return with(oidText, renulled("substringUTF8("+x.sql+", "+length+" - "+count+" + 1, "+count+")", n), x, n)
 }
 
 // trim removes blanks, or ASCII characters of a constant set.

@@ -131,6 +131,15 @@ const (
 	hideEnd = "))"
 )
 
+// writeScalars replaces what stands around values of subqueries, which may be hidden.
+func writeScalars(sql string, hidden bool) string {
+	opening, closing := "(", ")"
+	if hidden {
+		opening, closing = hide, hideEnd
+	}
+	return strings.NewReplacer(scalar, opening, scalarEnd, closing).Replace(sql)
+}
+
 func placeholder(source int) string { return marker + "[" + strconv.Itoa(source) + "]" }
 
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
@@ -140,11 +149,7 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 		// PostgreSQL 18 plans as if that were never true of NULLs (is_strict_saop in its clauses.c), and may make an inner join of the outer one.
 		fail("ANY over no elements beside an outer join")
 	}
-	opening, closing := "(", ")"
-	if t.failing > 0 {
-		opening, closing = hide, hideEnd
-	}
-	text = strings.NewReplacer(scalar, opening, scalarEnd, closing).Replace(text)
+	text = writeScalars(text, t.failing > 0)
 	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)

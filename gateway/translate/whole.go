@@ -11,7 +11,7 @@ import (
 func (n *tree) asWhole(conds []expr) []expr {
 	out := slices.Clone(conds)
 	n.walk(func(leaf *tree) {
-		if leaf.fails == nil || !leaf.fails() {
+		if !leaf.mayFail() {
 			return
 		}
 		for i, c := range conds {
@@ -40,9 +40,11 @@ func (e expr) hasSubplan() bool {
 // failing reports whether a subquery in a join tree may fail as a whole.
 func (n *tree) failing() bool {
 	found := false
-	n.walk(func(leaf *tree) { found = found || leaf.fails != nil && leaf.fails() })
+	n.walk(func(leaf *tree) { found = found || leaf.mayFail() })
 	return found
 }
+
+func (n *tree) mayFail() bool { return n.fails != nil && n.fails() }
 
 // relation is a subquery of some text; nothing is passed through a LIMIT.
 func (n *tree) relation(sql string) string {

@@ -37,7 +37,7 @@ func (w *writer) write() *rows {
 	if distinct {
 		verb += "DISTINCT "
 	}
-	out := &rows{keysFail: w.q.keysFail, few: w.q.from.isFew(w.q.where)}
+	out := &rows{keysFail: w.q.keysFail, fails: w.q.from.failing(), few: w.q.from.isFew(w.q.where)}
 	items := make([]string, len(w.targets))
 	for i, t := range w.targets {
 		name := "c" + strconv.Itoa(i+1)
