@@ -21,6 +21,9 @@ type library struct {
 
 // loadLibrary loads the engine and keeps its signal handlers out: Go's own are in place.
 func loadLibrary(path string) (*library, error) {
+	// The dynamic linker keeps its last error per thread; on another it would be empty.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("load the engine's library: %w", err)
