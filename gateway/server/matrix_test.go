@@ -1,0 +1,93 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Values of all kinds that the replica computes with, among them the least and the most of a type, ties and NULLs.
+const kinds = `CREATE TABLE k (id int PRIMARY KEY, grp int, sm smallint, i int, b bigint, n numeric(10,2), w numeric(24,6), s text COLLATE "C", c char(5), f bool, d date, ts timestamp, tz timestamptz, iv interval);
+INSERT INTO k SELECT i, nullif(i % 6, 5), nullif(i % 7, 3) - 2, (ARRAY[2147483647, -2147483648, 0, NULL, 7, -7, 100])[i % 7 + 1], (ARRAY[9223372036854775807, NULL, -9223372036854775808, 12, -12, 3000000000])[i % 6 + 1],
+  (ARRAY[99999999.99, -0.05, 0, NULL, 2.5, 3.5, -2.5])[i % 7 + 1], (ARRAY[123456789012345678.123456, 0.000001, NULL, -1.5, 10])[i % 5 + 1],
+  (ARRAY['', 'a', 'B', NULL, '42', '-3.50', ' x ', '2024-02-29', 'true', 'é'])[i % 10 + 1], (ARRAY['', 'ab', NULL, 'ab  ', '7'])[i % 5 + 1], nullif(i % 3, 0) = 1,
+  (ARRAY['2024-02-29', NULL, '1999-12-31', '2000-01-01', '0001-01-01', '2024-03-31'])[i % 6 + 1]::date,
+  (ARRAY['2024-02-29 23:59:59.999999', '1969-12-31 23:59:59.5', NULL, '2000-01-01', '2024-10-27 02:30'])[i % 5 + 1]::timestamp,
+  (ARRAY['2024-03-31 01:30+00', NULL, '1969-12-31 23:59:59.5+00', '2024-10-27 01:30+00'])[i % 4 + 1]::timestamptz,
+  (ARRAY['1 day', '-25 hours', NULL, '1 mon -1 day 00:00:00.000001', '0'])[i % 5 + 1]::interval FROM generate_series(1, 60) i`
+
+// What an aggregate makes of a group, of one without a value, and of no row.
+func TestGateway_aggregatesAsPostgreSQLDoes(t *testing.T) {
+	aggregates := []string{
+		"count($)", "count(DISTINCT $)", "min($)", "max($)", "sum($)", "avg($)", "sum(DISTINCT $)", "avg(DISTINCT $)", "count($) FILTER (WHERE $ IS NOT NULL AND f)", "max($) FILTER (WHERE id > 100)",
+		"stddev($)", "var_pop($)", "string_agg($::text, ',' ORDER BY id)", "string_agg(DISTINCT $::text, '' ORDER BY $::text)", "array_agg($ ORDER BY id DESC)", "bool_or($ IS NULL)", "every($ = $)",
+		"count(*) - count($)", "coalesce(max($), min($)) IS NULL", "percentile_disc(0.5) WITHIN GROUP (ORDER BY $)", "mode() WITHIN GROUP (ORDER BY $)",
+	}
+	places := []string{
+		"SELECT grp, @ AS v FROM k GROUP BY grp ORDER BY grp", "SELECT @ AS v FROM k", "SELECT @ AS v FROM k WHERE id < 0", "SELECT grp, @ AS v FROM k WHERE id < 0 GROUP BY grp",
+		"SELECT grp, sm, @ AS v FROM k GROUP BY ROLLUP (grp, sm) ORDER BY grp, sm, grouping(grp, sm)", "SELECT grp FROM k GROUP BY grp HAVING (@) IS NOT NULL ORDER BY 1",
+		"SELECT grp, (SELECT @ FROM k WHERE k.grp = g.grp AND k.sm > 0) AS v FROM (SELECT DISTINCT grp FROM k) g ORDER BY grp",
+	}
+	var statements []string
+	for _, column := range []string{"sm", "i", "b", "n", "w", "s", "f", "d", "ts", "tz", "iv", "i % 3", "n * 2", "s || 'x'"} {
+		for _, a := range aggregates {
+			for _, place := range places {
+				statements = append(statements, strings.ReplaceAll(place, "@", strings.ReplaceAll(a, "$", column)))
+			}
+		}
+	}
+	wantAlike(t, kinds, 0.5, statements)
+}
+
+// What a window function makes of peers, of frames without a row, and of NULLs.
+func TestGateway_windowsAnswerAsPostgreSQLDoes(t *testing.T) {
+	const row, rows, peers = "row_number() | ntile(4) | lag($) | lag($, 2) | lead($, 1, $) | first_value($) | last_value($) | nth_value($, 2)",
+		"count($) | sum($) | avg($) | min($) | max($) | count(*) | count($) FILTER (WHERE f)", "rank() | dense_rank() | percent_rank() | cume_dist()"
+	all := []string{
+		"", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING", "ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING", "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
+		"RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+	}
+	// Where rows may be peers, only what treats them alike has one answer.
+	ofPeers := []string{"", "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "RANGE BETWEEN CURRENT ROW AND CURRENT ROW", "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"}
+	var statements []string
+	for _, o := range []struct {
+		order, functions string
+		frames           []string
+	}{
+		{"ORDER BY id", row + " | " + rows + " | " + peers, all},
+		{"ORDER BY $, id", row + " | " + rows, all},
+		{"ORDER BY $ DESC NULLS LAST, id", row + " | " + rows, all},
+		{"ORDER BY sm", rows + " | " + peers, ofPeers},
+		{"ORDER BY $ DESC", rows + " | " + peers, ofPeers},
+		{"", rows + " | " + peers, ofPeers},
+	} {
+		for _, column := range []string{"sm", "n", "s", "d"} {
+			for _, f := range strings.Split(o.functions, " | ") {
+				for _, frame := range o.frames {
+					sql := "SELECT id, " + f + " OVER (PARTITION BY grp " + o.order + " " + frame + ") AS v FROM k ORDER BY id"
+					statements = append(statements, strings.ReplaceAll(sql, "$", column))
+				}
+			}
+		}
+	}
+	wantAlike(t, kinds, 0.5, statements)
+}
+
+// What an operator makes of operands of different types, and a cast of a value that the other type may not have.
+func TestGateway_convertsAsPostgreSQLDoes(t *testing.T) {
+	columns := []string{"sm", "i", "b", "n", "w", "s", "c", "f", "d", "ts", "tz", "iv", "3", "2.50", "'7'", "NULL"}
+	var statements []string
+	for _, left := range columns {
+		for _, kind := range []string{"smallint", "int", "bigint", "numeric", "numeric(6,1)", "text", "char(3)", "varchar(2)", "bool", "date", "timestamp", "timestamptz", "timestamp(0)", "interval", "time"} {
+			statements = append(statements,
+				fmt.Sprintf("SELECT id, (%s)::%s AS v FROM k ORDER BY id", left, kind),
+				fmt.Sprintf("SELECT id, (%s)::%s AS v FROM k WHERE i BETWEEN 0 AND 100 AND n < 5 AND b BETWEEN 0 AND 100 AND s ~ '^[0-9]+$' ORDER BY id", left, kind))
+		}
+		for _, right := range columns {
+			for _, operator := range []string{"+", "-", "*", "/", "%", "||", "=", "<>", "<", ">=", "IS DISTINCT FROM"} {
+				statements = append(statements, "SELECT id, "+left+" "+operator+" "+right+" AS v FROM k WHERE id % 5 <> 0 ORDER BY id")
+			}
+		}
+	}
+	wantAlike(t, kinds, 0.2, statements)
+}
