@@ -66,6 +66,9 @@ func (r *Router) permit(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	case p.tooMany.recent(r.clock()) && s.Settings.Route != pgwire.RouteColumnar:
 		return &pgwire.RelayError{Reason: reasonTooMany}
 	}
+	if err := r.noticeHidden(ctx, s); err != nil {
+		return err
+	}
 	return r.verify(ctx, s, p)
 }
 
@@ -78,11 +81,16 @@ func (r *Router) explained(s *pgwire.SessionInfo, err error) error {
 	return &translate.Unsupported{Reason: r.replica.Absence(s.SearchPath, refused.Absent.Schema, refused.Absent.Name)}
 }
 
+// serializable is an isolation level as PostgreSQL prints it.
+const serializable = "serializable"
+
 // sessionFit refuses sessions whose settings change what values or names mean.
 func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 	switch {
 	case r.cfg.Database != "" && s.Database != r.cfg.Database:
 		return &pgwire.RelayError{Reason: fmt.Sprintf("database %q is not replicated", s.Database)}
+	case s.Isolation == serializable: // its reads have to be among those that PostgreSQL finds conflicts of
+		return &pgwire.RelayError{Reason: "the transaction is SERIALIZABLE"}
 	case s.TempTables:
 		return &pgwire.RelayError{Reason: "the session has temporary tables"}
 	case !strings.EqualFold(s.ClientEncoding, "UTF8"):
@@ -91,6 +99,8 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 		return &pgwire.RelayError{Reason: "standard_conforming_strings is off"}
 	case s.TransformNullEquals:
 		return &pgwire.RelayError{Reason: "transform_null_equals is on"}
+	case s.ArraysWithoutNulls:
+		return &pgwire.RelayError{Reason: "array_nulls is off"}
 	case !strings.HasPrefix(s.DateStyle, "ISO"):
 		return &pgwire.RelayError{Reason: "DateStyle is not ISO"}
 	case s.IntervalStyle != "postgres":

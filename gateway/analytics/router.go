@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -79,6 +80,7 @@ type Router struct {
 
 	views       *views
 	definitions *definitions
+	hidden      atomic.Pointer[hidden]
 }
 
 // New returns a router.

@@ -23,6 +23,9 @@ func (r *Router) Begin(ctx context.Context, s *pgwire.SessionInfo) (pgwire.Tx, e
 	if r.cfg.Dialect == translate.CockroachDB {
 		return nil, r.relay(&pgwire.RelayError{Reason: "a transaction block of CockroachDB may read AS OF another time"})
 	}
+	if err := r.noticeHidden(ctx, s); err != nil {
+		return nil, r.relay(err)
+	}
 	snapshot, staleness, err := r.acquire(ctx, s)
 	if err != nil {
 		return nil, r.refusal(ctx, err)

@@ -90,6 +90,9 @@ func checkSQL(accesses []translate.Access) string {
 			ids = append(ids, id)
 		}
 		privileges[id] = append(privileges[id], "pg_catalog.has_table_privilege("+role+"c.oid, 'SELECT')")
+		if a.As == 0 {
+			privileges[id] = append(privileges[id], "pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE')")
+		}
 	}
 	may := "CASE c.oid"
 	for _, id := range ids {

@@ -24,6 +24,8 @@ type Analytics interface {
 	// definition of a table or a view ends: PostgreSQL's descriptions from before are void
 	// then. It is read for every statement: an atomic load.
 	Generation() uint64
+	// HiddenEffects says that PostgreSQL may do more than read for a statement whose Candidate says that it only reads.
+	HiddenEffects() bool
 	// Plan decides the route of one execution. A *RelayError means that PostgreSQL
 	// runs it; any other error goes to the client.
 	Plan(ctx context.Context, s *SessionInfo, st Statement) (Query, error)
@@ -130,6 +132,8 @@ type SessionInfo struct {
 	StandardConformingStrings          bool
 	// TransformNullEquals says that x = NULL means x IS NULL.
 	TransformNullEquals bool
+	// ArraysWithoutNulls says that NULL in an array's text is a string (array_nulls = off).
+	ArraysWithoutNulls bool
 	// StatementTimeout is zero when there is none. The session enforces it itself.
 	StatementTimeout time.Duration
 	// Isolation is the isolation level of the transaction, as PostgreSQL prints it.
@@ -141,6 +145,8 @@ type SessionInfo struct {
 	// WroteSince says that the session may have committed a write since its last
 	// columnar answer, which the next answer must see.
 	WroteSince bool
+	// ReadSince says that PostgreSQL ran queries of the session's since then that write nothing as far as their text tells.
+	ReadSince bool
 
 	// Ask runs one row-returning statement on the session's own backend, as the session's
 	// user, and returns its rows in text format, nil for NULL. It must not change

@@ -69,6 +69,7 @@ func (s *session) relay(e *execution, reason string) error {
 	s.noteRelayed(e.class)
 	s.scan += e.size
 	if e.extended() {
+		s.block.bound = s.block.bound || !e.class.begins
 		s.unit.reset()
 		s.flow.sent('S')
 		return nil

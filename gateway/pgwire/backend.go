@@ -59,6 +59,8 @@ func (s *session) lostBackend(err error, reason *Error) error {
 // untilReady reads PostgreSQL's messages up to ReadyForQuery, whose status it returns and keeps.
 // What PostgreSQL may send at any time goes to the client; everything else to handle, if not nil.
 func (s *session) untilReady(handle func(kind byte, raw []byte) error) (status byte, err error) {
+	s.asking.Store(true)
+	defer s.asking.Store(false)
 	var reason *Error
 	for {
 		kind, raw, err := s.fromServer.next(maxMessage)
@@ -112,6 +114,15 @@ func (s *session) toClient(failed *bool) func(kind byte, raw []byte) error {
 		}
 		return nil
 	}
+}
+
+// closePortal closes PostgreSQL's portal of a name that the client binds anew, lest it be read on by that name.
+func (s *session) closePortal(name string) error {
+	if err := s.send(encode(nil, &pgproto3.Close{ObjectType: 'P', Name: name}, &pgproto3.Sync{})); err != nil {
+		return err
+	}
+	_, err := s.untilReady(nil)
+	return err
 }
 
 // askRequest appends the messages that run one statement under the session's own name.

@@ -15,13 +15,14 @@ func (s *Server) register(c *session, key string) {
 }
 
 // relayCancel cancels the session's analytical statement if one runs, and hands the request to
-// PostgreSQL otherwise, also for a key that is not known here.
+// PostgreSQL otherwise, also for a key that is not known here, and where PostgreSQL is asked something for
+// the statement: it may wait for a lock.
 func (s *Server) relayCancel(ctx context.Context, raw []byte) {
 	s.cfg.Metrics.cancels.Inc()
 	s.mu.Lock()
 	c := s.keys[string(raw[8:])]
 	s.mu.Unlock()
-	if c != nil && c.cancelOffer() {
+	if c != nil && c.cancelOffer() && !c.asking.Load() {
 		return
 	}
 	conn, err := s.dial(ctx)

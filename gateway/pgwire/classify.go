@@ -124,9 +124,11 @@ func refine(c *class, sql string) *class {
 	case "begin", "start":
 		r.readOnly = strings.Contains(low, "read")
 	case "rollback":
-		if strings.Contains(low, " to ") { // a savepoint: what was set since is undone
+		if !endsBlock(low) { // to a savepoint: what was set since is undone
 			r.ends, r.SetsSession = false, true
 		}
+	case "commit":
+		r.Writes = strings.Contains(low, "prepared") // another transaction's writes
 	case "prepare":
 		if strings.HasPrefix(strings.TrimSpace(low[len("prepare"):]), "transaction") {
 			r.ends = true
@@ -144,6 +146,18 @@ func refine(c *class, sql string) *class {
 		}
 	}
 	return &r
+}
+
+// endsBlock reports whether a ROLLBACK is one of the whole block: nothing but noise follows the word.
+func endsBlock(low string) bool {
+	for _, word := range strings.Fields(strings.Trim(low, "; \t\r\n\f\v"))[1:] {
+		switch word {
+		case "work", "transaction", "and", "no", "chain", "prepared":
+		default:
+			return word[0] == '\''
+		}
+	}
+	return true
 }
 
 func (s *session) classifyQuery(sql, word string) *class {
@@ -243,7 +257,7 @@ func several(sql string) bool {
 }
 
 // parseSet takes SET [SESSION | LOCAL] freshet.name { = | TO } value apart. The name is empty where the
-// statement is another one, or sets the default: PostgreSQL handles those alone.
+// statement is another one, sets the default, or has a comment: PostgreSQL handles those alone.
 func parseSet(sql string) (name, value string) {
 	_, rest := cutWord(strings.TrimRight(sql, "; \t\r\n\f\v")) // set
 	word, rest := cutWord(rest)
@@ -262,7 +276,7 @@ func parseSet(sql string) (name, value string) {
 		return "", ""
 	}
 	rest = strings.TrimSpace(rest)
-	if strings.EqualFold(rest, "default") {
+	if strings.EqualFold(rest, "default") || strings.Contains(rest, "--") || strings.Contains(rest, "/*") {
 		return "", ""
 	}
 	if len(rest) >= 2 && rest[0] == '\'' && rest[len(rest)-1] == '\'' {

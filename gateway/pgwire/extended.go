@@ -44,6 +44,9 @@ type prepared struct {
 	sql   string // empty when it will never be attended to
 	oids  []uint32
 	class *class
+	// parse is the number of its Parse among the session's, from 1.
+	parse     uint64
+	described *description // nil: not yet
 	// errors is the count of PostgreSQL's errors when the Parse was sent. If it has not
 	// changed once the flow is quiet, PostgreSQL holds this statement.
 	errors uint64
@@ -119,7 +122,8 @@ func (s *session) parse(body []byte, size int) error {
 		s.scan += size
 		return s.streamed('P')
 	}
-	p := &prepared{name: m.Name, class: s.classify(m.Query), errors: s.flow.errorCount()}
+	s.parses++
+	p := &prepared{name: m.Name, class: s.classify(m.Query), parse: s.parses, errors: s.flow.errorCount()}
 	if !p.class.plain || p.class.Kind != Relay {
 		p.sql, p.oids = m.Query, m.ParameterOIDs
 	}
@@ -157,11 +161,7 @@ func (s *session) bind(body []byte, size int) error {
 		}
 	}
 	s.unit.dirty = true
-	if p == nil {
-		s.noteRelayed(&unknownClass)
-	} else {
-		s.noteRelayed(p.class)
-	}
+	s.noteBound(p)
 	s.pass('B', size)
 	return nil
 }
@@ -237,5 +237,15 @@ func (s *session) release() {
 		return
 	}
 	s.unit.held, s.unit.dirty = nil, true
-	s.noteRelayed(h.class)
+	s.noteBound(h.statement)
+}
+
+// noteBound is noteRelayed for a Bind of a statement, nil for one that is not known.
+func (s *session) noteBound(p *prepared) {
+	c := &unknownClass
+	if p != nil {
+		c = p.class
+	}
+	s.noteRelayed(c)
+	s.block.bound = s.block.bound || !c.begins
 }

@@ -48,6 +48,7 @@ func FuzzStartup(f *testing.F) {
 type wordAnalytics struct{ Analytics }
 
 func (wordAnalytics) Candidate(string) Candidate { return Candidate{NoData: true} }
+func (wordAnalytics) HiddenEffects() bool        { return false }
 func (wordAnalytics) Generation() uint64         { return 0 }
 
 // FuzzMessages feeds arbitrary bytes, in pieces, to a session that relays: PostgreSQL must get exactly them.

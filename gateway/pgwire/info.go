@@ -15,7 +15,7 @@ var infoColumns = []string{
 	"pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(1))",
 	"EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
 	setting("TimeZone"), setting("DateStyle"), setting("IntervalStyle"), setting("client_encoding"), setting("bytea_output"),
-	setting("extra_float_digits"), setting("standard_conforming_strings"), custom("transform_null_equals"), setting("statement_timeout"),
+	setting("extra_float_digits"), setting("standard_conforming_strings"), custom("transform_null_equals"), custom("array_nulls"), setting("statement_timeout"),
 	custom("idle_session_timeout"), custom("idle_in_transaction_session_timeout"), custom("transaction_timeout"),
 	setting("application_name"), setting("transaction_isolation"), setting("transaction_read_only"),
 	custom(settingFreshness), custom(settingMaxStaleness), custom(settingMinSnapshot), custom(settingRoute),
@@ -52,6 +52,7 @@ func (s *session) takeInfo(rows [][][]byte) error {
 	i.ExtraFloatDigits = digits
 	i.StandardConformingStrings = text() == "on"
 	i.TransformNullEquals = text() == "on"
+	i.ArraysWithoutNulls = text() == "off"
 	if i.StatementTimeout, err = parseDuration(text()); err != nil {
 		return fmt.Errorf("refresh the session's settings: statement_timeout: %w", err)
 	}
@@ -99,9 +100,12 @@ func (s *session) defaults() Settings {
 
 // block is what is known of the open transaction block.
 type block struct {
+	open          bool // by a BEGIN that was relayed
+	wrote         bool // its transaction may have written, also where it is READ ONLY by now
 	mayBeReadOnly bool // worth asking PostgreSQL
 	known         bool // readOnly and info.Isolation are
 	readOnly      bool
+	bound         bool // PostgreSQL may have portals
 	oltp          bool // a statement that reads tables ran on PostgreSQL
 	// columnar says that the block's snapshot is a columnar one, and that its isolation
 	// level forbids to read from another.
@@ -110,8 +114,12 @@ type block struct {
 
 // noteRelayed keeps account of what a statement may change when PostgreSQL runs it.
 func (s *session) noteRelayed(c *class) {
-	if c.Writes {
+	switch {
+	case c.Writes:
 		s.info.WroteSince = true
+		s.block.wrote = s.block.wrote || !s.block.known || !s.block.readOnly
+	case isQuery(c.word), c.word == "declare", c.word == "fetch", c.word == "move":
+		s.info.ReadSince = true
 	}
 	if c.forgets {
 		s.statements.clear()
@@ -124,6 +132,10 @@ func (s *session) noteRelayed(c *class) {
 		s.disown(c)
 		s.blockSets, s.block.mayBeReadOnly, s.block.known = true, true, false
 	}
+	if c.begins && s.block.open { // PostgreSQL warns and takes its modes for the block that there is
+		s.block.mayBeReadOnly, s.block.known = s.block.mayBeReadOnly || c.readOnly, false
+		return
+	}
 	if c.begins || c.ends {
 		s.endTx()
 		if s.blockSets { // a rollback, or the end of SET LOCAL
@@ -133,7 +145,8 @@ func (s *session) noteRelayed(c *class) {
 			}
 			s.blockSets = !c.begins && c == &unknownClass
 		}
-		s.block = block{mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
+		s.block = block{open: c.begins, wrote: c.Writes,
+			mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
 	}
 	if c.data {
 		s.block.oltp = true
@@ -146,6 +159,12 @@ func (s *session) noteRelayed(c *class) {
 // expire makes the next offer refresh what the session knows of itself.
 func (s *session) expire() {
 	s.stale = true
+	s.expireDescriptions()
+}
+
+// expireDescriptions makes the next offer have its statement described anew.
+func (s *session) expireDescriptions() {
+	s.expiries++
 	clear(s.described)
 }
 

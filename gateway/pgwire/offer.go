@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 var (
@@ -30,6 +32,8 @@ type description struct {
 	params     []uint32
 	at         time.Time
 	generation uint64 // of the analytical route's definitions, read before PostgreSQL was asked
+	// parses and expiries are the session's counts when PostgreSQL was asked.
+	parses, expiries uint64
 }
 
 // maxDescriptions bounds what a session remembers of them.
@@ -38,6 +42,9 @@ const maxDescriptions = 256
 // offer runs a candidate on the analytical route, or gives it to PostgreSQL.
 func (s *session) offer(e *execution, status byte) error {
 	s.stale = s.parametersChanged() || s.stale
+	if s.info.ReadSince && s.srv.cfg.Analytics.HiddenEffects() {
+		s.expire()
+	}
 	against := s.against(e, status)
 	if against != "" && !s.wantsColumnar && e.class.Kind == Read {
 		return s.relay(e, against)
@@ -54,11 +61,20 @@ func (s *session) offer(e *execution, status byte) error {
 		return err
 	}
 	d, outcome, err := s.prepareOffer(e, known, against == "")
+	if err == nil && outcome == undecided && e.extended() && s.block.bound && status == 'T' {
+		err = s.closePortal(e.bind.DestinationPortal)
+	}
 	if err == nil && outcome == undecided {
 		outcome, err = s.decide(ctx, stop, e, d, status, against)
 	}
 	if err != nil {
 		return err // the connection ends, and with it the backend
+	}
+	if outcome == relayed && errors.Is(context.Cause(ctx), errCanceled) { // while PostgreSQL was asked
+		outcome, err = done, s.rejectHeld(errCanceled)
+		if err != nil {
+			return err
+		}
 	}
 	s.handBack()
 	if outcome == relayed {
@@ -91,6 +107,30 @@ func (e *execution) wellBound() bool {
 	return len(f) <= 1 || len(f) == len(e.bind.Parameters)
 }
 
+// validText reports whether the parameters that are text are so in UTF-8: PostgreSQL refuses others.
+func (e *execution) validText(types []uint32) bool {
+	for i, v := range e.bind.Parameters {
+		binary := false
+		switch f := e.bind.ParameterFormatCodes; len(f) {
+		case 0:
+		case 1:
+			binary = f[0] != 0
+		default:
+			binary = f[i] != 0
+		}
+		if binary && !slices.Contains(textTypes, types[i]) {
+			continue
+		}
+		if !utf8.Valid(v) || bytes.IndexByte(v, 0) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// textTypes have a binary format that is their text.
+var textTypes = []uint32{pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.UnknownOID, pgtype.JSONOID}
+
 // outcome is what became of an offered execution.
 type outcome uint8
 
@@ -114,12 +154,10 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 		}
 	}
 	if !known {
-		clear(s.described)
+		s.expireDescriptions()
 	}
-	d, generation := s.described[key], s.srv.cfg.Analytics.Generation()
-	if d != nil && (d.generation != generation || s.srv.cfg.Now().Sub(d.at) > s.srv.cfg.DescriptionAge) {
-		d = nil
-	}
+	generation := s.srv.cfg.Analytics.Generation()
+	d := s.describedAs(e, key, generation)
 	describe = describe && d == nil
 	var b []byte
 	settle := s.unit.replies > 0
@@ -158,7 +196,7 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 		}
 	}
 	if describe {
-		d = &description{at: s.srv.cfg.Now(), generation: generation}
+		d = &description{at: s.srv.cfg.Now(), generation: generation, parses: s.parses, expiries: s.expiries}
 	}
 	return s.finishPrepare(e, key, d, describe, settle, failed)
 }
@@ -178,7 +216,7 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 		return nil, done, err
 	case failed:
 		return nil, relayed, nil
-	case refused != nil && status != 'E' && e.class.Kind == Read: // PostgreSQL says it again when it runs the statement
+	case refused != nil && status != 'E' && e.class.Kind == Read && !interrupted(refused): // PostgreSQL says it again when it runs the statement
 		return nil, relayed, nil
 	case refused != nil:
 		if e.class.Kind == Explain {
@@ -188,16 +226,34 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 		return nil, done, err
 	}
 	if describe {
-		s.remember(key, d)
+		s.remember(e, key, d)
 	}
 	return d, undecided, nil
+}
+
+// describedAs returns what PostgreSQL said of the statement, if that holds still. A prepared statement keeps the columns that it had when it was
+// parsed: what PostgreSQL said of a later one of the same text may have others.
+func (s *session) describedAs(e *execution, key string, generation uint64) *description {
+	holds := func(d *description) bool {
+		return d != nil && d.generation == generation && d.expiries == s.expiries && s.srv.cfg.Now().Sub(d.at) <= s.srv.cfg.DescriptionAge
+	}
+	if e.extended() && e.class.Kind == Read && holds(e.statement.described) {
+		return e.statement.described
+	}
+	if d := s.described[key]; holds(d) && (!e.extended() || e.class.Kind != Read || d.parses < e.statement.parse) {
+		return d
+	}
+	return nil
 }
 
 // maxDescribedText bounds the statements whose descriptions are remembered: long ones carry their data in them,
 // and hardly come twice.
 const maxDescribedText = 16 << 10
 
-func (s *session) remember(key string, d *description) {
+func (s *session) remember(e *execution, key string, d *description) {
+	if e.extended() && e.class.Kind == Read {
+		e.statement.described = d
+	}
 	if len(key) > maxDescribedText {
 		return
 	}
@@ -205,6 +261,12 @@ func (s *session) remember(key string, d *description) {
 		clear(s.described)
 	}
 	s.described[key] = d
+}
+
+// interrupted reports whether an error is of how long the statement took, or of who stopped it, rather than of what it says.
+func interrupted(raw []byte) bool {
+	e, err := decodeError(raw)
+	return err == nil && (e.Code == codeQueryCanceled || e.Code == codeLockNotAvailable)
 }
 
 func describeRequest(b []byte, e *execution, sql string) []byte {
@@ -317,6 +379,8 @@ func (s *session) againstKnown(e *execution, d *description, status byte) string
 	switch {
 	case inBlock && !s.block.readOnly:
 		return "it is in a READ WRITE transaction block"
+	case inBlock && s.block.wrote:
+		return "its transaction may have written before it became READ ONLY"
 	case inBlock && s.block.oltp && i.Isolation != readCommitted && !s.block.columnar:
 		return "its transaction block began to read from PostgreSQL"
 	case !i.StandardConformingStrings:
@@ -325,14 +389,17 @@ func (s *session) againstKnown(e *execution, d *description, status byte) string
 		return "client_encoding is " + i.ClientEncoding
 	case i.TempTables:
 		return "the session has temporary tables"
-	case d == nil || d.fields == nil:
-		return "it returns no rows"
+	case d == nil || len(d.fields) == 0:
+		return "it returns no columns"
 	case e.extended() && len(e.bind.Parameters) != len(d.params):
 		return "its Bind message does not fit"
 	case e.extended() && len(e.bind.ResultFormatCodes) > 1 && len(e.bind.ResultFormatCodes) != len(d.fields) && e.class.Kind == Read:
 		return "its Bind message does not fit"
 	case !e.extended() && len(d.params) > 0:
 		return "it has parameters in a simple query"
+	}
+	if e.extended() && !e.validText(d.params) {
+		return "a parameter is no text"
 	}
 	for _, f := range append(slices.Clone(e.bind.ParameterFormatCodes), e.bind.ResultFormatCodes...) {
 		if f != 0 && f != 1 {

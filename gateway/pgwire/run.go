@@ -65,7 +65,7 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	if err != nil && !errors.Is(err, errRowLimit) {
 		return err
 	}
-	s.info.WroteSince = false
+	s.info.WroteSince, s.info.ReadSince = false, false
 	if r.status == 'T' {
 		s.block.columnar = s.info.Isolation != readCommitted
 	}

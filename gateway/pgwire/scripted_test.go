@@ -45,7 +45,8 @@ func (a *scripted) Candidate(sql string) pgwire.Candidate {
 	return c
 }
 
-func (a *scripted) Generation() uint64 { return 1 }
+func (a *scripted) HiddenEffects() bool { return false }
+func (a *scripted) Generation() uint64  { return 1 }
 
 func (a *scripted) note(s *pgwire.SessionInfo) {
 	a.mu.Lock()

@@ -40,6 +40,8 @@ type session struct {
 	blockSets     bool                     // a statement in the open block may have changed settings
 	last          LastRun
 	described     map[string]*description
+	parses        uint64 // of the client's Parse messages so far
+	expiries      uint64 // how often all descriptions expired so far
 
 	fromServer reader
 	skipServer int
@@ -55,6 +57,7 @@ type session struct {
 	pinned  atomic.Pointer[pinnedTx]
 	defines atomic.Bool // the open transaction may have changed definitions
 
+	asking     atomic.Bool   // PostgreSQL is to answer the session itself
 	yield      atomic.Bool   // clientLoop asks for the backend
 	yielded    chan struct{} // serverLoop hands it over
 	resume     chan struct{}

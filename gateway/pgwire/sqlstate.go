@@ -9,6 +9,7 @@ const (
 	codeInvalidParameter     = "22023"
 	codeTransactionTimeout   = "25P04"
 	codeUndefinedObject      = "42704"
+	codeLockNotAvailable     = "55P03"
 	codeTooManyConnections   = "53300"
 	codeCantChangeParameter  = "55P02"
 	codeQueryCanceled        = "57014"

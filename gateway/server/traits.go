@@ -16,7 +16,7 @@ const traitsSQL = `SELECT CASE d->>'datlocprovider'
   WHEN 'b' THEN coalesce(d->>'datlocale', '') IN ('C', 'C.UTF-8', 'PG_UNICODE_FAST')
   WHEN 'i' THEN false
   ELSE d->>'datcollate' IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') END,
-  lower('I') = 'i' AND upper('i') = 'I',
+  lower('I') = 'i' AND upper('i') = 'I' AND initcap('ij') = 'Ij',
   (SELECT percentile_cont(0.1) WITHIN GROUP (ORDER BY x) = '1.7000000000000002'::float8 FROM (VALUES (1), (8)) AS v(x))
 FROM (SELECT to_jsonb(r) FROM pg_catalog.pg_database r WHERE r.datname = current_database()) AS x(d)`
 

@@ -1,10 +1,12 @@
 package translate
 
 import (
+	"bytes"
 	"encoding/binary"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -100,9 +102,12 @@ func (t *translator) arrayParam(number int32) array {
 		fail("binary array of elements of another type")
 	}
 	for _, v := range arrayElements(value, p.Format) {
-		if v == nil {
+		switch {
+		case v == nil:
 			a.elements = append(a.elements, nullOf(oid))
-		} else {
+		case isString(oid) && (!utf8.Valid(v) || bytes.IndexByte(v, 0) >= 0):
+			fail("array of what is no text")
+		default:
 			a.elements = append(a.elements, t.boundValue(p.Format, v, oid))
 		}
 	}

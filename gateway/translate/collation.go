@@ -51,8 +51,8 @@ func (t *translator) bytewise(c collation) bool {
 // predefined is a collation of PostgreSQL's own for a language, such as pg_catalog."en_US.utf8" and pg_catalog."de-x-icu".
 var predefined = regexp.MustCompile(`^pg_catalog\."?([a-z]{2,3})[-_"]`)
 
-// dotted are the languages under which the cases of ASCII letters are not ASCII's: I is not the upper case of i.
-var dotted = map[string]bool{"tr": true, "az": true, "crh": true, "ku": true, "tt": true, "lt": true}
+// ownCases are the languages under which the cases of ASCII letters are not ASCII's: I is not the upper case of i, or ij is one letter.
+var ownCases = map[string]bool{"tr": true, "az": true, "crh": true, "ku": true, "tt": true, "lt": true, "nl": true}
 
 // asciiCase says that the upper and the lower case of an ASCII letter are ASCII's under a collation.
 func (t *translator) asciiCase(c collation) bool {
@@ -63,7 +63,7 @@ func (t *translator) asciiCase(c collation) bool {
 		return t.env.ASCIICase
 	}
 	language := predefined.FindStringSubmatch(c.name)
-	return language != nil && !dotted[language[1]]
+	return language != nil && !ownCases[language[1]]
 }
 
 // requireASCIICase refuses to change the case of letters under a collation that has cases of its own for ASCII letters.

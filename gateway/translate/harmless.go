@@ -1,6 +1,10 @@
 package translate
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // harmless are built-in functions that neither change nor lock anything, whatever
 // their arguments. A function that is missing here only keeps its statement from the analytical route.
@@ -22,6 +26,9 @@ var harmless = setOf(`
 	generate_series unnest array_length cardinality array_to_string json_extract_path json_extract_path_text jsonb_extract_path
 	current_schema current_database current_user session_user version pg_typeof
 `)
+
+// HarmlessFunctions lists the names of built-in functions that neither change nor lock anything.
+func HarmlessFunctions() []string { return slices.Sorted(maps.Keys(harmless)) }
 
 func setOf(words string) map[string]bool {
 	set := map[string]bool{}

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"math/big"
 	"strings"
 
@@ -181,7 +182,7 @@ func resultBounds(op string, l, r expr) (low, high *big.Int) {
 	return low, high
 }
 
-// divideIntegers truncates towards zero. The engine itself refuses division by zero and the one quotient that overflows.
+// divideIntegers truncates towards zero. The engine itself refuses division by zero, and the one quotient that overflows unless the divisor is a constant.
 func divideIntegers(op string, oid uint32, l, r expr) expr {
 	if r.isZero() {
 		fail("division by zero")
@@ -200,8 +201,12 @@ func divideIntegers(op string, oid uint32, l, r expr) expr {
 	}
 	e := with(oid, "CAST("+f+"("+cast(l)+", "+cast(r)+"), '"+t+"')", l, r)
 	low, high := l.bounds()
-	byMinusOne := r.lit == nil || r.lit.integer.Cmp(big.NewInt(-1)) == 0 // which the least number of the type overflows
-	e.fails = e.fails || r.mayBeZero() || byMinusOne && low.Cmp(big.NewInt(minOf[oid])) == 0
+	minusOne := r.lit != nil && r.lit.integer.Cmp(big.NewInt(-1)) == 0
+	overflows := op == "/" && (r.lit == nil || minusOne) && low.Cmp(big.NewInt(minOf[oid])) == 0
+	if overflows && minusOne {
+		e.sql = guarded(e.sql, cast(l)+" = "+fmt.Sprint(minOf[oid]), "integer overflow")
+	}
+	e.fails = e.fails || r.mayBeZero() || overflows
 	if r.lit != nil && r.lit.integer.Sign() > 0 {
 		if op == "/" {
 			low, high = new(big.Int).Quo(low, r.lit.integer), new(big.Int).Quo(high, r.lit.integer)

@@ -173,8 +173,8 @@ func (t *translator) boundValue(format int16, v []byte, oid uint32) expr {
 		return numericParam(v)
 	case oid == oidDate && len(v) == 4:
 		days := int32(binary.BigEndian.Uint32(v))
-		if days == math.MaxInt32 || days == math.MinInt32 {
-			fail("infinite date")
+		if days < -2451545 || days > 2145031948 { // infinity, or a day that PostgreSQL refuses
+			fail("date constant out of range")
 		}
 		return integer(int64(days) + 10957)
 	case (oid == oidTimestamp || oid == oidTimestampTZ) && len(v) == 8:
@@ -208,8 +208,12 @@ func numericParam(v []byte) expr {
 	}
 	unscaled := new(big.Int)
 	for i := range digits {
+		digit := int64(binary.BigEndian.Uint16(v[8+2*i:]))
+		if digit >= 10000 {
+			fail("binary parameter of type numeric")
+		}
 		unscaled.Mul(unscaled, big.NewInt(10000))
-		unscaled.Add(unscaled, big.NewInt(int64(binary.BigEndian.Uint16(v[8+2*i:]))))
+		unscaled.Add(unscaled, big.NewInt(digit))
 	}
 	// The last digit stands for 10000^exponent.
 	exponent := weight - digits + 1

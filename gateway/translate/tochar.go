@@ -21,7 +21,7 @@ var patterns = map[string]pattern{
 }
 
 // otherPatterns are what PostgreSQL takes for something else where it begins like one of patterns, and what modifies patterns.
-var otherPatterns = []string{"SSSSS", "SSSS", "YYY", "IYY", "MONTH", "Month", "month", "TH", "SP"}
+var otherPatterns = []string{"SSSSS", "SSSS", "YYY", "IYY", "IDDD", "MONTH", "Month", "month", "TH", "SP"}
 
 func dateField(function string, width int) pattern {
 	return func(date, _ string) string { return padded(function+"("+date+")", width) }

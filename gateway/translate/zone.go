@@ -3,6 +3,7 @@ package translate
 import (
 	"fmt"
 	"math/big"
+	"strings"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/finish"
@@ -111,6 +112,11 @@ func atTimeZone(q *query, _ string, args []expr) expr {
 		fail("time zone that is not constant")
 	}
 	zone, x := *args[0].lit.text, args[1]
+	switch session := q.t.env.TimeZone; {
+	case finish.IsUTC(zone) && (finish.IsUTC(session) || strings.Contains(session, "/")):
+	case !strings.Contains(zone, "/"): // an abbreviation perhaps, and what that means depends on the session's zone
+		fail("time zone that is not named by its region")
+	}
 	switch x.oid {
 	case oidTimestampTZ:
 		return q.t.local(x, zone)

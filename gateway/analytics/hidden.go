@@ -1,0 +1,53 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/translate"
+)
+
+// hidden is what PostgreSQL said last of effects that no statement's text tells.
+type hidden struct {
+	at    time.Time
+	found bool
+}
+
+// hiddenSQL asks whether a query may do more than read though it names nothing but built-in functions that only read: where the
+// database defines a function by such a name, or one that views, operators, casts, domains or policies call. One that is declared to be
+// stable or immutable does not write. What extensions define is left out: pg_stat_statements would be found in every other database.
+var hiddenSQL = fmt.Sprintf(`SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid >= %d AND p.provolatile = 'v' AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype
+ AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.objid = p.oid AND e.deptype = 'e')
+ AND (p.proname IN (%s) OR EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid = p.oid
+ AND d.classid IN ('pg_catalog.pg_rewrite'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass, 'pg_catalog.pg_cast'::pg_catalog.regclass,
+  'pg_catalog.pg_constraint'::pg_catalog.regclass, 'pg_catalog.pg_type'::pg_catalog.regclass, 'pg_catalog.pg_policy'::pg_catalog.regclass))))`,
+	firstUserOID, quoted(translate.HarmlessFunctions()))
+
+// HiddenEffects implements [pgwire.Analytics].
+func (r *Router) HiddenEffects() bool {
+	if r.cfg.Dialect != translate.PostgreSQL {
+		return false
+	}
+	last := r.hidden.Load()
+	return last == nil || last.found || r.clock().Sub(last.at) >= checkLife
+}
+
+// noticeHidden takes queries that PostgreSQL ran for the session for writes where they may have been.
+func (r *Router) noticeHidden(ctx context.Context, s *pgwire.SessionInfo) error {
+	if s.WroteSince || !s.ReadSince || r.cfg.Dialect != translate.PostgreSQL {
+		return nil
+	}
+	last := r.hidden.Load()
+	if now := r.clock(); last == nil || now.Sub(last.at) >= checkLife {
+		rows, err := s.Ask(ctx, hiddenSQL)
+		if err != nil {
+			return fmt.Errorf("ask for effects that no statement tells: %w", err)
+		}
+		last = &hidden{at: now, found: len(rows) != 1 || string(rows[0][0]) != "f"}
+		r.hidden.Store(last)
+	}
+	s.WroteSince = last.found
+	return nil
+}
