@@ -150,3 +150,16 @@ func TestGateway_leavesZonesThatTheEngineHasOtherwiseToPostgreSQL(t *testing.T) 
 		}
 	}
 }
+
+// A zone may have the name of an abbreviation, which means the same offset always where it is no setting.
+func TestGateway_showsTimesInZonesThatAreNamedLikeAbbreviations(t *testing.T) {
+	g := start(t, `CREATE TABLE visit (id int PRIMARY KEY, at timestamptz NOT NULL);
+INSERT INTO visit SELECT i, timestamptz '2024-01-30 12:00:00+00' + i * interval '11 days' FROM generate_series(0, 40) i`)
+	columnar, oltp := g.routes()
+	for _, zone := range []string{"CET", "EET", "WET", "MET", "EST", "HST"} {
+		for _, c := range []*pgx.Conn{columnar, oltp} {
+			exec(t, c, "SET TimeZone = '"+zone+"'")
+		}
+		wantSameAnswer(t, columnar, oltp, "SELECT id, at FROM visit ORDER BY id")
+	}
+}

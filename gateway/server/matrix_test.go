@@ -75,7 +75,7 @@ func TestGateway_windowsAnswerAsPostgreSQLDoes(t *testing.T) {
 
 // What an operator makes of operands of different types, and a cast of a value that the other type may not have.
 func TestGateway_convertsAsPostgreSQLDoes(t *testing.T) {
-	columns := []string{"sm", "i", "b", "n", "w", "s", "c", "f", "d", "ts", "tz", "iv", "3", "2.50", "'7'", "NULL"}
+	columns := []string{"sm", "i", "b", "n", "w", "s", "c", "f", "d", "ts", "tz", "iv", "3", "-1", "2.50", "'7'", "NULL"}
 	var statements []string
 	for _, left := range columns {
 		for _, kind := range []string{"smallint", "int", "bigint", "numeric", "numeric(6,1)", "text", "char(3)", "varchar(2)", "bool", "date", "timestamp", "timestamptz", "timestamp(0)", "interval", "time"} {
