@@ -39,9 +39,26 @@ func (s *session) handBack() {
 // send writes messages of the session's own to PostgreSQL.
 func (s *session) send(b []byte) error {
 	if _, err := s.server.Write(b); err != nil {
-		return s.lostBackend(err, nil)
+		return s.lostBackend(err, s.lastWords())
 	}
 	return nil
+}
+
+// lastWords is what PostgreSQL said before it closed the connection; nil: nothing. (A Unix socket refuses what is written after that; by TCP it is
+// found when the answer is read.)
+func (s *session) lastWords() *Error {
+	for {
+		kind, raw, err := s.fromServer.next(maxMessage)
+		if err != nil {
+			return nil
+		}
+		if kind != 'E' {
+			continue
+		}
+		if e, err := decodeError(raw); err == nil && e.fatal {
+			return e
+		}
+	}
 }
 
 // lostBackend is the error that ends the session when its connection to PostgreSQL has; reason is what PostgreSQL said before, if it did.

@@ -3,9 +3,13 @@ package pgwire_test
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/gateway/pgwire"
 )
 
 // PostgreSQL takes a session for idle while its statement runs on the columnar replica.
@@ -47,14 +51,23 @@ func TestSession_outlivesTheTimeoutsOfIdleOnesWhileAStatementRuns(t *testing.T) 
 }
 
 func TestSession_endsWithWhatPostgreSQLEndsItBy(t *testing.T) {
-	for _, c := range []struct{ name, set, begin, end, code string }{
+	for _, c := range []struct {
+		name, set, begin, end, code string
+		bySocket                    bool
+	}{
 		{name: "terminated", end: "SELECT pg_terminate_backend(%s)", code: "57P01"},
 		{name: "terminated in a block", begin: "BEGIN READ ONLY", end: "SELECT pg_terminate_backend(%s)", code: "57P01"},
 		{name: "transaction timeout", set: "SET transaction_timeout = '200ms'", code: "25P04"},
 		{name: "transaction timeout of a block", set: "SET transaction_timeout = '500ms'", begin: "BEGIN READ ONLY", code: "25P04"},
+		{name: "terminated, by a Unix socket", end: "SELECT pg_terminate_backend(%s)", code: "57P01", bySocket: true},
+		{name: "transaction timeout of a block, by a Unix socket", set: "SET transaction_timeout = '500ms'", begin: "BEGIN READ ONLY", code: "25P04", bySocket: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBed(t)
+			var change []func(*pgwire.Config)
+			if c.bySocket {
+				change = append(change, bySocket(t))
+			}
+			b := newBed(t, change...)
 			conn := connect(t, b.through)
 			pid := run(t, conn, "SELECT pg_backend_pid()")[0][0]
 			for _, sql := range []string{c.set, c.begin} {
@@ -77,5 +90,18 @@ func TestSession_endsWithWhatPostgreSQLEndsItBy(t *testing.T) {
 				t.Error("the session goes on")
 			}
 		})
+	}
+}
+
+// bySocket has the gateway use PostgreSQL's Unix socket.
+func bySocket(t *testing.T) func(*pgwire.Config) {
+	t.Helper()
+	local, err := url.Parse(shared.LocalURL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := local.Query()
+	return func(c *pgwire.Config) {
+		c.BackendNetwork, c.BackendAddress = "unix", filepath.Join(q.Get("host"), ".s.PGSQL."+q.Get("port"))
 	}
 }
