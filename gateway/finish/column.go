@@ -29,7 +29,7 @@ const (
 	UUID                        // uuid (FixedString(16))
 	Bytea                       // bytea (String)
 	OID                         // oid (Int64)
-	// OpaqueNumeric is a numeric that travels as PostgreSQL's own text (String). It has no binary form here.
+	// OpaqueNumeric is a numeric that travels as PostgreSQL's own text (String).
 	OpaqueNumeric
 	// Interval is the difference of two timestamps (Int64 microseconds).
 	Interval
@@ -155,9 +155,6 @@ func IsUTC(zone string) bool { return utcNames[strings.ToLower(zone)] }
 
 func (s Style) check(c Column, binary bool) error {
 	if binary {
-		if c.Kind == OpaqueNumeric {
-			return fmt.Errorf("write column %q in binary: %w", c.Name, ErrStyle)
-		}
 		return nil
 	}
 	switch c.Kind {

@@ -115,7 +115,7 @@ func (d *Decoder) add(c Column, binary bool, style Style) error {
 	case String:
 		d.addBytes(new(proto.ColStr), stringWriter(c.Type, binary))
 	case OpaqueNumeric:
-		d.addBytes(new(proto.ColStr), raw)
+		d.addBytes(new(proto.ColStr), pick(binary, binaryNumericText, raw))
 	case Char:
 		d.addBytes(new(proto.ColStr), padded(c.Pad))
 	case Bytea:

@@ -1,6 +1,7 @@
 package finish
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -85,6 +86,9 @@ func TestNumeric_textAndBinaryAgree(t *testing.T) {
 		b := binaryNumeric(nil, n)
 		if got := int(binary.BigEndian.Uint16(b[6:])); got != scale+extra {
 			t.Fatalf("display scale %d, want %d", got, scale+extra)
+		}
+		if again := binaryNumericText(nil, []byte(text)); !bytes.Equal(again, b) {
+			t.Fatalf("binary of the text %s is %x, want %x", text, again, b)
 		}
 		var decoded pgtype.Numeric
 		if err := pgtype.NewMap().Scan(pgtype.NumericOID, pgtype.BinaryFormatCode, b, &decoded); err != nil {
@@ -230,7 +234,6 @@ func TestNewDecoder_refusesOtherStyles(t *testing.T) {
 		{TimestampTZ, Style{TimeZone: "Europe/Berlin"}, 0},
 		{Bytea, Style{ByteaOutput: "escape"}, 0},
 		{Float64, Style{ExtraFloatDigits: "0"}, 0},
-		{OpaqueNumeric, Style{}, 1},
 	}
 	for _, tt := range tests {
 		if _, err := NewDecoder([]Column{{Kind: tt.kind}}, []int16{tt.format}, tt.style); err == nil {

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ClickHouse/ch-go/proto"
 )
@@ -174,4 +175,20 @@ func binaryNumeric(dst []byte, n numeric) []byte {
 		dst = binary.BigEndian.AppendUint16(dst, digit)
 	}
 	return dst
+}
+
+// binaryNumericText is binaryNumeric of a number in PostgreSQL's own text. What is no number has no digits, and its sign tells which it is; the
+// infinities come with a display scale that PostgreSQL reads out of the same bits.
+func binaryNumericText(dst, text []byte) []byte {
+	switch string(text) {
+	case "NaN":
+		return append(dst, 0, 0, 0, 0, 0xc0, 0, 0, 0)
+	case "Infinity":
+		return append(dst, 0, 0, 0, 0, 0xd0, 0, 0, 0x20)
+	case "-Infinity":
+		return append(dst, 0, 0, 0, 0, 0xf0, 0, 0, 0x20)
+	}
+	digits, negative := strings.CutPrefix(string(text), "-")
+	integer, fraction, _ := strings.Cut(digits, ".")
+	return binaryNumeric(dst, numeric{negative: negative, integer: strings.TrimLeft(integer, "0"), fraction: fraction})
 }

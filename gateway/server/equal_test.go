@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -203,5 +205,24 @@ func TestGateway_survivesStatements(t *testing.T) {
 	}
 	if got := one(t, c, "SELECT count(*) FROM sensor"); got != "10" {
 		t.Errorf("after all that: %v", got)
+	}
+}
+
+// A numeric without a declared scale comes from the replica as PostgreSQL's own text.
+func TestGateway_writesNumericsInBinaryAsPostgreSQLDoes(t *testing.T) {
+	g := start(t, `CREATE TABLE number (id int PRIMARY KEY, n numeric, m numeric(5,-2), k numeric(3,5));
+INSERT INTO number SELECT i, v, v, 0.00123 FROM unnest('{0,0.00,-1,12345.6700,0.0000000000000000000000000001,-99990000}'::numeric[]) WITH ORDINALITY AS x(v, i) WHERE abs(v) < 1e6;
+INSERT INTO number SELECT 10 + i, v FROM unnest('{NaN,Infinity,-Infinity,NULL,1e40,123456789012345678901234567890.123456789012345678901234567890}'::numeric[]) WITH ORDINALITY AS x(v, i)`)
+	columnar, oltp := g.routes()
+	const sql = "SELECT id, n, m, k FROM number ORDER BY id"
+	binary := func(c *pgx.Conn) []string {
+		result := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, []int16{1}).Read()
+		if result.Err != nil {
+			t.Fatal(result.Err)
+		}
+		return texts(result.Rows)
+	}
+	if d := cmp.Diff(binary(oltp), binary(columnar)); d != "" {
+		t.Errorf("PostgreSQL's and the replica's answers differ (-want +got):\n%s", d)
 	}
 }
