@@ -20,7 +20,7 @@ const overloaded = "0"
 func overloadSQL(n translate.Names) string {
 	var b strings.Builder
 	add := func(name, from string) {
-		fmt.Fprintf(&b, " UNION ALL SELECT 0, false, false, false, %s::text, false FROM %s", name, from)
+		fmt.Fprintf(&b, " UNION ALL SELECT 0, false, false, false, %s::text, false, current_user::text FROM %s", name, from)
 	}
 	if len(n.Functions) > 0 {
 		add("p.proname", fmt.Sprintf(`pg_catalog.pg_proc p WHERE p.proname IN (%s) AND p.oid >= %d AND pg_catalog.pg_function_is_visible(p.oid)

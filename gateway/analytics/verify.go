@@ -42,6 +42,11 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	if err != nil {
 		return fmt.Errorf("check privileges and table definitions: %w", err)
 	}
+	for _, row := range rows {
+		if role := string(row[6]); role != s.User { // a trigger has changed it perhaps: the answer holds for another user
+			return &pgwire.RelayError{Reason: fmt.Sprintf("the session's role is %q by now", role), Stale: true}
+		}
+	}
 	verdict := judge(rows, p)
 	if verdict != nil { // it may be due to what a view was
 		if err := r.views.review(ctx, p.views); err != nil {
@@ -102,7 +107,7 @@ func checkSQL(accesses []translate.Access) string {
  c.relhassubclass AND c.relkind <> 'p',
  (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum::text, a.atttypid::text, a.atttypmod::text, a.attname::text), E'\n' ORDER BY a.attnum)
   FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
- pg_catalog.pg_table_is_visible(c.oid)
+ pg_catalog.pg_table_is_visible(c.oid), current_user::text
  FROM pg_catalog.pg_class c WHERE c.oid IN (` + strings.Join(ids, ",") + `)`
 }
 

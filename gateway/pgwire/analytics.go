@@ -174,7 +174,9 @@ type RelayError struct {
 	// Code and Hint are for the error that the client sees where relaying is not
 	// allowed; Code is 0A000 when empty.
 	Code, Hint string
-	Err        error
+	// Stale says that the session is not what its SessionInfo says any more.
+	Stale bool
+	Err   error
 }
 
 func (e *RelayError) Error() string {

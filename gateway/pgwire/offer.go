@@ -425,6 +425,9 @@ func (s *session) turnDown(e *execution, status byte, why *RelayError) (outcome,
 		}
 		return done, s.rejectHeld(r)
 	}
+	if why.Stale {
+		s.expire()
+	}
 	switch {
 	case e.class.Kind == Explain:
 		r := &run{s: s, e: e, status: status}

@@ -43,6 +43,10 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	}
 	s.info.Tx = nil
 	if r.status == 'T' {
+		if s.block.oltp && s.info.Isolation == readCommitted { // PostgreSQL has shown the block newer data, perhaps
+			s.endTx()
+			s.info.WroteSince, s.block.oltp = true, false
+		}
 		if s.pinned.Load() == nil {
 			tx, err := analytics.Begin(ctx, &s.info)
 			if err != nil {

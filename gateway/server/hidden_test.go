@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -33,6 +35,47 @@ CREATE VIEW chores AS SELECT chore(1, 2)`)
 		if r := one(t, c, "SHOW freshet.last_route"); r != "columnar" {
 			t.Errorf("after %v the last route is %q: %s", statements, r, one(t, c, "SHOW freshet.last_reason"))
 		}
+	}
+}
+
+// Whom a trigger makes of a session its statement does not tell. What another user may read it must not be taken for allowed to read.
+func TestGateway_answersNobodyByWhatAnotherRoleMayRead(t *testing.T) {
+	g := start(t, accounts, `CREATE ROLE reader; GRANT SELECT ON account TO reader;
+CREATE ROLE clerk LOGIN PASSWORD 'clerk'; GRANT reader TO clerk WITH INHERIT FALSE, SET TRUE;
+CREATE TABLE note (id int PRIMARY KEY); GRANT SELECT, INSERT ON note TO clerk, reader;
+CREATE FUNCTION promote() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM set_config('role', 'reader', false); RETURN NEW; END$$;
+CREATE TRIGGER promote BEFORE INSERT ON note FOR EACH ROW EXECUTE FUNCTION promote()`)
+	promoted, other := g.clientOf(url.UserPassword("clerk", "clerk")), g.clientOf(url.UserPassword("clerk", "clerk"))
+	const sql = "SELECT sum(balance) FROM account"
+	for i := range 5 {
+		exec(t, promoted, "RESET ROLE")
+		_ = one(t, promoted, "SELECT count(*) FROM note")
+		exec(t, promoted, fmt.Sprintf("INSERT INTO note VALUES (%d)", i))
+		if got := one(t, promoted, sql); got != "100000" {
+			t.Errorf("the sum is %s", got)
+		}
+		if _, err := other.Exec(t.Context(), sql); !refusedWith(err, "42501") {
+			t.Fatalf("another session of the user: %v, want 42501", err)
+		}
+	}
+}
+
+// What PostgreSQL ran in a READ COMMITTED block may have shown newer data than the block's snapshot has.
+func TestGateway_readCommittedBlockDoesNotGoBackInTime(t *testing.T) {
+	g := start(t, accounts)
+	c, writer := g.client(), g.client()
+	for range 5 {
+		exec(t, c, "BEGIN READ ONLY")
+		_ = one(t, c, "SELECT sum(balance) FROM account")
+		exec(t, writer, "UPDATE account SET balance = balance + 1")
+		want := one(t, c, "SELECT sum(b) FROM (SELECT unnest(array_agg(balance)) AS b FROM account) x")
+		if r := one(t, c, "SHOW freshet.last_route"); r != "oltp" {
+			t.Fatalf("the replica unnests: the route is %q", r)
+		}
+		if got := one(t, c, "SELECT sum(balance) FROM account"); got != want {
+			t.Errorf("the sum was %s, and is %s", want, got)
+		}
+		exec(t, c, "COMMIT")
 	}
 }
 

@@ -113,7 +113,7 @@ func atTimeZone(q *query, _ string, args []expr) expr {
 	}
 	zone, x := *args[0].lit.text, args[1]
 	switch session := q.t.env.TimeZone; {
-	case finish.IsUTC(zone) && (finish.IsUTC(session) || strings.Contains(session, "/")):
+	case finish.IsUTC(zone) && (finish.IsUTC(session) || strings.Contains(session, "/") && !strings.ContainsAny(session, ",<")):
 	case !strings.Contains(zone, "/"): // an abbreviation perhaps, and what that means depends on the session's zone
 		fail("time zone that is not named by its region")
 	}
