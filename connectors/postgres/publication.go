@@ -81,27 +81,41 @@ func (s *Source) publish(ctx context.Context) error {
 			delete(actual, id)
 		}
 	}
+	added := false
 	for _, id := range wanted {
-		_, has := actual[id]
+		p, has := actual[id]
 		if !has {
 			if err := s.publishTable(ctx, id); err != nil {
 				return err
 			}
+			added = true
 			continue
 		}
-		s.registry.setPublished(id, gap)
+		again := s.registry.setMembership(id, p.membership)
+		s.registry.setPublished(id, gap || again)
+	}
+	if !added {
+		return nil
+	}
+	if actual, err = s.publishedTables(ctx); err != nil {
+		return err
+	}
+	for id, p := range actual {
+		s.registry.setMembership(id, p.membership)
 	}
 	return nil
 }
 
 type publishedTable struct {
-	id           cdc.TableID
+	id cdc.TableID
+	// membership is the OID of what makes the table one of the publication's: another one says that it was taken off meanwhile.
+	membership   uint32
 	schema, name string
 	narrowed     bool // by a column list or a row filter
 }
 
 func (s *Source) publishedTables(ctx context.Context) (map[cdc.TableID]publishedTable, error) {
-	rows, err := s.pool.Query(ctx, `SELECT r.prrelid, n.nspname::text, c.relname::text,
+	rows, err := s.pool.Query(ctx, `SELECT r.prrelid, r.oid, n.nspname::text, c.relname::text,
 			coalesce(to_jsonb(r)->>'prattrs', to_jsonb(r)->>'prqual') IS NOT NULL
 		FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
 		JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -111,7 +125,7 @@ func (s *Source) publishedTables(ctx context.Context) (map[cdc.TableID]published
 	}
 	out := map[cdc.TableID]publishedTable{}
 	var t publishedTable
-	_, err = pgx.ForEachRow(rows, []any{(*uint32)(&t.id), &t.schema, &t.name, &t.narrowed}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{(*uint32)(&t.id), &t.membership, &t.schema, &t.name, &t.narrowed}, func() error {
 		out[t.id] = t
 		return nil
 	})
@@ -129,11 +143,17 @@ func (s *Source) ensurePublication(ctx context.Context) (gap bool, err error) {
 		options += ", publish_generated_columns = stored"
 	}
 	var all, complete bool
+	var row string
 	err = s.pool.QueryRow(ctx, `SELECT puballtables, pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot
-			AND coalesce(to_jsonb(p)->>'pubgencols', 's') = 's'
-		FROM pg_publication p WHERE pubname = $1`, s.cfg.Publication).Scan(&all, &complete)
+			AND coalesce(to_jsonb(p)->>'pubgencols', 's') = 's', concat(oid, ':', xmin)
+		FROM pg_publication p WHERE pubname = $1`, s.cfg.Publication).Scan(&all, &complete, &row)
+	if err == nil || errors.Is(err, pgx.ErrNoRows) {
+		gap = s.publication != "" && row != s.publication // its options were others meanwhile, perhaps
+		s.publication = row
+	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
+		s.publication, s.republished = "", true
 		_, err = s.pool.Exec(ctx, "CREATE PUBLICATION "+ident(s.cfg.Publication)+" WITH ("+options+")")
 		if sqlState(err) == stateDuplicateObject {
 			err = nil // another unit was faster; it uses the same options
@@ -146,6 +166,7 @@ func (s *Source) ensurePublication(ctx context.Context) (gap bool, err error) {
 		}
 	case err == nil && !complete:
 		gap = true
+		s.publication, s.republished = "", true
 		_, err = s.pool.Exec(ctx, "ALTER PUBLICATION "+ident(s.cfg.Publication)+" SET ("+options+")")
 	}
 	if err != nil {
@@ -160,6 +181,8 @@ func (s *Source) publishTable(ctx context.Context, id cdc.TableID) error {
 	if d == nil {
 		return nil
 	}
+	s.republished = true
+	s.registry.setMembership(id, 0)
 	_, err := s.pool.Exec(ctx, "ALTER PUBLICATION "+ident(s.cfg.Publication)+" ADD TABLE ONLY "+ident(d.table.Schema, d.table.Name))
 	switch sqlState(err) {
 	case stateDuplicateObject:
@@ -181,6 +204,7 @@ func (s *Source) publishTable(ctx context.Context, id cdc.TableID) error {
 }
 
 func (s *Source) unpublishTable(ctx context.Context, t publishedTable) error {
+	s.republished = true
 	_, err := s.pool.Exec(ctx, "ALTER PUBLICATION "+ident(s.cfg.Publication)+" DROP TABLE ONLY "+ident(t.schema, t.name))
 	if code := sqlState(err); code == stateUndefinedTable || code == stateUndefinedObject {
 		return nil

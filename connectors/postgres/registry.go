@@ -30,6 +30,8 @@ type entry struct {
 	queued bool
 	// published says that the publication has had the table without a gap since it was given or queued.
 	published bool
+	// membership is the row by which it is in the publication; zero: not known.
+	membership uint32
 	// gap says that changes of the table were missed since it was last copied, if it ever was.
 	gap  bool
 	gone bool
@@ -114,6 +116,19 @@ func (r *registry) setPublished(id cdc.TableID, gap bool) {
 	if e.gap || e.given != e.def {
 		r.enqueue(id, e)
 	}
+}
+
+// setMembership notes by which row a table is in the publication, 0 for not known, and reports whether it was another one before.
+func (r *registry) setMembership(id cdc.TableID, row uint32) (changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[id]
+	if e == nil {
+		return false
+	}
+	changed = e.membership != 0 && row != 0 && e.membership != row
+	e.membership = row
+	return changed
 }
 
 // setGap queues a table because its last copy came to nothing.

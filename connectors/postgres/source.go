@@ -26,6 +26,8 @@ type Source struct {
 	registry *registry
 
 	refreshing    sync.Mutex
+	publication   string // the publication's row when it was last looked at; empty: not known
+	republished   bool   // the publication was changed from here since takeRepublished
 	serverVersion atomic.Int64
 	facts         atomic.Pointer[serverFacts]
 	streaming     atomic.Bool

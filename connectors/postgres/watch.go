@@ -72,7 +72,19 @@ func (s *Source) follow(ctx context.Context, last string) (string, error) {
 	if err != nil {
 		return last, err
 	}
+	if s.takeRepublished() { // what it has now may be taken back before the next look, which would then find the fingerprint of before
+		return "", nil
+	}
 	return now, nil
+}
+
+// takeRepublished reports whether the publication was changed from here since the last call.
+func (s *Source) takeRepublished() bool {
+	s.refreshing.Lock()
+	defer s.refreshing.Unlock()
+	changed := s.republished
+	s.republished = false
+	return changed
 }
 
 // watchSlot ends the stream when the slot is lost: the server may keep a connection that is idle.

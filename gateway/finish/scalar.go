@@ -3,13 +3,16 @@ package finish
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"strconv"
 	"unicode/utf8"
 )
 
-// oidJSONB's binary format starts with a version byte.
-const oidJSONB = 3802
+const (
+	oidJSONB = 3802 // whose binary format starts with a version byte
+	oidQChar = 18   // "char"
+)
 
 func textBool(dst []byte, v bool) []byte {
 	if v {
@@ -48,10 +51,24 @@ func textFloat64(dst []byte, v float64) []byte { return appendFloat(dst, v, 64, 
 func raw(dst, v []byte) []byte { return append(dst, v...) }
 
 func stringWriter(oid uint32, binary bool) func(dst, v []byte) []byte {
-	if oid == oidJSONB && binary {
+	switch {
+	case oid == oidJSONB && binary:
 		return func(dst, v []byte) []byte { return append(append(dst, 1), v...) }
+	case oid == oidQChar && !binary:
+		return textQChar
 	}
 	return raw
+}
+
+// textQChar writes a "char", which is one byte: zero stands for none, and one beyond ASCII is written in octal.
+func textQChar(dst, v []byte) []byte {
+	switch {
+	case len(v) == 1 && v[0] == 0:
+		return dst
+	case len(v) == 1 && v[0] >= utf8.RuneSelf:
+		return fmt.Appendf(dst, `\%03o`, v[0])
+	}
+	return append(dst, v...)
 }
 
 func padded(width int) func(dst, v []byte) []byte {

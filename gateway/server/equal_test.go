@@ -226,3 +226,10 @@ INSERT INTO number SELECT 10 + i, v FROM unnest('{NaN,Infinity,-Infinity,NULL,1e
 		t.Errorf("PostgreSQL's and the replica's answers differ (-want +got):\n%s", d)
 	}
 }
+
+func TestGateway_writesSingleBytesAsPostgreSQLDoes(t *testing.T) {
+	g := start(t, `CREATE TABLE byte (id int PRIMARY KEY, q "char");
+INSERT INTO byte VALUES (1, ''), (2, '\303'), (3, 'a'), (4, '\200'), (5, NULL), (6, ' '), (7, '\377')`)
+	columnar, oltp := g.routes()
+	wantSameAnswer(t, columnar, oltp, "SELECT id, q FROM byte ORDER BY id")
+}
