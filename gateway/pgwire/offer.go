@@ -110,15 +110,7 @@ func (e *execution) wellBound() bool {
 // validText reports whether the parameters that are text are so in UTF-8: PostgreSQL refuses others.
 func (e *execution) validText(types []uint32) bool {
 	for i, v := range e.bind.Parameters {
-		binary := false
-		switch f := e.bind.ParameterFormatCodes; len(f) {
-		case 0:
-		case 1:
-			binary = f[0] != 0
-		default:
-			binary = f[i] != 0
-		}
-		if binary && !slices.Contains(textTypes, types[i]) {
+		if formatOf(e.bind.ParameterFormatCodes, i) != pgtype.TextFormatCode && !slices.Contains(textTypes, types[i]) {
 			continue
 		}
 		if !utf8.Valid(v) || bytes.IndexByte(v, 0) >= 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/gateway/datarow"
 )
@@ -83,15 +84,7 @@ func (r *run) statement() Statement {
 		st.SQL = r.e.class.Inner
 	}
 	for i, v := range r.e.bind.Parameters {
-		p := Param{Null: v == nil, Value: v}
-		switch f := r.e.bind.ParameterFormatCodes; len(f) {
-		case 0:
-		case 1:
-			p.Format = f[0]
-		default:
-			p.Format = f[i]
-		}
-		st.Params = append(st.Params, p)
+		st.Params = append(st.Params, Param{Format: formatOf(r.e.bind.ParameterFormatCodes, i), Null: v == nil, Value: v})
 	}
 	return st
 }
@@ -100,15 +93,20 @@ func (r *run) statement() Statement {
 func (r *run) formats() []int16 {
 	formats := make([]int16, len(r.d.fields))
 	for i := range formats {
-		switch f := r.e.bind.ResultFormatCodes; len(f) {
-		case 0:
-		case 1:
-			formats[i] = f[0]
-		default:
-			formats[i] = f[i]
-		}
+		formats[i] = formatOf(r.e.bind.ResultFormatCodes, i)
 	}
 	return formats
+}
+
+// formatOf is the format of a Bind's parameter or column: no code means text for all, and one is everybody's.
+func formatOf(codes []int16, i int) int16 {
+	switch len(codes) {
+	case 0:
+		return pgtype.TextFormatCode
+	case 1:
+		return codes[0]
+	}
+	return codes[i]
 }
 
 // head begins the answer.

@@ -142,7 +142,8 @@ func (s *Server) waitReady(ctx context.Context, ready *os.File) error {
 		return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 	default:
 		<-s.Done() // it closed the pipe by ending
-		return fmt.Errorf("the engine ended (%w, %s); its log %s ends:\n%s", err, s.Exit(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+		return fmt.Errorf("the engine ended (%w, %s); if files of %s are damaged, delete the folder: it is a replica and is built anew; its log %s ends:\n%s",
+			err, s.Exit(), s.cfg.DataDir, s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
 	}
 }
 

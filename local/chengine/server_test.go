@@ -304,3 +304,22 @@ func TestServer_saysWhyTheEngineEnded(t *testing.T) {
 		t.Fatalf("got %v, want the engine's message", err)
 	}
 }
+
+func TestServer_saysWhatToDoWithADamagedFolder(t *testing.T) {
+	var cfg chengine.Config
+	s := stand.Engine(t, func(c *chengine.Config) { cfg = *c })
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	metadata := filepath.Join(cfg.DataDir, "metadata")
+	if err := errors.Join(os.MkdirAll(metadata, 0o700), os.WriteFile(filepath.Join(metadata, "shop.sql"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	damaged, err := chengine.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := damaged.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "delete the folder") {
+		t.Fatalf("got %v, want the remedy", err)
+	}
+}
