@@ -15,7 +15,9 @@ type relation struct {
 	shape shape
 	// table is what changes are handed over with; nil for changes that nobody wants.
 	table *cdc.Table
-	isKey []bool
+	// unkeyed is table without its key, for changes that lack it; nil until there are any.
+	unkeyed *cdc.Table
+	isKey   []bool
 	// into says which of the table's columns each of the shape's is; -1: one that is not replicated.
 	into []int
 	// generation is the registry's when table was looked up.
@@ -33,7 +35,7 @@ func (st *stream) change(ctx context.Context, b []byte) error {
 		return st.rowChange(ctx, kind, body)
 	case kindBegin:
 		begin, err := parseBegin(body)
-		st.open, st.handed, st.skip = true, false, begin.commitLSN < st.from
+		st.open, st.handed, st.commitLSN, st.skip = true, false, begin.commitLSN, begin.commitLSN < st.from
 		st.src.handedOver.note(begin.xid)
 		return err
 	case kindCommit:
@@ -125,6 +127,7 @@ func (st *stream) lookup(id cdc.TableID) (*relation, error) {
 }
 
 func (rel *relation) resolve(reg *registry) {
+	rel.unkeyed = nil
 	d, given := reg.get(rel.id)
 	switch {
 	case d == nil || given == nil || d.stopped != nil:
@@ -225,14 +228,30 @@ func (st *stream) rowChange(ctx context.Context, kind byte, body []byte) error {
 		return fmt.Errorf("table %s.%s: %w", rel.shape.schema, rel.shape.name, err)
 	}
 	if c.Old != nil && !rel.keyKnown(c.Old) {
-		st.src.registry.stop(id, &cdc.TableError{
-			Code: cdc.CodeNoKey, Table: rel.shape.schema + "." + rel.shape.name,
-			Detail: "a change came without the key of the row (a replica identity other than the table's, as of a partition)",
-			Remedy: "ALTER TABLE … REPLICA IDENTITY DEFAULT on the table and its partitions",
-		})
-		return nil
+		return st.keyless(id, rel, c)
 	}
 	st.batch.changes = append(st.batch.changes, c)
+	return nil
+}
+
+// keyless deals with a change that lacks the row's key. It was made under another key if it precedes the definition that is known, and so the
+// copy to be taken by that: it is handed over with a definition that nobody was told of. Otherwise the table cannot be followed.
+func (st *stream) keyless(id cdc.TableID, rel *relation, c cdc.Change) error {
+	if d, _ := st.src.registry.get(id); d != nil && st.commitLSN < d.seen {
+		if rel.unkeyed == nil {
+			unkeyed := *rel.table
+			unkeyed.Key = nil
+			rel.unkeyed = &unkeyed
+		}
+		c.Table = rel.unkeyed
+		st.batch.changes = append(st.batch.changes, c)
+		return nil
+	}
+	st.src.registry.stop(id, &cdc.TableError{
+		Code: cdc.CodeNoKey, Table: rel.shape.schema + "." + rel.shape.name,
+		Detail: "a change came without the key of the row (a replica identity other than the table's, as of a partition)",
+		Remedy: "ALTER TABLE … REPLICA IDENTITY DEFAULT on the table and its partitions",
+	})
 	return nil
 }
 

@@ -42,6 +42,7 @@ type catalogTable struct {
 	Indexes       []catalogIndex
 	Leaves        []catalogLeaf
 	serverVersion int
+	seen          uint64   // how far the log was when this was read
 	unstreamed    []uint32 // see Config.Unstreamed
 }
 
@@ -84,6 +85,8 @@ type definition struct {
 	table   *cdc.Table
 	stopped *cdc.TableError
 	shape   shape // what its relation message will say
+	// seen is a position from which on it held: transactions that commit later have made their changes under it, or under a newer one.
+	seen uint64
 }
 
 func (d *definition) discovered() cdc.Discovered {
@@ -129,7 +132,7 @@ func scanTable(row pgx.CollectableRow) (*catalogTable, error) {
 	var readable *bool
 	var columns, indexes, leaves []byte
 	if err := row.Scan(&t.ID, &t.Schema, &t.Name, &t.Kind, &t.Identity, &t.RowSecurity, &t.Owned, &readable,
-		&t.HasChildren, &t.serverVersion, &t.Version, &columns, &indexes, &leaves); err != nil {
+		&t.HasChildren, &t.serverVersion, &t.seen, &t.Version, &columns, &indexes, &leaves); err != nil {
 		return nil, err
 	}
 	if readable == nil {
@@ -164,7 +167,7 @@ func (t *catalogTable) definition() *definition {
 	}
 	key, stopped := t.judge(table)
 	table.Key = key
-	return &definition{table: table, stopped: stopped, shape: s}
+	return &definition{table: table, stopped: stopped, shape: s, seen: t.seen}
 }
 
 // column describes the column, whether it is replicated or not.

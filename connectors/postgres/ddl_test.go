@@ -64,6 +64,29 @@ func TestStream_followsChangedDefinitions(t *testing.T) {
 	}
 }
 
+// Changes under the former key reach the stream after the catalog has told of the new one.
+func TestStream_followsAKeyThatChangedWhileItLagged(t *testing.T) {
+	b := newTestbed(t, `CREATE TABLE t (id int PRIMARY KEY, b int NOT NULL); INSERT INTO t SELECT g, -g FROM generate_series(1, 100) g;
+		CREATE TABLE p (id int PRIMARY KEY, b int) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p DEFAULT;
+		INSERT INTO p SELECT g, -g FROM generate_series(1, 100) g`)
+	b.follow()
+	b.same()
+	b.stop()
+	b.exec("UPDATE t SET id = id + 1000 WHERE id > 50", "DELETE FROM t WHERE id < 20",
+		"ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (b)", "UPDATE t SET b = b - 1000 WHERE id < 30", "DELETE FROM t WHERE id = 40")
+	b.exec("UPDATE p SET b = 7 WHERE id > 50", "DELETE FROM p WHERE id < 20",
+		"ALTER TABLE p DROP CONSTRAINT p_pkey, ALTER b SET NOT NULL", "ALTER TABLE p ADD PRIMARY KEY (id, b)", "UPDATE p SET b = 8 WHERE id > 70")
+	b.follow()
+	b.same()
+	for _, table := range []string{"t", "p"} {
+		if def, why := b.model.Table("public", table); def == nil || why != nil {
+			t.Errorf("table %s is not followed: %v", table, why)
+		}
+	}
+	b.exec("UPDATE t SET b = b - 5000 WHERE id = 30", "DELETE FROM t WHERE id = 35")
+	b.same()
+}
+
 func TestStream_followsTablesThatComeAndGo(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE first (id int PRIMARY KEY); CREATE SCHEMA hidden")
 	b.follow()

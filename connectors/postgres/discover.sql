@@ -28,6 +28,8 @@ SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident:
     has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
     c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid),
     current_setting('server_version_num')::int,
+    -- Later than the snapshot of all else: what it sees was committed before.
+    (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint,
     :version,
     (SELECT coalesce(json_agg(json_build_object(
             'name', a.attname, 'attr', a.attnum, 'type', a.atttypid::bigint, 'modifier', a.atttypmod,

@@ -22,11 +22,12 @@ type stream struct {
 
 	relations map[cdc.TableID]*relation
 	batch     *batch
-	open      bool // between begin and commit
-	skip      bool // the open transaction is not after from
-	handed    bool // the handler has had changes of the open transaction
-	received  int  // bytes not yet counted
-	pings     int  // replies that the server asked for in quick succession
+	open      bool   // between begin and commit
+	commitLSN uint64 // of the open transaction
+	skip      bool   // the open transaction is not after from
+	handed    bool   // the handler has had changes of the open transaction
+	received  int    // bytes not yet counted
+	pings     int    // replies that the server asked for in quick succession
 	pinged    time.Time
 
 	// streamed is the position up to which everything was handed over.
