@@ -66,7 +66,8 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	tenants := newTenants(cfg, registry)
 	cfg.Batch.Tenants, cfg.Route.Tenants = tenants.directory, tenants.directory
 	u := newUnit(cfg)
-	dispatcher := batch.New(cfg.Batch, u, eng, cfg.Clock, cfg.Logger, registry)
+	queries := watch(eng)
+	dispatcher := batch.New(cfg.Batch, u, queries, cfg.Clock, cfg.Logger, registry)
 	zones, err := timezone.NewDirectory(u, eng, cfg.Clock)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
 	group.Go(func() error { return leave(ctx, running, cfg.Drain, relay) })
 	group.Go(func() error { return u.run(running) })
-	group.Go(func() error { return u.watchEngine(running, watched.Ping) })
+	group.Go(func() error { return u.watchEngine(running, watched.Ping, queries) })
 	group.Go(func() error { return tenants.run(running) })
 	group.Go(func() error { return dispatcher.Run(running) })
 	group.Go(func() error { return serveRelay(running, relay, endpoint) })

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -255,56 +254,6 @@ func TestGateway_tokenMakesAnotherSessionSeeTheWrite(t *testing.T) {
 	if got := one(t, reader, "SELECT sum(balance) FROM account"); got != "90000" {
 		t.Errorf("sum is %s, want 90000", got)
 	}
-}
-
-func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
-	g := start(t, accounts)
-	c := g.client()
-	if err := g.engine.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {
-		t.Errorf("sum is %s", got)
-	}
-	if r := one(t, c, "SHOW freshet.last_route"); r != "oltp" {
-		t.Errorf("last route is %q", r)
-	}
-	exec(t, c, "SET freshet.route = columnar")
-	_, err := c.Exec(t.Context(), "SELECT sum(balance) FROM account")
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
-		t.Errorf("columnar only without an engine: %v", err)
-	}
-	if err := g.engine.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	g.await(func(s server.Status) bool { return s.Ready })
-	if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {
-		t.Errorf("sum after the engine came back is %s", got)
-	}
-}
-
-func TestGateway_noticesAnEngineThatIsAwayWhileNothingChanges(t *testing.T) {
-	g := start(t, accounts)
-	signal := func(s syscall.Signal) {
-		t.Helper()
-		if err := syscall.Kill(g.engine.PID(), s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	signal(syscall.SIGSTOP)
-	t.Cleanup(func() { _ = syscall.Kill(g.engine.PID(), syscall.SIGCONT) }) // it is to end in order
-	g.await(func(s server.Status) bool { return !s.Ready && s.Problem != "" })
-	signal(syscall.SIGCONT)
-	g.await(func(s server.Status) bool { return s.Ready && s.Problem == "" })
-	if err := g.engine.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	g.await(func(s server.Status) bool { return !s.Ready })
-	if err := g.engine.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	g.await(func(s server.Status) bool { return s.Ready && s.Problem == "" })
 }
 
 func TestGateway_servesItsClientsUntilTheyLeave(t *testing.T) {
