@@ -63,7 +63,7 @@ func TestLocal_servesOneEndpointUntilDown(t *testing.T) {
 		}
 	})
 	up := []string{"local", "up", "--dir", dir, "--port", "0", "--monitor-port", "0", "--exclude", "*.hidden", "--engine-executable", engine(t)}
-	for _, want := range []string{"Freshet is up", "Freshet already runs"} {
+	for _, want := range []string{"Freshet is up", "Freshet already runs", "no effect until freshet local down"} {
 		if out, errOut, err := freshet(t, up...); err != nil || !strings.Contains(out, want) || !strings.Contains(out, `psql "postgresql://freshet:`) {
 			t.Fatalf("up: %v\n%s%s", err, out, errOut)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/freshet-io/freshet/local/platform"
 	"github.com/freshet-io/freshet/local/toolchain"
@@ -90,11 +91,20 @@ func up(cmd *cobra.Command, cfg platform.Config) error {
 	}
 	if already {
 		fmt.Fprintf(out, "Freshet already runs (supervisor %d, state folder %s).\n", r.Supervisor.PID, r.Dir)
+		if configured(cmd) {
+			fmt.Fprintln(out, "It runs on as it was started: flags have no effect until freshet local down and up.")
+		}
 	} else {
 		fmt.Fprintf(out, "Freshet is up after %.1f s (state folder %s).\n", time.Since(start).Seconds(), r.Dir)
 	}
 	fmt.Fprintf(out, "\nConnect:\n  psql %q\n\nSee freshet local status, stop by freshet local down; the data stays.\n", r.URL)
 	return nil
+}
+
+// configured reports whether any of the command's own flags was given.
+func configured(cmd *cobra.Command) (given bool) {
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
+	return given
 }
 
 func downCommand(dir *string) *cobra.Command {

@@ -12,22 +12,22 @@ import (
 )
 
 // credentials reads the state folder's credentials, or makes them.
-func credentials(dir string) (Credentials, error) {
+func credentials(dir string) (c Credentials, made bool, err error) {
 	path := filepath.Join(dir, credentialsFile)
-	var c Credentials
-	err := readJSON(path, &c)
+	err = readJSON(path, &c, "delete it, and freshet local up makes new ones")
 	if errors.Is(err, fs.ErrNotExist) {
-		c = Credentials{User: Role, Password: rand.Text(), EnginePassword: rand.Text()}
+		c, made = Credentials{User: Role, Password: rand.Text(), EnginePassword: rand.Text()}, true
 		err = writeJSON(path, c)
 	}
 	if err != nil {
-		return c, fmt.Errorf("prepare credentials: %w", err)
+		return c, made, fmt.Errorf("prepare credentials: %w", err)
 	}
-	return c, nil
+	return c, made, nil
 }
 
-// bootstrap creates the user's role and database. It does nothing where they are there.
-func bootstrap(ctx context.Context, superuser string, c Credentials) error {
+// bootstrap creates the user's role and database where they are not there. A role that is there keeps its password, which the user may have
+// changed, unless the credentials were lost and made anew.
+func bootstrap(ctx context.Context, superuser string, c Credentials, anew bool) error {
 	conn, err := pgx.Connect(ctx, superuser)
 	if err != nil {
 		return fmt.Errorf("connect to create role %s: %w", Role, err)
@@ -38,9 +38,13 @@ func bootstrap(ctx context.Context, superuser string, c Credentials) error {
 		return found, err
 	}
 	found, err := exists("pg_roles", "rolname", Role)
-	if err == nil && !found {
-		// The password is base32: it needs no quoting. PostgreSQL itself turns it into a SCRAM verifier.
+	// The password is base32: it needs no quoting. PostgreSQL itself turns it into a SCRAM verifier.
+	switch {
+	case err != nil:
+	case !found:
 		_, err = conn.Exec(ctx, "CREATE ROLE "+Role+" LOGIN CREATEDB PASSWORD '"+c.Password+"'")
+	case anew:
+		_, err = conn.Exec(ctx, "ALTER ROLE "+Role+" PASSWORD '"+c.Password+"'")
 	}
 	if err != nil {
 		return fmt.Errorf("create role %s: %w", Role, err)

@@ -41,7 +41,8 @@ type folderCDC struct {
 // slot and topics belong together.
 func (c Config) resolveCDC() (Config, error) {
 	var has folderCDC
-	err := readJSON(filepath.Join(c.Dir, cdcFile), &has)
+	err := readJSON(filepath.Join(c.Dir, cdcFile), &has,
+		fmt.Sprintf(`write {"cdc": %q} or {"cdc": %q} into it, whichever the platform was made with`, Direct, Kafka))
 	switch _, old := os.Stat(filepath.Join(c.Dir, postgresDir)); {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return c, err

@@ -94,6 +94,9 @@ func (c Config) complete() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if err := c.checkPorts(); err != nil {
+		return c, err
+	}
 	if c.Pin && runtime.NumCPU() < 2 {
 		return c, errors.New("--pin needs two cores, this machine offers one: leave it out")
 	}
@@ -114,6 +117,26 @@ func (c Config) complete() (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// checkPorts refuses one port for two servers.
+func (c Config) checkPorts() error {
+	taken := map[int]string{}
+	for _, p := range []struct {
+		number int
+		flag   string
+	}{
+		{c.Port, "--port"}, {c.MonitorPort, "--monitor-port"}, {c.PostgresPort, "--postgres-port"}, {c.EnginePort, "--engine-port"},
+		{c.EngineHTTPPort, "--engine-http-port"}, {c.KafkaPort, "--kafka-port"}, {c.ConnectPort, "--connect-port"},
+	} {
+		if other := taken[p.number]; other != "" {
+			return fmt.Errorf("port %d is given to both %s and %s: choose another for one of them", p.number, other, p.flag)
+		}
+		if p.number != 0 {
+			taken[p.number] = p.flag
+		}
+	}
+	return nil
 }
 
 // FindEngine returns the path of freshet-engine, which lies beside the program freshet or on PATH.

@@ -199,11 +199,13 @@ func Down(ctx context.Context, dir string) (bool, error) {
 
 // Reset stops the platform of a state folder and deletes its data, credentials and logs.
 func Reset(ctx context.Context, dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, credentialsFile)); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
+	_, credentialsErr := os.Stat(filepath.Join(dir, credentialsFile))
+	_, dataErr := os.Stat(filepath.Join(dir, postgresDir)) // the credentials may be lost
+	if credentialsErr != nil && dataErr != nil {
+		if errors.Is(credentialsErr, os.ErrNotExist) {
 			return fmt.Errorf("reset %s: there is no platform in it", dir)
 		}
-		return err
+		return credentialsErr
 	}
 	if _, err := Down(ctx, dir); err != nil {
 		return err

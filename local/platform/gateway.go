@@ -46,7 +46,7 @@ type GatewayInfo struct {
 // ReadGatewayConfig reads the file that a supervisor wrote for its gateway.
 func ReadGatewayConfig(path string) (GatewayConfig, error) {
 	var cfg GatewayConfig
-	if err := readJSON(path, &cfg); err != nil {
+	if err := readJSON(path, &cfg, "freshet local down and up write it anew"); err != nil {
 		return cfg, fmt.Errorf("read the gateway's configuration: %w", err)
 	}
 	return cfg, nil

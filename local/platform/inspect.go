@@ -91,7 +91,7 @@ func Inspect(ctx context.Context, dir string) (Report, error) {
 		return r, nil
 	}
 	var secrets Credentials
-	switch err := readJSON(filepath.Join(dir, credentialsFile), &secrets); {
+	switch err := readJSON(filepath.Join(dir, credentialsFile), &secrets, "freshet local down, delete it, and freshet local up makes new ones"); {
 	case errors.Is(err, fs.ErrPermission):
 		// Another user may look, without the password.
 	case err != nil:

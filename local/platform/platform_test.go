@@ -3,7 +3,6 @@ package platform_test
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -187,18 +186,6 @@ func TestUp_pinsTheTwoSidesApart(t *testing.T) {
 	}
 }
 
-func TestUp_refusesToPinWhatItCannot(t *testing.T) {
-	cfg := config(t)
-	cfg.PinDecoding = true
-	if _, err := platform.Up(t.Context(), cfg, func(string) {}); err == nil || !strings.Contains(err.Error(), "needs --pin") {
-		t.Errorf("decoding by itself: %v", err)
-	}
-	cfg.Pin, cfg.CDC = true, platform.Kafka
-	if _, err := platform.Up(t.Context(), cfg, func(string) {}); err == nil || runtime.NumCPU() > 1 && !strings.Contains(err.Error(), "is for --cdc=direct") {
-		t.Errorf("with Kafka: %v", err)
-	}
-}
-
 func TestUp_isSafeToRepeatAndToRace(t *testing.T) {
 	cfg := config(t)
 	var wg sync.WaitGroup
@@ -285,31 +272,6 @@ func TestSupervisor_restartsServersThatWereKilled(t *testing.T) {
 	}
 	if got := ask(t, first.URL, "SELECT 'alive'"); got != "alive" {
 		t.Error(got)
-	}
-}
-
-func TestUp_namesTheFlagOfABusyPort(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	busy := l.Addr().(*net.TCPAddr).Port
-	for flag, set := range map[string]func(*platform.Config){
-		"--port":          func(c *platform.Config) { c.Port = busy },
-		"--monitor-port":  func(c *platform.Config) { c.MonitorPort = busy },
-		"--postgres-port": func(c *platform.Config) { c.PostgresPort = busy },
-		"--engine-port":   func(c *platform.Config) { c.EnginePort = busy },
-	} {
-		cfg := config(t)
-		set(&cfg)
-		_, err := platform.Up(t.Context(), cfg, func(string) {})
-		if err == nil || !strings.Contains(err.Error(), flag) || !strings.Contains(err.Error(), "is taken") {
-			t.Errorf("got %v, want that the port is taken and flag %s", err, flag)
-		}
-		if r := inspect(t, cfg); r.Phase != platform.Stopped {
-			t.Errorf("phase %s after a failed start", r.Phase)
-		}
 	}
 }
 

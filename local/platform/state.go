@@ -103,20 +103,21 @@ func hold(dir string) (*os.File, error) {
 // readState returns what the last supervisor wrote; a folder without any is Stopped.
 func readState(dir string) (State, error) {
 	s := State{Phase: Stopped}
-	err := readJSON(filepath.Join(dir, stateFile), &s)
+	err := readJSON(filepath.Join(dir, stateFile), &s, "delete it, and freshet local up writes it anew")
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
 	return s, err
 }
 
-func readJSON(path string, into any) error {
+// readJSON reads a file of the state folder; remedy is for one that is damaged.
+func readJSON(path string, into any, remedy string) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+		return fmt.Errorf("read %s: %w; %s", path, err, remedy)
 	}
 	return nil
 }
@@ -128,8 +129,14 @@ func writeJSON(path string, value any) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	staging := path + ".new"
-	if err := os.WriteFile(staging, append(b, '\n'), 0o600); err != nil {
+	f, err := os.OpenFile(staging, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
 		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	// Otherwise a machine that loses power may keep the new name with nothing in it.
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return os.Rename(staging, path)
 }

@@ -44,13 +44,15 @@ type Platform struct {
 
 // supervisor runs the servers of one state folder.
 type supervisor struct {
-	cfg      Config
-	secrets  Credentials
-	postgres *pgserver.Server
-	engine   *chengine.Server
-	broker   *kafka.Broker  // nil without Kafka
-	connect  *kafka.Connect // likewise
-	gateway  *gateway
+	cfg     Config
+	secrets Credentials
+	// secretsMade says that the state folder had no credentials.
+	secretsMade bool
+	postgres    *pgserver.Server
+	engine      *chengine.Server
+	broker      *kafka.Broker  // nil without Kafka
+	connect     *kafka.Connect // likewise
+	gateway     *gateway
 
 	mu    sync.Mutex
 	state State // what the state file says
@@ -118,7 +120,7 @@ func (s *supervisor) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.secrets, err = credentials(s.cfg.Dir); err != nil {
+	if s.secrets, s.secretsMade, err = credentials(s.cfg.Dir); err != nil {
 		return err
 	}
 	for _, port := range []struct {
@@ -171,7 +173,7 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 	wg.Go(func() {
 		pgErr = s.startServer(ctx, postgresName)
 		if pgErr == nil {
-			pgErr = bootstrap(ctx, s.postgres.URL("postgres"), s.secrets)
+			pgErr = bootstrap(ctx, s.postgres.URL("postgres"), s.secrets, s.secretsMade)
 		}
 	})
 	wg.Wait()
