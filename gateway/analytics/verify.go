@@ -104,7 +104,7 @@ func checkSQL(accesses []translate.Access) string {
 		may += " WHEN " + id + " THEN " + strings.Join(privileges[id], " AND ")
 	}
 	return `SELECT c.oid, ` + may + ` END, c.relrowsecurity,
- c.relhassubclass AND c.relkind <> 'p',
+ c.relhassubclass AND c.relkind <> 'p' AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid),
  (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum::text, a.atttypid::text, a.atttypmod::text, a.attname::text), E'\n' ORDER BY a.attnum)
   FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
  pg_catalog.pg_table_is_visible(c.oid), current_user::text
