@@ -34,5 +34,5 @@ func absence(tables []replica.TableStatus, searchPath []string, name string) str
 			return fmt.Sprintf("table %s.%s has only just been copied to the replica", schema, name)
 		}
 	}
-	return fmt.Sprintf("%s is not replicated: it is not a permanent table, or the patterns to include and exclude leave it out", name)
+	return fmt.Sprintf("%s is not replicated: it has only just been made, is not a permanent table, or the patterns to include and exclude leave it out", name)
 }

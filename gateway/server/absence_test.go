@@ -18,7 +18,7 @@ func TestAbsence_saysWhyATableIsNotOnTheReplica(t *testing.T) {
 		"arrays": `the replication of table app.arrays is stopped (UnsupportedType: column "a" has type integer[]; exclude the table)`,
 		"young":  "table app.young is being copied to the replica",
 		"ready":  "table public.ready has only just been copied to the replica",
-		"absent": "absent is not replicated: it is not a permanent table, or the patterns to include and exclude leave it out",
+		"absent": "absent is not replicated: it has only just been made, is not a permanent table, or the patterns to include and exclude leave it out",
 	} {
 		if got := absence(tables, []string{"public", "app"}, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

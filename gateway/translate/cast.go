@@ -78,7 +78,7 @@ func (q *query) cast(e expr, to castType) expr {
 
 func (q *query) castPlain(e expr, oid uint32) expr {
 	switch {
-	case e.opaque:
+	case e.opaque && !(e.enum && oid == oidText):
 		fail("cast of an opaque type")
 	case isInteger(e.oid) && isInteger(oid):
 		if integerDigits[oid] > integerDigits[e.oid] {
@@ -90,12 +90,8 @@ func (q *query) castPlain(e expr, oid uint32) expr {
 		return checkedInteger("reinterpret(CAST("+rounded.orElse(0)+", 'Decimal(76, 0)'), 'Int256')", oid, e).renulledBy(e)
 	case isFloat(e.oid) && isInteger(oid):
 		return q.floatToInteger(e, oid)
-	case oid == oidText && isInteger(e.oid):
-		return integerText(e)
-	case oid == oidText && e.oid == oidBool:
-		return with(oidText, "if("+e.sql+", 'true', 'false')", e).renulledBy(e)
-	case oid == oidText && e.oid == oidNumeric && e.dec.display >= 0 && e.dec.display == e.dec.scale:
-		return with(oidText, "toDecimalString("+e.sql+", "+itoa(e.dec.scale)+")", e)
+	case oid == oidText && !isString(e.oid):
+		return q.castToText(e)
 	case e.oid == oidBool && oid == oidInt4:
 		return smallInteger("toInt32("+e.sql+")", 0, 1, e)
 	case e.oid == oidInt4 && oid == oidBool:
@@ -107,6 +103,14 @@ func (q *query) castPlain(e expr, oid uint32) expr {
 		}), e)
 	case e.oid == oidTimestampTZ && oid == oidTimestamp:
 		return q.clocked(e)
+	case (e.oid == oidTimestamp || e.oid == oidTimestampTZ) && oid == oidTime:
+		e = q.clocked(e)
+		return with(oidTime, q.timeOfDay(e), e)
+	}
+	if isString(e.oid) && e.oid != oidBpchar {
+		if out, ok := parsed(e, oid); ok {
+			return out
+		}
 	}
 	return q.coerce(e, oid)
 }
@@ -135,6 +139,9 @@ func (q *query) castNumeric(e expr, mods []int64) expr {
 	}
 	if isInteger(e.oid) {
 		e = toNumeric(e)
+	}
+	if isText(e.oid) {
+		e = parsedNumeric(e)
 	}
 	if e.oid != oidNumeric || e.opaque {
 		fail("cast to numeric from this type")
@@ -187,11 +194,8 @@ func (q *query) castString(e expr, oid uint32, mods []int64) expr {
 	if e.isUnknown() {
 		e = resolveUnknown(e)
 	}
-	if isInteger(e.oid) {
-		e = integerText(e)
-	}
-	if e.opaque || !isString(e.oid) {
-		fail("cast to a string from this type")
+	if !isString(e.oid) {
+		e = q.castToText(e)
 	}
 	width := -1
 	switch {

@@ -28,8 +28,8 @@ func init() {
 		"replace": {3, 3, replaceText}, "concat": {1, 50, concat}, "ascii": {1, 1, ascii}, "chr": {1, 1, chr},
 		"starts_with": {2, 2, startsWith}, "reverse": {1, 1, reverse}, "lpad": {2, 3, pad}, "rpad": {2, 3, pad},
 		"repeat": {2, 2, repeat}, "concat_ws": {2, 50, concatWS}, "split_part": {3, 3, splitPart}, "md5": {1, 1, md5},
-		"translate": {3, 3, translateText}, "initcap": {1, 1, initCap},
-		"extract": {2, 2, extract}, "date_part": {2, 2, extract}, "date_trunc": {2, 2, dateTrunc},
+		"translate": {3, 3, translateText}, "initcap": {1, 1, initCap}, "format": {1, 50, format}, "overlay": {3, 4, overlay},
+		"extract": {2, 2, extract}, "date_part": {2, 2, extract}, "date_trunc": {2, 2, dateTrunc}, "date_bin": {3, 3, dateBin},
 		"to_char": {2, 2, toChar}, "timezone": {2, 2, atTimeZone},
 		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
 		"round": {1, 2, round}, "trunc": {1, 2, truncate}, "ceil": {1, 1, ceilFloor}, "ceiling": {1, 1, ceilFloor}, "floor": {1, 1, ceilFloor},
@@ -62,7 +62,7 @@ func (q *query) call(f *pg.FuncCall) expr {
 	}
 	args := q.valuesOf(f.Args)
 	for _, a := range args {
-		if a.isNull() && name != "concat" && name != "concat_ws" {
+		if a.isNull() && name != "concat" && name != "concat_ws" && name != "format" {
 			fail("function of a constant NULL")
 		}
 	}

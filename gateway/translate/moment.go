@@ -12,10 +12,10 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// The days within which the engine's date functions are exact: 1900-01-01 to 2299-12-31.
+// The days within which the engine's date functions are exact: 1900-01-01 to 2299-12-30. (26.7 takes the next day for the 364th of its year.)
 const (
 	firstDay = -25567
-	lastDay  = 120529
+	lastDay  = 120528
 )
 
 // The limits beyond which date arithmetic is left to PostgreSQL: well inside its ranges, and away from the infinities.
@@ -185,19 +185,24 @@ func extract(q *query, name string, args []expr) expr {
 	if x.oid == oidInterval {
 		return q.extractDuration(name, field, x)
 	}
-	if !isMoment(x.oid) || x.isNull() {
+	if !isMoment(x.oid) && x.oid != oidTime || x.isNull() {
 		fail("extract from this type")
 	}
-	if field == "epoch" {
+	if field == "epoch" && x.oid != oidTime {
 		return q.epoch(name, x)
 	}
 	x = q.clocked(x)
+	if s, ok := secondFields[field]; ok && x.oid != oidDate {
+		return q.seconds(name, s, x)
+	}
 	sql := ""
-	if f, ok := calendarFields[field]; ok {
+	if f, ok := calendarFields[field]; ok && x.oid != oidTime {
 		sql = "toInt32(" + f + "(" + q.calendar(x) + "))"
-	} else if field == "dow" {
+	} else if field == "dow" && x.oid != oidTime {
 		sql = "toInt32(toDayOfWeek(" + q.calendar(x) + ") % 7)"
-	} else if unit, ok := timeFields[field]; ok && x.oid != oidDate {
+	} else if unit, ok := timeFields[field]; ok && x.oid == oidTime && field == "hour" { // of which there may be 24
+		sql = fmt.Sprintf("toInt32(intDiv(%s, %d))", x.sql, unit[0])
+	} else if ok && x.oid != oidDate {
 		sql = fmt.Sprintf("toInt32(intDiv(%s, %d) %% %d)", q.timeOfDay(x), unit[0], unit[1])
 	} else {
 		fail("extract of this field")
@@ -231,8 +236,39 @@ func (q *query) epoch(name string, x expr) expr {
 	return numericWith("CAST("+sql+", '"+d.String()+"')", d, x)
 }
 
-// timeOfDay is the number of microseconds since midnight, guarded to the calendar's range.
+// secondField is a part of a minute: the digits after the point that PostgreSQL shows of it, and what it computes as a float of the seconds and
+// of the microseconds of the last one.
+type secondField struct {
+	scale int
+	float string
+}
+
+var secondFields = map[string]secondField{
+	"second":       {6, "toFloat64(%s) + toFloat64(%s) / 1000000"},
+	"milliseconds": {3, "toFloat64(%s) * 1000 + toFloat64(%s) / 1000"},
+	"microseconds": {0, "toFloat64(%s) * 1000000 + toFloat64(%s)"},
+}
+
+// seconds is a part of a minute (timestamp_part_common).
+func (q *query) seconds(name string, field secondField, x expr) expr {
+	const perMinute = 60 * microsPerSecond
+	micros := q.timeOfDay(x)
+	if name == "date_part" {
+		return tame(fmt.Sprintf(field.float, fmt.Sprintf("intDiv(%s, %d) %% 60", micros, microsPerSecond), fmt.Sprintf("%s %% %d", micros, microsPerSecond)), x)
+	}
+	d := decimal{integer: 8, scale: field.scale, display: field.scale}
+	whole := fmt.Sprintf("CAST(%s %% %d, 'Decimal(18, 0)')", micros, perMinute)
+	if field.scale > 0 {
+		whole += fmt.Sprintf(" * CAST('%s', 'Decimal(%d, %[2]d)')", "0."+strings.Repeat("0", field.scale-1)+"1", field.scale)
+	}
+	return numericWith("CAST("+whole+", '"+d.String()+"')", d, x)
+}
+
+// timeOfDay is the number of microseconds since midnight, guarded to the calendar's range; of a time, all of it.
 func (q *query) timeOfDay(e expr) string {
+	if e.oid == oidTime {
+		return e.sql
+	}
 	return once(e.sql, func(at string) string {
 		sql := fmt.Sprintf("(%s - toInt64(%s) * %d)", at, daysOf(at), int64(microsPerDay))
 		return guarded(sql, outside(at, firstDay*microsPerDay, (lastDay+1)*microsPerDay-1), "timestamp out of range")
@@ -312,4 +348,31 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 	days := once(q.calendar(local), first)
 	truncated := with(oidTimestamp, fmt.Sprintf("(toInt64(%s) * %d)", days, int64(microsPerDay)), local)
 	return q.coerce(truncated, x.oid)
+}
+
+// dateBin rounds down to a multiple of a constant interval since an origin (timestamp_bin).
+func dateBin(q *query, _ string, args []expr) expr {
+	stride := args[0]
+	if stride.isUnknown() {
+		stride = q.cast(stride, castType{oid: oidInterval})
+	}
+	if stride.lit == nil || stride.lit.interval == nil || stride.lit.interval.months != 0 {
+		fail("date_bin by what is not a constant of days and hours")
+	}
+	width := stride.lit.interval.days*microsPerDay + stride.lit.interval.micros
+	x, origin := args[1], args[2]
+	switch {
+	case width <= 0:
+		fail("date_bin by an interval that is not positive")
+	case origin.isUnknown():
+		origin = q.coerce(origin, x.oid)
+	}
+	if x.oid != oidTimestamp && x.oid != oidTimestampTZ || origin.oid != x.oid {
+		fail("date_bin of this type")
+	}
+	limits := func(e expr) string {
+		return outside(e.sql, minArithmeticDay*microsPerDay, maxArithmeticDay*microsPerDay)
+	}
+	sql := fmt.Sprintf("(%s - positiveModulo(%[1]s - %s, toInt64(%d)))", x.sql, origin.sql, width)
+	return with(x.oid, guarded(sql, limits(x)+" OR "+limits(origin), "timestamp out of range"), x, origin)
 }

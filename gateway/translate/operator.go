@@ -21,6 +21,12 @@ func (q *query) operator(a *pg.A_Expr) expr {
 		if a.Lexpr == nil {
 			return q.prefix(name, q.value(a.Rexpr))
 		}
+		switch name {
+		case "->>", "#>>":
+			return q.jsonText(a)
+		case "?":
+			return q.jsonHas(a)
+		}
 		if p, ok := matchers[name]; ok { // as PostgreSQL prints LIKE
 			return q.matchPattern(p, q.value(a.Lexpr), a.Rexpr)
 		}
@@ -340,6 +346,13 @@ func (q *query) inValues(x expr, items []expr) expr {
 	}
 	for _, i := range items {
 		q.t.env.Dialect.checkOperands(x, i)
+	}
+	if x.enum {
+		parts := make([]expr, len(items))
+		for i := range items {
+			parts[i] = q.compare("=", x, items[i])
+		}
+		return combine(pg.BoolExprType_OR_EXPR, parts)
 	}
 	// PostgreSQL brings all of them to one type if it can.
 	unified := q.unify(append([]expr{x}, items...))

@@ -14,11 +14,11 @@ func (q *query) asText(e expr) expr {
 }
 
 func (q *query) concatenate(l, r expr) expr {
-	if isInteger(l.oid) && !r.isUnknown() {
-		l = integerText(l)
-	}
-	if isInteger(r.oid) && !l.isUnknown() {
-		r = integerText(r)
+	switch textual := func(e expr) bool { return e.isUnknown() || isString(e.oid) }; {
+	case textual(l) && !textual(r):
+		r = q.castToText(r)
+	case textual(r) && !textual(l):
+		l = q.castToText(l)
 	}
 	l, r = q.asText(l), q.asText(r)
 	if l.isNull() || r.isNull() {
@@ -26,8 +26,6 @@ func (q *query) concatenate(l, r expr) expr {
 	}
 	return with(oidText, "concat("+l.sql+", "+r.sql+")", l, r)
 }
-
-func integerText(e expr) expr { return with(oidText, "toString("+e.sql+")", e) }
 
 func isASCII(s string) bool {
 	for i := range len(s) {
@@ -149,22 +147,8 @@ func replaceText(q *query, _ string, args []expr) expr {
 func concat(q *query, _ string, args []expr) expr {
 	parts := make([]string, len(args))
 	for i, a := range args {
-		switch {
-		case a.isNull():
-			parts[i] = "''"
-			continue
-		case isInteger(a.oid):
-			a = integerText(a)
-		case a.oid == oidBpchar:
-			fail("concat of char")
-		default:
-			a = q.asText(a)
-		}
-		parts[i] = a.sql
-		if a.null {
-			parts[i] = "ifNull(" + a.sql + ", '')"
-		}
-		args[i] = a
+		args[i] = q.written(a)
+		parts[i] = args[i].orEmpty()
 	}
 	parts = append(parts, "''")
 	e := with(oidText, "concat("+strings.Join(parts, ", ")+")", args...)
@@ -219,17 +203,11 @@ func concatWS(q *query, _ string, args []expr) expr {
 	}
 	parts := make([]string, len(args)-1)
 	for i, a := range args[1:] {
-		switch {
-		case a.isNull():
+		if a.isNull() {
 			parts[i] = "CAST(NULL, 'Nullable(String)')"
 			continue
-		case isInteger(a.oid):
-			a = integerText(a)
-		case a.oid == oidBpchar:
-			fail("concat of char")
-		default:
-			a = q.asText(a)
 		}
+		a = q.written(a)
 		parts[i], args[i+1] = a.sql, a
 	}
 	list := "[" + strings.Join(parts, ", ") + "]"

@@ -5,37 +5,79 @@ import (
 	"strings"
 )
 
-// pattern writes one field of a moment: date is the engine's date, micros the time of day in microseconds.
-type pattern func(date, micros string) string
+// pattern writes one field of a moment: date is the engine's date, micros the time of day in microseconds. A filled one has its leading zeros
+// or trailing blanks, which the modifier FM leaves out.
+type pattern func(date, micros string, filled bool) string
 
-// patterns are the template patterns of to_char that are translated. PostgreSQL knows them in upper and in lower case.
-var patterns = map[string]pattern{
-	"YYYY": dateField("toYear", 4), "IYYY": dateField("toISOYear", 4), "MM": dateField("toMonth", 2), "DD": dateField("toDayOfMonth", 2),
-	"DDD": dateField("toDayOfYear", 3), "IW": dateField("toISOWeek", 2), "ID": dateField("toDayOfWeek", 1), "Q": dateField("toQuarter", 1),
-	"YY":   func(date, _ string) string { return padded("toYear("+date+") % 100", 2) },
-	"HH24": timeField(3_600_000_000, 24, 2), "MI": timeField(60_000_000, 60, 2), "SS": timeField(1_000_000, 60, 2),
-	"MS": timeField(1000, 1000, 3), "US": timeField(1, 1_000_000, 6),
-	"MON": monthName("JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"),
-	"mon": monthName("janfebmaraprmayjunjulaugsepoctnovdec"),
-	"Mon": monthName("JanFebMarAprMayJunJulAugSepOctNovDec"),
-}
+// patterns are the template patterns of to_char that are translated. PostgreSQL knows those of numbers in upper and in lower case.
+var patterns = withNames(map[string]pattern{
+	"YYYY": dateField("toYear(%s)", 4), "IYYY": dateField("toISOYear(%s)", 4), "YY": dateField("toYear(%s) %% 100", 2), "Q": dateField("toQuarter(%s)", 1),
+	"MM": dateField("toMonth(%s)", 2), "DD": dateField("toDayOfMonth(%s)", 2), "DDD": dateField("toDayOfYear(%s)", 3),
+	"IW": dateField("toISOWeek(%s)", 2), "ID": dateField("toDayOfWeek(%s)", 1), "D": dateField("toDayOfWeek(%s) %% 7 + 1", 1),
+	"WW": dateField("intDiv(toDayOfYear(%s) - 1, 7) + 1", 2), "W": dateField("intDiv(toDayOfMonth(%s) - 1, 7) + 1", 1),
+	"HH24": timeField("intDiv(%s, 3600000000)", 2), "HH12": timeField(twelveHours, 2), "HH": timeField(twelveHours, 2),
+	"MI": timeField("intDiv(%s, 60000000) %% 60", 2), "SS": timeField("intDiv(%s, 1000000) %% 60", 2),
+	"MS": alwaysFilled(timeField("intDiv(%s, 1000) %% 1000", 3)), "US": alwaysFilled(timeField("%s %% 1000000", 6)),
+	"AM": halfDay("AM", "PM"), "PM": halfDay("AM", "PM"), "am": halfDay("am", "pm"), "pm": halfDay("am", "pm"),
+})
+
+const twelveHours = "(intDiv(%s, 3600000000) + 11) %% 12 + 1"
 
 // otherPatterns are what PostgreSQL takes for something else where it begins like one of patterns, and what modifies patterns.
-var otherPatterns = []string{"SSSSS", "SSSS", "YYY", "IYY", "IDDD", "MONTH", "Month", "month", "TH", "SP"}
+var otherPatterns = []string{"SSSSS", "SSSS", "YYY", "IYY", "IDDD", "TH", "SP"}
 
-func dateField(function string, width int) pattern {
-	return func(date, _ string) string { return padded(function+"("+date+")", width) }
+// withNames adds the patterns of names of months and days: in capitals, capitalised and in small letters, whole and shortened.
+func withNames(patterns map[string]pattern) map[string]pattern {
+	months := strings.Fields("January February March April May June July August September October November December")
+	days := strings.Fields("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+	for _, change := range []func(string) string{strings.ToUpper, strings.ToLower, func(s string) string { return s }} {
+		patterns[change("Month")], patterns[change("Mon")] = nameField("toMonth", months, 9, change), nameField("toMonth", months, 3, change)
+		patterns[change("Day")], patterns[change("Dy")] = nameField("toDayOfWeek", days, 9, change), nameField("toDayOfWeek", days, 3, change)
+	}
+	return patterns
 }
 
-func timeField(unit, many int64, width int) pattern {
-	return func(_, micros string) string {
-		return padded(fmt.Sprintf("intDiv(%s, %d) %% %d", micros, unit, many), width)
+func dateField(number string, width int) pattern {
+	return func(date, _ string, filled bool) string { return numberField(fmt.Sprintf(number, date), width, filled) }
+}
+
+func timeField(number string, width int) pattern {
+	return func(_, micros string, filled bool) string {
+		return numberField(fmt.Sprintf(number, micros), width, filled)
 	}
 }
 
-// monthName picks three letters of names.
-func monthName(names string) pattern {
-	return func(date, _ string) string { return "substring('" + names + "', toMonth(" + date + ") * 3 - 2, 3)" }
+func numberField(sql string, width int, filled bool) string {
+	if !filled {
+		width = 1
+	}
+	return padded(sql, width)
+}
+
+// alwaysFilled is a pattern that FM does not change.
+func alwaysFilled(p pattern) pattern {
+	return func(date, micros string, _ bool) string { return p(date, micros, true) }
+}
+
+// nameField is a name of those that a function numbers from 1: its first letters, or all of it, filled up to a width.
+func nameField(function string, names []string, width int, change func(string) string) pattern {
+	return func(date, _ string, filled bool) string {
+		shown := make([]string, len(names))
+		for i, name := range names {
+			name = change(name[:min(len(name), width)])
+			if filled {
+				name += strings.Repeat(" ", width-len(name))
+			}
+			shown[i] = quote(name)
+		}
+		return "[" + strings.Join(shown, ", ") + "][" + function + "(" + date + ")]"
+	}
+}
+
+func halfDay(before, after string) pattern {
+	return func(_, micros string, _ bool) string {
+		return fmt.Sprintf("['%s', '%s'][intDiv(%s, 43200000000) + 1]", before, after, micros)
+	}
 }
 
 func padded(sql string, width int) string {
@@ -60,11 +102,12 @@ func toChar(q *query, _ string, args []expr) expr {
 	x = q.clocked(x)
 	date, micros := q.calendar(x), q.timeOfDay(x)
 	var parts []string
-	for rest := *template.text; rest != ""; {
-		if literal, tail := literalPrefix(rest); literal != "" {
-			parts, rest = append(parts, quote(literal)), tail
+	for left := *template.text; left != ""; {
+		if literal, tail := literalPrefix(left); literal != "" {
+			parts, left = append(parts, quote(literal)), tail
 			continue
 		}
+		rest, unfilled := strings.CutPrefix(left, "FM")
 		name := templatePattern(rest)
 		p, ok := patterns[name]
 		if !ok && name == strings.ToLower(name) {
@@ -73,7 +116,7 @@ func toChar(q *query, _ string, args []expr) expr {
 		if !ok {
 			fail("to_char with this template")
 		}
-		parts, rest = append(parts, p(date, micros)), rest[len(name):]
+		parts, left = append(parts, p(date, micros, !unfilled)), rest[len(name):]
 	}
 	if len(parts) == 1 {
 		return with(oidText, parts[0], x)

@@ -10,10 +10,14 @@ import (
 func (g *gen) textExpr(c ctx, depth int) expr {
 	arg := func() expr { return g.expr(c, famStr, depth-1) }
 	text := typ{kind: Text}
-	switch g.weighted(4, 4, 4, 3, 2, 2, 2, 2, 1) {
+	switch g.weighted(4, 4, 4, 3, 2, 2, 2, 2, 1, 1) {
 	case 0:
 		a, b := arg(), arg()
 		g.use("||")
+		if g.chance(0.25) {
+			g.use("text || another type")
+			b = g.leaf(c, []family{famInt, famNum, famDate, famBool, famTS, famTime, famUUID}[g.r.IntN(7)])
+		}
 		return expr{sql: fmt.Sprintf("(%s || %s)", a.sql, b.sql), t: text}
 	case 1:
 		g.use("upper, lower")
@@ -35,23 +39,30 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
 	case 5:
 		g.use("concat")
-		other := g.leaf(c, []family{famStr, famInt, famStr}[g.r.IntN(3)])
-		return expr{sql: fmt.Sprintf(g.one("concat(%s, %s)", "concat_ws('-', %s, %s)"), arg().sql, other.sql), t: text}
+		other := g.leaf(c, []family{famStr, famInt, famStr, famDate, famTS, famBool}[g.r.IntN(6)])
+		return expr{sql: fmt.Sprintf(g.one("concat(%s, %s)", "concat_ws('-', %s, %s)", "format('%%s (%%s)', %s, %s)", "overlay(%s PLACING concat(%s) FROM 2 FOR 1)"), arg().sql, other.sql), t: text}
 	case 6:
 		g.use("pad, split")
 		f := g.one("lpad(%s, 5, '*')", "rpad(%s, 4)", "lpad(%s, 2)", "split_part(%s, ' ', 1)", "split_part(%s, ',', 2)", "md5(%s)")
 		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
 	case 7:
 		g.use("cast to text")
-		from := g.expr(c, []family{famInt, famInt, famNum, famDate, famBool, famTS}[g.r.IntN(6)], depth-1)
+		from := g.expr(c, []family{famInt, famInt, famNum, famDate, famBool, famTS, famTSTZ, famTime, famUUID}[g.r.IntN(9)], depth-1)
 		return expr{sql: fmt.Sprintf(g.one("%s::text", "CAST(%s AS text)", "CAST(%s AS varchar)"), from.sql), t: text}
+	case 8:
+		document := g.leaf(c, famOther)
+		if document.t.kind != JSONB {
+			return arg()
+		}
+		g.use("->> and #>>")
+		return expr{sql: fmt.Sprintf(g.one("(%s ->> 'a')", "(%s -> 'b' ->> 'c')", "(%s #>> '{b,c}')", "(%s -> 'b' ->> 'a')"), document.sql), t: text}
 	default:
 		d := g.leaf(c, []family{famDate, famTS}[g.r.IntN(2)])
 		if d.t.wild {
 			return arg()
 		}
 		g.use("to_char")
-		return expr{sql: fmt.Sprintf("to_char(%s, '%s')", d.sql, g.one("YYYY-MM", "YYYY-MM-DD", "Mon YYYY", "DD.MM.YY", `yyyymmdd"T"HH24:MI:SS.US`, `IYYY-"W"IW-ID`, "Q/yyyy; mon DDD", "HH24:MI:SS,MS", "Month")), t: text}
+		return expr{sql: fmt.Sprintf("to_char(%s, '%s')", d.sql, g.one("YYYY-MM", "YYYY-MM-DD", "Mon YYYY", "DD.MM.YY", `yyyymmdd"T"HH24:MI:SS.US`, `IYYY-"W"IW-ID`, "Q/yyyy; mon DDD", "HH24:MI:SS,MS", "Month", "FMDay, FMDD FMMonth", "Dy HH12:MI AM", "WW W D")), t: text}
 	}
 }
 

@@ -1,0 +1,102 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// documents are jsonb documents with what is easily mistaken for something else.
+var documents = []string{
+	`{}`, `{"a": null}`, `{"a": "text"}`, `{"a": ""}`, `{"a": "q\"uo\\te \n\t\u0001 é 😀 \/"}`, `{"a": true, "b": false}`, `{"a": 0, "b": -7}`,
+	`{"a": 1.50}`, `{"a": -0.0}`, `{"a": 2.0, "b": {"a": 3}}`, `{"a": 2.0, "c": {"a": 3.0}}`, `{"a": 1e3}`, `{"a": 1e-7}`, `{"a": 9223372036854775807}`,
+	`{"a": 18446744073709551615}`, `{"a": 18446744073709551616}`, `{"a": 123456789012345678901234567890.5}`, `{"a": 0.12345678901234567890123456789}`,
+	`{"a": {"b": 1, "c": [1, 2]}}`, `{"a": [1, {"b": 2}]}`, `[1, 2]`, `["a", "b"]`, `"a"`, `5`, `null`, `{"a": {"b": {"c": "deep"}}}`, `{"a": {"b": 4.50}}`,
+	`{"b": "the \"a\": 5 in a text", "a": 5.0}`, `{"\"a": 1, "a": 7.0}`, `{"xa": 1.0, "a": 2.5}`, `{"A": 1}`, `{"a": "2024-02-29"}`, `{"a": "2024-02-30"}`, `{"a": " 7"}`, `{"a": "+7"}`,
+	`{"a": "12.340"}`, `{"a": "yes"}`, `{"a": "0x10"}`, `{"a": "1_000"}`, `{"a": "99999999999"}`, `{"it's": 1, "a\\b": 2}`,
+}
+
+func TestGateway_readsDocumentsAsPostgreSQLDoes(t *testing.T) {
+	schema := "CREATE TABLE doc (id int PRIMARY KEY, j jsonb);\nINSERT INTO doc VALUES (0, NULL)"
+	for i, d := range documents {
+		schema += fmt.Sprintf(", (%d, '%s')", i+1, strings.ReplaceAll(d, "'", "''"))
+	}
+	var statements []string
+	for _, value := range []string{
+		"j->>'a'", "j->'a'->>'b'", "j#>>'{a}'", "j#>>'{a,b,c}'", "j#>>'{a,0}'", "j->>'it''s'", `j->>'a\b'`, "j->>'nothing'", "j ? 'a'", "j ? 'b'", "(j->'a') ? 'b'",
+		"(j->>'a')::int", "(j->>'a')::bigint + 1", "(j->>'a')::numeric", "(j->>'a')::numeric(8,1)", "(j->>'a')::numeric * 2", "(j->>'a')::bool", "(j->>'a')::date", "(j->>'a') || 'x'", "upper(j->>'a')",
+		"(j->>'a') IS NULL", "coalesce(j->>'a', j->>'b', 'none')", "(j->>'a') = '2.0'", "CASE WHEN j ? 'a' THEN j->>'a' END",
+	} {
+		for i := range len(documents) + 1 { // by itself: one document that is left to PostgreSQL takes the others along
+			statements = append(statements, fmt.Sprintf("SELECT %s AS v FROM doc WHERE id = %d", value, i))
+		}
+	}
+	for _, sql := range []string{
+		"SELECT j->>'a' AS v, count(*) FROM doc WHERE id BETWEEN 1 AND 4 GROUP BY 1 ORDER BY 2 DESC, 1 NULLS FIRST",
+		"SELECT sum((j->>'a')::numeric), count(j->>'a') FROM doc WHERE id BETWEEN 7 AND 10",
+		"SELECT d.id, e.id FROM doc d JOIN doc e ON d.j->>'a' = e.j->>'a' WHERE d.id BETWEEN 2 AND 9 AND e.id BETWEEN 2 AND 9 ORDER BY 1, 2",
+	} {
+		statements = append(statements, sql)
+	}
+	wantAlike(t, schema, 0.55, statements)
+}
+
+// Values of all types as texts, of which some have a form that the replica leaves to PostgreSQL.
+func TestGateway_writesTextsAsPostgreSQLDoes(t *testing.T) {
+	const schema = `CREATE TYPE mood AS ENUM ('sad', 'o k', 'Happy');
+CREATE TABLE v (id int PRIMARY KEY, i int, b bigint, n numeric(12,3), f bool, d date, ts timestamp, tz timestamptz, tm time, u uuid, m mood, s text, c varchar(9), p char(5));
+INSERT INTO v (id) VALUES (0);
+INSERT INTO v VALUES (1, 0, 0, 0, true, '2024-02-29', '2024-02-29 23:59:59.999999', '2024-03-31 01:30+00', '00:00', '00000000-0000-0000-0000-000000000000', 'sad', '', '', ''),
+ (2, -1, -9223372036854775808, -0.050, false, '1900-01-01', '1999-12-31 12:00', '2024-10-27 00:30:00.5+00', '24:00', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'o k', 'é%s''\', 'it''s', 'a b'),
+ (3, 2147483647, 5, 999999999.999, true, '2299-12-30', '2000-01-01 00:00:00.1', '1971-06-01 12:34:56.000001+00', '13:05:09.25', 'ffffffff-ffff-4fff-bfff-ffffffffffff', 'Happy', 'abcdefgh', 'Zoë', 'é'),
+ (4, 7, 7, 7, false, '2299-12-31', 'infinity', '-infinity', '12:00:00.000001', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'sad', 'x', 'y', 'z'),
+ (5, 8, 8, 8, NULL, '1969-12-31', '1969-12-31 23:59:59.5', '1900-01-01 00:00+00', '00:00:59.9', NULL, NULL, NULL, NULL, NULL)`
+	templates := []string{
+		"Month", "MONTH", "month", "FMMonth", "FMmonth FMDD, YYYY", "Day", "DAY", "FMday", "Dy DY dy", "FMDD.FMMM.YY", "HH12:MI AM", "FMHH:MI:SS pm", "HH24:MI:SS.MS", "FMHH24 FMMI FMSS FMMS FMUS", "D W WW FMWW ID IW",
+		"FMDDD DDD", "FMIW FMYYYY FMIYYY", "DDth", "MonDy", "FM", "DY, Mon", "AM.PM", "Q-YYYY", "HH", "A.M.", "FMMon FMDy",
+	}
+	var values []string
+	for _, column := range strings.Fields("i b n f d ts tz tm u m s c p") {
+		for _, form := range []string{
+			"$::text", "$::varchar(4)", "$::char(6)", "'<' || $", "$ || '>'", "s || $", "$ || c", "concat($, '-', s)", "concat_ws('/', s, $, c)", "format('%s is %s 100%%', s, $)", "length($::text)", "($)::text = '0'", "max($::text)",
+		} {
+			values = append(values, strings.ReplaceAll(form, "$", column))
+		}
+	}
+	for _, moment := range []string{"d", "ts", "tz"} {
+		for _, template := range templates {
+			values = append(values, fmt.Sprintf("to_char(%s, '%s')", moment, template))
+		}
+	}
+	for _, moment := range []string{"d", "ts", "tz", "tm", "ts - d", "'13:05:09.25'::time"} {
+		for _, field := range []string{"second", "milliseconds", "microseconds", "hour", "minute", "epoch", "day", "dow"} {
+			values = append(values, fmt.Sprintf("extract(%s FROM %s)", field, moment), fmt.Sprintf("date_part('%s', %s)", field, moment))
+		}
+	}
+	for _, stride := range []string{"15 minutes", "1 day", "7 days 03:00", "1 month", "-1 hour", "0.001 seconds"} {
+		values = append(values, fmt.Sprintf("date_bin('%s', ts, '2001-01-01 00:00:07')", stride), fmt.Sprintf("date_bin('%s', tz, '2030-01-01')", stride), fmt.Sprintf("date_bin(interval '%s', ts, d::timestamp)", stride))
+	}
+	values = append(values, "ts::time", "tz::time", "ts::time = tm", "max(ts::time)", "overlay(s PLACING 'xyz' FROM 2)", "overlay(s PLACING c FROM 2 FOR 0)", "overlay(c PLACING s FROM 9 FOR 1)", "overlay(s PLACING 'x' FROM 0)", "overlay(s PLACING 'é' FROM 1 FOR 100)",
+		"format('%s %s', s)", "format('%%')", "format('%1$s', s)", "format('%I', s)", "format(s, s)", "format('', s)", "format('%s', NULL)", "format('%s', 1.50)", "format('%5s', s)",
+		"m IN ('sad', 'Happy')", "m NOT IN ('sad', NULL)", "m IN ('nothing')", "m = ANY ('{sad}')", "'x' || true", "'x' || 1.50", "'x' || NULL", "NULL || s", "1 || 'x'", "'{1}' || 2",
+		"s::int", "c::numeric", "s::bool", "s::date", "s::timestamp")
+	var statements []string
+	for _, value := range values {
+		for id := range 6 {
+			statements = append(statements, fmt.Sprintf("SELECT %s AS v FROM v WHERE id = %d", value, id))
+		}
+	}
+	wantAlike(t, schema, 0.6, statements)
+}
+
+// A zone's offset is part of a text.
+func TestGateway_writesOffsetsAsPostgreSQLDoes(t *testing.T) {
+	g := start(t, `CREATE TABLE at (id int PRIMARY KEY, tz timestamptz);
+		INSERT INTO at VALUES (1, '2024-03-31 00:59:59+00'), (2, '2024-03-31 01:00+00'), (3, '2024-10-27 01:00+00'), (4, '1971-01-01 00:00+00'), (5, NULL), (6, '2024-06-01 12:00:00.123+00')`)
+	columnar, oltp := g.routes()
+	for _, zone := range []string{"UTC", "Europe/Berlin", "Asia/Kolkata", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"} {
+		exec(t, columnar, "SET TIME ZONE '"+zone+"'")
+		exec(t, oltp, "SET TIME ZONE '"+zone+"'")
+		wantSameAnswer(t, columnar, oltp, "SELECT id, tz::text, 'at ' || tz, tz::time, to_char(tz, 'FMDay HH12 AM'), extract(second FROM tz), date_bin('1 day', tz, '2024-01-01') FROM at ORDER BY id")
+	}
+}

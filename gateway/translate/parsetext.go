@@ -1,0 +1,53 @@
+package translate
+
+import "fmt"
+
+// parsed is a text as a value of another type, which PostgreSQL's cast reads. Only the plain forms are read here: all others are left to
+// PostgreSQL, which may refuse them.
+func parsed(e expr, oid uint32) (expr, bool) {
+	var form, value string
+	switch {
+	case isInteger(oid):
+		form, value = fmt.Sprintf("match(%s, '^-?[0-9]{1,18}$')", e.sql), "toInt64("+e.orEmpty()+")"
+	case oid == oidBool:
+		form, value = e.sql+" IN ('true', 'false', 't', 'f', 'yes', 'no', 'y', 'n', 'on', 'off', '1', '0')", e.sql+" IN ('true', 't', 'yes', 'y', 'on', '1')"
+	case oid == oidDate:
+		form, value = fmt.Sprintf("toString(toDate32OrZero(%s)) = %[1]s AND %[1]s > '1900-01-01'", e.orEmpty()), "toInt32(toDate32OrZero("+e.orEmpty()+"))"
+	default:
+		return expr{}, false
+	}
+	out := with(oid, renulled(guarded(value, "NOT ("+form+")", "text of another form"), e), e)
+	if isInteger(oid) && oid != oidInt8 {
+		out = checkedInteger(out.sql, oid, e)
+	}
+	out.fails = true
+	return out, true
+}
+
+// The digits of a numeric that is read from a text.
+const (
+	parsedInteger = 18
+	parsedScale   = 10
+)
+
+// parsedNumeric is a text as a numeric, whose display scale is that of the text.
+func parsedNumeric(e expr) expr {
+	d := decimal{integer: parsedInteger, scale: parsedScale, display: displayDynamic}
+	form := fmt.Sprintf("match(%s, '^-?[0-9]{1,%d}([.][0-9]{1,%d})?$')", e.sql, parsedInteger, parsedScale)
+	d.displaySQL = fmt.Sprintf("toInt32(if(position(%s, '.') = 0, 0, length(%[1]s) - position(%[1]s, '.')))", e.sql)
+	sql := fmt.Sprintf("toDecimal128OrNull(%s, %d)", e.sql, parsedScale)
+	out := numericWith(renulled(guarded("CAST("+sql+", 'Nullable("+d.String()+")')", "NOT "+form, "text of another form"), e), d, e)
+	out.fails, out.null = true, true
+	return out
+}
+
+// orEmpty is a text that is empty where it is NULL.
+func (e expr) orEmpty() string {
+	switch {
+	case e.isNull():
+		return "''"
+	case e.null:
+		return "ifNull(" + e.sql + ", '')"
+	}
+	return e.sql
+}
