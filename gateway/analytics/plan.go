@@ -65,6 +65,8 @@ func (r *Router) permit(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 		return &pgwire.RelayError{Reason: reasonPointRead}
 	case p.tooMany.recent(r.clock()) && s.Settings.Route != pgwire.RouteColumnar:
 		return &pgwire.RelayError{Reason: reasonTooMany}
+	case p.guarded.recent(r.clock()) && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil:
+		return &pgwire.RelayError{Reason: reasonGuarded}
 	}
 	if err := r.noticeHidden(ctx, s); err != nil {
 		return err

@@ -59,6 +59,9 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(datarow.Rows
 
 // refusal is the router's, unless the statement met a limit of its tenant.
 func (q *query) refusal(ctx context.Context, err error) error {
+	if finish.IsGuard(err) {
+		q.guarded.note(q.router.clock())
+	}
 	if e := overLimit(q.tenant, err); e != nil && ctx.Err() == nil {
 		q.router.metrics.limited.Inc()
 		return e
@@ -231,7 +234,7 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 	case errors.As(err, &stale):
 		return relay("stale", "the newest snapshot is older than freshet.max_staleness")
 	case finish.IsGuard(err):
-		return relay("guard", "a value needs PostgreSQL's own arithmetic")
+		return relay("guard", reasonGuarded)
 	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, batch.ErrClosed):
 		return relay("unavailable", "the columnar engine is unavailable")
 	case errors.Is(err, ErrUnavailable):
@@ -252,6 +255,8 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+const reasonGuarded = "a value needs PostgreSQL's own arithmetic"
 
 // ErrUnavailable is to be wrapped by a [Replica] that has no snapshot to give.
 var ErrUnavailable = errors.New("replica is not ready")

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/finish"
@@ -41,7 +39,7 @@ func (q *query) sorted(ctx context.Context, reader result) (datarow.Rows, error)
 // tooLarge remembers that the statement is one for PostgreSQL, if that is what the error says.
 func (q *query) tooLarge(err error) error {
 	if errors.Is(err, finish.ErrTooMany) {
-		q.tooMany.Store(q.router.clock().UnixNano())
+		q.tooMany.note(q.router.clock())
 	}
 	return err
 }
@@ -95,13 +93,3 @@ const mostSortedBytes = 32 << 20
 // sliceSize is what a value takes beside its bytes while rows are sorted.
 const sliceSize = 24
 
-// tooManyLife is how long a statement that had too many rows to sort goes to PostgreSQL at once.
-const tooManyLife = time.Minute
-
-// overflow remembers when a statement had too many rows to sort.
-type overflow struct{ atomic.Int64 }
-
-func (o *overflow) recent(now time.Time) bool {
-	at := o.Load()
-	return at != 0 && now.Sub(time.Unix(0, at)) < tooManyLife
-}

@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -22,8 +23,8 @@ type planned struct {
 	zone *timezone.Zone
 	err  error
 	at   time.Time
-	// tooMany is when its rows were too many to sort.
-	tooMany overflow
+	// tooMany is when its rows were too many to sort, guarded when the engine came upon a value that only PostgreSQL computes.
+	tooMany, guarded moment
 	// once says that it holds the time, which is another for the next statement.
 	once bool
 }
@@ -115,4 +116,17 @@ func unanswered(ctx context.Context, reason string, err error) error {
 		reason = "the replica is not ready"
 	}
 	return &pgwire.RelayError{Reason: reason, Code: "55000", Err: err}
+}
+
+// vainLife is how long a statement that the replica could not finish goes to PostgreSQL at once: it would be in vain again.
+const vainLife = time.Minute
+
+// moment is when something happened last; its zero value: never.
+type moment struct{ at atomic.Int64 }
+
+func (m *moment) note(now time.Time) { m.at.Store(now.UnixNano()) }
+
+func (m *moment) recent(now time.Time) bool {
+	at := m.at.Load()
+	return at != 0 && now.Sub(time.Unix(0, at)) < vainLife
 }

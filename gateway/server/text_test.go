@@ -100,3 +100,19 @@ func TestGateway_writesOffsetsAsPostgreSQLDoes(t *testing.T) {
 		wantSameAnswer(t, columnar, oltp, "SELECT id, tz::text, 'at ' || tz, tz::time, to_char(tz, 'FMDay HH12 AM'), extract(second FROM tz), date_bin('1 day', tz, '2024-01-01') FROM at ORDER BY id")
 	}
 }
+
+// What the engine had to leave to PostgreSQL goes there at once the next time.
+func TestGateway_remembersWhatOnlyPostgreSQLComputes(t *testing.T) {
+	g := start(t, `CREATE TABLE doc (id int PRIMARY KEY, j jsonb); INSERT INTO doc VALUES (1, '{"a": 1}'), (2, '{"a": [1, 2]}')`)
+	c := g.client()
+	const all, first = "SELECT j->>'a' FROM doc ORDER BY id", "SELECT j->>'a' FROM doc WHERE id < 2"
+	if got := query(t, c, "EXPLAIN (FRESHET) "+all)[0]; got != "Route: columnar" {
+		t.Fatalf("before: %s", got)
+	}
+	query(t, c, all)
+	for sql, want := range map[string]string{all: "Route: oltp", first: "Route: columnar"} {
+		if got := query(t, c, "EXPLAIN (FRESHET) "+sql)[0]; got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+}

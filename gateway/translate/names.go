@@ -30,6 +30,7 @@ func (t *Tree) Names() Names {
 			case *pg.Node_AExpr:
 				for _, name := range operatorsOf(v.AExpr) {
 					operators[name] = true
+					casts = casts || name == "||" // which casts what is no text
 				}
 			case *pg.Node_CaseExpr:
 				operators["="] = operators["="] || v.CaseExpr.Arg != nil
