@@ -23,7 +23,8 @@ func TestGateway_readsDocumentsAsPostgreSQLDoes(t *testing.T) {
 	}
 	var statements []string
 	for _, value := range []string{
-		"j->>'a'", "j->'a'->>'b'", "j#>>'{a}'", "j#>>'{a,b,c}'", "j#>>'{a,0}'", "j->>'it''s'", `j->>'a\b'`, "j->>'nothing'", "j ? 'a'", "j ? 'b'", "(j->'a') ? 'b'",
+		"j->>'a'", "j->'a'->>'b'", "j#>>'{a}'", "j#>>'{a,b,c}'", "j#>>'{a,0}'", "j->>'it''s'", `j->>'a\b'`, "j->>'nothing'", "j ? 'a'", "j ? 'b'", `j @> '{}'`, `j @> '{"a": "text"}'`, `j @> '{"a": true, "b": false}'::jsonb`, `j @> '{"a": null}'`, `j @> '{"a": 0}'`, `j @> '{"a": 2}'`, `j @> '{"a": {}}'`, `j @> '{"a": {"b": 1}}'`, `j @> '[1]'`,
+		`j @> '{"a": "q\"uo\\te \n\t\u0001 é 😀 /"}'`, `j @> '{"a\\b": 2, "it''s": 1}'`, "(j->'a') ? 'b'",
 		"(j->>'a')::int", "(j->>'a')::bigint + 1", "(j->>'a')::numeric", "(j->>'a')::numeric(8,1)", "(j->>'a')::numeric * 2", "(j->>'a')::bool", "(j->>'a')::date", "(j->>'a') || 'x'", "upper(j->>'a')",
 		"(j->>'a') IS NULL", "coalesce(j->>'a', j->>'b', 'none')", "(j->>'a') = '2.0'", "CASE WHEN j ? 'a' THEN j->>'a' END",
 	} {

@@ -1,7 +1,11 @@
 package translate
 
 import (
+	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -94,4 +98,63 @@ func (q *query) jsonHas(a *pg.A_Expr) expr {
 	found := "JSONHas(" + doc.sql + ", " + quote(key) + ")"
 	// Of an array and of a string PostgreSQL asks whether the key is in it, and the engine does not read documents with numbers beyond 64 bits.
 	return with(oidBool, guarded(found, "NOT startsWith("+doc.sql+", '{') OR isValidJSON("+doc.sql+") = 0", "json document"), doc)
+}
+
+// jsonContains is jsonb @> an object of scalars and of such objects.
+func (q *query) jsonContains(a *pg.A_Expr) expr {
+	doc := q.jsonDocument(a.Lexpr)
+	value := a.Rexpr
+	if cast := value.GetTypeCast(); cast != nil {
+		if names := stringsOf(cast.TypeName.Names); names[len(names)-1] != "jsonb" {
+			fail("cast to this type")
+		}
+		value = cast.Arg
+	}
+	text := q.value(value)
+	if text.lit == nil || text.lit.text == nil {
+		fail("json document that is not constant")
+	}
+	decoder := json.NewDecoder(strings.NewReader(*text.lit.text))
+	decoder.UseNumber()
+	var object map[string]any
+	if err := decoder.Decode(&object); err != nil || object == nil || decoder.More() {
+		fail("json document that is not an object")
+	}
+	conditions := []string{"startsWith(" + doc.sql + ", '{')"}
+	unsure := []string{"isValidJSON(" + doc.sql + ") = 0"}
+	memberConditions(object, doc.sql, &conditions, &unsure)
+	return with(oidBool, guarded("("+strings.Join(conditions, " AND ")+")", strings.Join(unsure, " OR "), "json document"), doc)
+}
+
+// memberConditions appends what must hold for an object at a path to have the members, and what the engine would compare otherwise than PostgreSQL.
+func memberConditions(object map[string]any, path string, conditions, unsure *[]string) {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		at := path + ", " + quote(key)
+		is := func(kind, value string) {
+			*conditions = append(*conditions, "JSONType("+at+") = '"+kind+"'")
+			if value != "" {
+				*conditions = append(*conditions, value)
+			}
+		}
+		switch v := object[key].(type) {
+		case string:
+			is("String", "JSONExtractString("+at+") = "+quote(v))
+		case bool:
+			is("Bool", "JSONExtractBool("+at+") = "+strconv.FormatBool(v))
+		case nil:
+			is("Null", "JSONHas("+at+")")
+		case json.Number:
+			n, err := strconv.ParseInt(v.String(), 10, 64)
+			if err != nil {
+				fail("number of this form in a json document")
+			}
+			*conditions = append(*conditions, "JSONExtractRaw("+at+") = '"+strconv.FormatInt(n, 10)+"'")
+			*unsure = append(*unsure, "JSONType("+at+") = 'Double'") // 1.0 is contained as well
+		case map[string]any:
+			is("Object", "")
+			memberConditions(v, at, conditions, unsure)
+		default:
+			fail("array in a json document")
+		}
+	}
 }

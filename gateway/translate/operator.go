@@ -26,6 +26,8 @@ func (q *query) operator(a *pg.A_Expr) expr {
 			return q.jsonText(a)
 		case "?":
 			return q.jsonHas(a)
+		case "@>":
+			return q.jsonContains(a)
 		}
 		if p, ok := matchers[name]; ok { // as PostgreSQL prints LIKE
 			return q.matchPattern(p, q.value(a.Lexpr), a.Rexpr)
