@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -23,6 +24,8 @@ type tree struct {
 	// not. whole keeps the engine from passing them down.
 	fails func() bool
 	whole bool
+	// stays says of a condition on what a subquery yields that PostgreSQL asks it after the rows are computed; nil: of none.
+	stays func(condition string) bool
 	// narrow tells a subquery what reads its columns, before its text is asked for; nil: it makes no difference.
 	narrow func(readers string)
 	// with and item are set for a WITH query: what it is and what it shows.
@@ -228,6 +231,13 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 	leaf := &tree{id: id}
 	if r.fails {
 		leaf.fails = func() bool { return true }
+	}
+	if r.partition != nil {
+		leaf.stays = func(condition string) bool {
+			return slices.ContainsFunc(it.columns, func(c *column) bool {
+				return mentions(condition, c.e.sql) && !r.partition(slices.Index(it.columns, c))
+			})
+		}
 	}
 	leaf.text = func() string { return leaf.withComputed(leaf.relation(sql)) }
 	if len(r.averages) > 0 {

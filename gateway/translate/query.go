@@ -35,6 +35,8 @@ type query struct {
 	noWindows bool
 	// keysFail is that of its rows.
 	keysFail bool
+	// partitions are the columns that its windows are partitioned by; another value than a column is the zero columnID.
+	partitions [][]columnID
 	// failing is how many values that may fail there were before it.
 	failing int
 	// emptyGroups says that a group may be missing when the result is joined: its aggregates are those of no rows.
@@ -65,6 +67,9 @@ type rows struct {
 	keysFail bool
 	// fails says that values which PostgreSQL refuses for some rows are computed before conditions on these rows are asked.
 	fails bool
+	// partition says of a query with windows and values that may fail which of its columns every window is partitioned by: PostgreSQL asks conditions
+	// on these alone before it computes the rows. nil: of another query.
+	partition func(column int) bool
 	// uniform says of a set operation that its arms have the same types.
 	uniform bool
 }
@@ -91,7 +96,14 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing}
 	q.base(s)
 	r := q.finish(s)
-	r.fails = r.fails || q.mayFail() && (isDistinct(s) || hasWindow(s))
+	windowed := q.mayFail() && hasWindow(s)
+	r.fails = r.fails || windowed || q.mayFail() && isDistinct(s)
+	if windowed {
+		r.partition = func(i int) bool {
+			column := r.columns[i].e.origin
+			return column.source > 0 && !slices.ContainsFunc(q.partitions, func(p []columnID) bool { return !slices.Contains(p, column) })
+		}
+	}
 	return r
 }
 

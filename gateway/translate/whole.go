@@ -6,8 +6,9 @@ import (
 )
 
 // asWhole has the engine compute all rows of the subqueries in a join tree that may fail, where a condition on them searches what a subquery
-// selects. The engine would ask such a condition below a GROUP BY, and end a scan whose rows cannot be found in an empty set: what
-// PostgreSQL computes first, and refuses, would never be computed. Other conditions PostgreSQL passes down itself.
+// selects, or one cannot be asked before windows are computed. The engine would ask such a condition below a GROUP BY, end a scan whose rows cannot be
+// found in an empty set, and compute beside a window only what is left: what PostgreSQL computes first, and refuses, would never be computed. Other
+// conditions PostgreSQL passes down itself.
 func (n *tree) asWhole(conds []expr) []expr {
 	out := slices.Clone(conds)
 	n.walk(func(leaf *tree) {
@@ -15,10 +16,13 @@ func (n *tree) asWhole(conds []expr) []expr {
 			return
 		}
 		for i, c := range conds {
-			if c.refs&bit(leaf.id) == 0 || !c.hasSubplan() {
-				continue
+			switch {
+			case c.refs&bit(leaf.id) == 0:
+			case c.hasSubplan():
+				leaf.whole, out[i].sql = true, hide+c.sql+hideEnd
+			case leaf.stays != nil && leaf.stays(c.sql):
+				leaf.whole = true
 			}
-			leaf.whole, out[i].sql = true, hide+c.sql+hideEnd
 		}
 	})
 	return out

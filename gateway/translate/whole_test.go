@@ -5,20 +5,24 @@ import "testing"
 // The engine would ask a condition that searches a set below a GROUP BY, and skip the scan where the set is empty: nothing would fail there.
 func TestTranslate_computesWhatMayFailBeforeSearchesOnIt(t *testing.T) {
 	wantCounted(t, "LIMIT 18446744073709551615", 23, map[string]int{
-		"SELECT id FROM item GROUP BY id HAVING sum(1 / id) IN (SELECT id FROM item)":                                                       1,
-		"SELECT id FROM item GROUP BY id HAVING id NOT IN (SELECT id FROM item WHERE id > 5) AND sum(1 / id) > 0":                           1,
-		"SELECT id FROM item GROUP BY id HAVING sum(1 / id) > ALL (SELECT id FROM item)":                                                    1,
-		"SELECT id FROM item GROUP BY id HAVING sum(id) IN (SELECT id FROM item)":                                                           0,
-		"SELECT id FROM item GROUP BY id HAVING sum(1 / id) > (SELECT max(id) FROM item)":                                                   0,
-		"SELECT id FROM item GROUP BY id HAVING sum(1 / id) > 7":                                                                            0,
-		"SELECT x.id FROM (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x WHERE id IN (SELECT id FROM item)":                       1,
-		"SELECT x.id FROM (SELECT DISTINCT id, 1 / id FROM item) AS x WHERE id IN (SELECT id FROM item)":                                    1,
-		"SELECT x.id FROM (SELECT id, 1 / id FROM item UNION SELECT 1, 1) AS x WHERE id IN (SELECT id FROM item)":                           1,
-		"SELECT x.id FROM (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x JOIN item AS i ON i.id = x.id WHERE i.price = 1":         1,
-		"SELECT x.id FROM (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x WHERE id = 5":                                            0,
-		"SELECT x.id FROM (SELECT id, 1 / id FROM item) AS x WHERE id IN (SELECT id FROM item)":                                             0,
-		"SELECT i.id FROM item AS i LEFT JOIN (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x ON x.id = i.id AND s IN (SELECT 1)":  1,
-		"SELECT y.id FROM (SELECT id FROM (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x) AS y WHERE id IN (SELECT id FROM item)": 1,
+		"SELECT id FROM item GROUP BY id HAVING sum(1 / id) IN (SELECT id FROM item)":                                                        1,
+		"SELECT id FROM item GROUP BY id HAVING id NOT IN (SELECT id FROM item WHERE id > 5) AND sum(1 / id) > 0":                            1,
+		"SELECT id FROM item GROUP BY id HAVING sum(1 / id) > ALL (SELECT id FROM item)":                                                     1,
+		"SELECT id FROM item GROUP BY id HAVING sum(id) IN (SELECT id FROM item)":                                                            0,
+		"SELECT id FROM item GROUP BY id HAVING sum(1 / id) > (SELECT max(id) FROM item)":                                                    0,
+		"SELECT id FROM item GROUP BY id HAVING sum(1 / id) > 7":                                                                             0,
+		"SELECT x.id FROM (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x WHERE id IN (SELECT id FROM item)":                        1,
+		"SELECT x.id FROM (SELECT DISTINCT id, 1 / id FROM item) AS x WHERE id IN (SELECT id FROM item)":                                     1,
+		"SELECT x.id FROM (SELECT id, 1 / id FROM item UNION SELECT 1, 1) AS x WHERE id IN (SELECT id FROM item)":                            1,
+		"SELECT x.id FROM (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x JOIN item AS i ON i.id = x.id WHERE i.price = 1":          1,
+		"SELECT x.id FROM (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x WHERE id = 5":                                             0,
+		"SELECT x.id FROM (SELECT id, 1 / id FROM item) AS x WHERE id IN (SELECT id FROM item)":                                              0,
+		"SELECT x.id FROM (SELECT id, 1 / id AS v, rank() OVER (ORDER BY price) FROM item) AS x WHERE id = 5":                                1,
+		"SELECT x.id FROM (SELECT id, 1 / id AS v, rank() OVER (PARTITION BY id ORDER BY price) AS r FROM item) AS x WHERE id = 5":           0,
+		"SELECT x.id FROM (SELECT id, 1 / id AS v, rank() OVER (PARTITION BY id ORDER BY price) AS r FROM item) AS x WHERE id = 5 AND r = 1": 1,
+		"SELECT x.id FROM (SELECT id, price, rank() OVER (ORDER BY price) AS r FROM item) AS x WHERE id = 5 AND r = 1":                       0,
+		"SELECT i.id FROM item AS i LEFT JOIN (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x ON x.id = i.id AND s IN (SELECT 1)":   1,
+		"SELECT y.id FROM (SELECT id FROM (SELECT id, sum(1 / id) AS s FROM item GROUP BY id) AS x) AS y WHERE id IN (SELECT id FROM item)":  1,
 	})
 }
 

@@ -61,14 +61,16 @@ func (q *query) windowOf(w *pg.WindowDef) window {
 		w = q.inheriting(w)
 	}
 	var parts []string
+	partition := make([]columnID, len(w.PartitionClause))
 	if len(w.PartitionClause) > 0 {
 		keys := make([]string, len(w.PartitionClause))
 		for i, n := range w.PartitionClause {
 			e := q.value(n)
-			keys[i], q.keysFail = distinguishable(e), q.keysFail || e.fails
+			keys[i], partition[i], q.keysFail = distinguishable(e), e.origin, q.keysFail || e.fails
 		}
 		parts = append(parts, "PARTITION BY "+strings.Join(keys, ", "))
 	}
+	q.partitions = append(q.partitions, partition)
 	out := window{ordered: len(w.OrderClause) > 0}
 	var keys []string
 	if w.FrameOptions&frameNonDefault != 0 {
