@@ -53,12 +53,13 @@ func (s *Source) refresh(ctx context.Context) error {
 			s.registry.drop(id)
 		}
 	}
-	if err := s.publish(ctx); err != nil {
+	err = s.publish(ctx)
+	if err != nil && !lockHeld(err) {
 		return err
 	}
 	s.registry.announceNews()
 	s.metrics.tables(s.registry)
-	return nil
+	return err
 }
 
 // publish makes the publication name exactly the tables that can be replicated.
@@ -82,20 +83,25 @@ func (s *Source) publish(ctx context.Context) error {
 		}
 	}
 	added := false
+	var held error // by locks of the application's, which keep no other table off
 	for _, id := range wanted {
 		p, has := actual[id]
 		if !has {
-			if err := s.publishTable(ctx, id); err != nil {
+			switch err := s.publishTable(ctx, id); {
+			case lockHeld(err):
+				held = errors.Join(held, err)
+			case err != nil:
 				return err
+			default:
+				added = true
 			}
-			added = true
 			continue
 		}
 		again := s.registry.setMembership(id, p.membership)
 		s.registry.setPublished(id, gap || again)
 	}
 	if !added {
-		return nil
+		return held
 	}
 	if actual, err = s.publishedTables(ctx); err != nil {
 		return err
@@ -103,7 +109,13 @@ func (s *Source) publish(ctx context.Context) error {
 	for id, p := range actual {
 		s.registry.setMembership(id, p.membership)
 	}
-	return nil
+	return held
+}
+
+// lockHeld reports whether an application's lock was in the way.
+func lockHeld(err error) bool {
+	code := sqlState(err)
+	return code == stateLockNotAvailable || code == stateDeadlock
 }
 
 type publishedTable struct {
@@ -148,12 +160,12 @@ func (s *Source) ensurePublication(ctx context.Context) (gap bool, err error) {
 			AND coalesce(to_jsonb(p)->>'pubgencols', 's') = 's', concat(oid, ':', xmin)
 		FROM pg_publication p WHERE pubname = $1`, s.cfg.Publication).Scan(&all, &complete, &row)
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
-		gap = s.publication != "" && row != s.publication // its options were others meanwhile, perhaps
-		s.publication = row
+		gap = s.registry.setPublication(row) // its options were others meanwhile, perhaps
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		s.publication, s.republished = "", true
+		s.registry.setPublication("")
+		s.republished = true
 		_, err = s.pool.Exec(ctx, "CREATE PUBLICATION "+ident(s.cfg.Publication)+" WITH ("+options+")")
 		if sqlState(err) == stateDuplicateObject {
 			err = nil // another unit was faster; it uses the same options
@@ -166,7 +178,8 @@ func (s *Source) ensurePublication(ctx context.Context) (gap bool, err error) {
 		}
 	case err == nil && !complete:
 		gap = true
-		s.publication, s.republished = "", true
+		s.registry.setPublication("")
+		s.republished = true
 		_, err = s.pool.Exec(ctx, "ALTER PUBLICATION "+ident(s.cfg.Publication)+" SET ("+options+")")
 	}
 	if err != nil {

@@ -17,6 +17,8 @@ type registry struct {
 	mu      sync.Mutex
 	entries map[cdc.TableID]*entry
 	queue   []cdc.TableID
+	// publication is the publication's own row when it was last looked at; empty: not known.
+	publication string
 	// generation grows with every change, so that a stream may cache what it looked up.
 	generation atomic.Uint64
 }
@@ -129,6 +131,24 @@ func (r *registry) setMembership(id cdc.TableID, row uint32) (changed bool) {
 	changed = e.membership != 0 && row != 0 && e.membership != row
 	e.membership = row
 	return changed
+}
+
+// setPublication notes the publication's own row, empty for not known, and reports whether it was another one before.
+func (r *registry) setPublication(row string) (changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed = r.publication != "" && r.publication != row
+	r.publication = row
+	return changed
+}
+
+// streamsAs reports whether a table is in the publication by the rows by which it was when that was last looked at, as far as they are known:
+// if not, changes may have been left out of the stream.
+func (r *registry) streamsAs(id cdc.TableID, publication string, membership uint32) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[id]
+	return (r.publication == "" || r.publication == publication) && (e == nil || e.membership == 0 || e.membership == membership)
 }
 
 // setGap queues a table because its last copy came to nothing.

@@ -26,8 +26,7 @@ type Source struct {
 	registry *registry
 
 	refreshing    sync.Mutex
-	publication   string // the publication's row when it was last looked at; empty: not known
-	republished   bool   // the publication was changed from here since takeRepublished
+	republished   bool // the publication was changed from here since takeRepublished
 	serverVersion atomic.Int64
 	facts         atomic.Pointer[serverFacts]
 	streaming     atomic.Bool
@@ -101,7 +100,7 @@ func (s *Source) Tables(ctx context.Context) ([]cdc.Discovered, error) {
 	if err := s.checkServer(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.refresh(ctx); err != nil {
+	if err := s.refresh(ctx); err != nil && !lockHeld(err) { // held up, the watcher tries again
 		return nil, err
 	}
 	if err := s.ensureSlot(ctx); err != nil {

@@ -107,7 +107,7 @@ func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
 	if err != nil {
 		return err
 	}
-	if err := s.refresh(ctx); err != nil {
+	if err := s.refresh(ctx); err != nil && !lockHeld(err) { // held up, the watcher tries again
 		return err
 	}
 	conn, err := s.startReplication(ctx, from)

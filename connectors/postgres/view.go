@@ -32,7 +32,7 @@ func (s *Source) View(ctx context.Context, searchPath []string, name string) (*c
 		if _, err := tx.Exec(ctx, printSettings); err != nil {
 			return err
 		}
-		v, err = readView(ctx, tx, searchPath, name)
+		v, err = s.readView(ctx, tx, searchPath, name)
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -44,7 +44,7 @@ func (s *Source) View(ctx context.Context, searchPath []string, name string) (*c
 	return v, nil
 }
 
-func readView(ctx context.Context, tx pgx.Tx, searchPath []string, name string) (*cdc.View, error) {
+func (s *Source) readView(ctx context.Context, tx pgx.Tx, searchPath []string, name string) (*cdc.View, error) {
 	v := &cdc.View{}
 	var id uint32
 	var columns []byte
@@ -58,6 +58,6 @@ func readView(ctx context.Context, tx pgx.Tx, searchPath []string, name string) 
 	if err := json.Unmarshal(columns, &v.Columns); err != nil {
 		return nil, fmt.Errorf("read columns: %w", err)
 	}
-	v.Reads, _, err = readVersions(ctx, tx, reads)
+	v.Reads, _, err = s.readVersions(ctx, tx, reads)
 	return v, err
 }

@@ -64,7 +64,7 @@ func (s *Source) follow(ctx context.Context, last string) (string, error) {
 		return last, nil
 	}
 	err := s.refresh(ctx)
-	if code := sqlState(err); code == stateLockNotAvailable || code == stateDeadlock {
+	if lockHeld(err) {
 		// The application holds a lock on a table that is to be published; it is tried again.
 		s.log.Warn("publication not brought in line yet", "error", err)
 		return last, nil

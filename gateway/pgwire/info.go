@@ -116,7 +116,7 @@ type block struct {
 func (s *session) noteRelayed(c *class) {
 	switch {
 	case c.Writes:
-		s.info.WroteSince = true
+		s.info.WroteSince, s.unsure = true, true
 		s.block.wrote = s.block.wrote || !s.block.known || !s.block.readOnly
 	case isQuery(c.word), c.word == "declare", c.word == "fetch", c.word == "move":
 		s.info.ReadSince = true

@@ -38,6 +38,9 @@ func (s *session) offer(e *execution, status byte) error {
 	if known && s.invalid == nil && s.info.Settings.Route == RouteOLTP && e.class.Kind == Read {
 		return s.relay(e, routeIsOLTP)
 	}
+	if s.unsure {
+		s.unsure, s.stale, known = false, true, false
+	}
 	ctx, stop := context.WithCancelCause(s.ctx)
 	defer stop(nil)
 	s.setStopOffer(stop)

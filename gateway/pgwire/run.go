@@ -44,9 +44,13 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	}
 	s.info.Tx = nil
 	if r.status == 'T' {
-		if s.block.oltp && s.info.Isolation == readCommitted { // PostgreSQL has shown the block newer data, perhaps
+		switch {
+		case s.info.Isolation != readCommitted:
+		case s.block.oltp: // PostgreSQL has shown the block newer data, perhaps
 			s.endTx()
 			s.info.WroteSince, s.block.oltp = true, false
+		case s.info.Settings.Freshness == Strong: // each statement sees what was committed before it
+			s.endTx()
 		}
 		if s.pinned.Load() == nil {
 			tx, err := analytics.Begin(ctx, &s.info)

@@ -37,6 +37,7 @@ type session struct {
 	told          [len(ownSettings)]string // those of them that are defaults which PostgreSQL was told
 	invalid       error                    // the first invalid one that PostgreSQL holds
 	stale         bool                     // info is to be refreshed before it is used
+	unsure        bool                     // a write since the last offer may have changed settings: by a trigger, a default, a rule
 	blockSets     bool                     // a statement in the open block may have changed settings
 	last          LastRun
 	described     map[string]*description
@@ -77,7 +78,7 @@ func newSession(srv *Server, conn net.Conn, id uint64) *session {
 	s := &session{srv: srv, client: conn, stale: true,
 		yielded: make(chan struct{}), resume: make(chan struct{}), serverDone: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(srv.ctx)
-	s.info.ID = id
+	s.info.ID, s.info.ReadSince = id, true // an event trigger on login may have written
 	s.parameters.values = map[string]string{}
 	s.described = map[string]*description{}
 	s.statements.init()

@@ -244,3 +244,51 @@ func refusedWith(err error, code string) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && refused.Code == code
 }
+
+// Settings that a write changes, by a trigger for instance, mean for the replica what they mean for PostgreSQL.
+func TestGateway_noticesSettingsThatAWriteChanges(t *testing.T) {
+	g := start(t, `CREATE TABLE item (id int PRIMARY KEY, t text, f float8); INSERT INTO item VALUES (1, 'a', 1.0/7), (2, NULL, 2.0/7);
+CREATE TABLE note (id serial PRIMARY KEY, setting text, value text);
+CREATE FUNCTION apply() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM set_config(NEW.setting, NEW.value, false); RETURN NEW; END$$;
+CREATE TRIGGER apply BEFORE INSERT ON note FOR EACH ROW EXECUTE FUNCTION apply()`)
+	c, oltp := g.client(), g.client()
+	exec(t, oltp, "SET freshet.route = oltp")
+	for _, sql := range []string{"SELECT count(*) FROM item WHERE t = NULL", "SELECT max(f), min(f) FROM item"} {
+		for _, change := range []string{
+			"INSERT INTO note (setting, value) VALUES ('transform_null_equals', 'on'), ('extra_float_digits', '-5')",
+			"UPDATE pg_settings SET setting = '0' WHERE name = 'extra_float_digits'",
+			"UPDATE pg_settings SET setting = 'off' WHERE name = 'transform_null_equals'",
+		} {
+			wantSameAnswer(t, c, oltp, sql)
+			exec(t, c, change)
+			exec(t, oltp, change)
+			wantSameAnswer(t, c, oltp, sql)
+		}
+	}
+	exec(t, c, "RESET ALL")
+	_ = one(t, c, "SELECT count(*) FROM item")
+	if r := one(t, c, "SHOW freshet.last_route"); r != "columnar" {
+		t.Errorf("last route is %q: %s", r, one(t, c, "SHOW freshet.last_reason"))
+	}
+}
+
+// Under READ COMMITTED a statement sees what was committed before it, if the session asks for that.
+func TestGateway_strongStatementsOfABlockSeeNewerCommits(t *testing.T) {
+	g := start(t, accounts)
+	c, other := g.client(), g.client()
+	exec(t, c, "SET freshet.freshness = strong")
+	const sum = "SELECT sum(balance) FROM account"
+	for isolation, sees := range map[string]bool{"READ COMMITTED": true, "REPEATABLE READ": false} {
+		exec(t, c, "BEGIN ISOLATION LEVEL "+isolation+" READ ONLY")
+		before := one(t, c, sum)
+		for range 3 {
+			exec(t, other, "UPDATE account SET balance = balance + 1 WHERE id = 1")
+			if got := one(t, c, sum); (got != before) != sees {
+				t.Errorf("%s: the sum was %s and is %s", isolation, before, got)
+			} else {
+				before = got
+			}
+		}
+		exec(t, c, "COMMIT")
+	}
+}

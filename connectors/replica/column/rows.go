@@ -2,6 +2,7 @@ package column
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ClickHouse/ch-go/proto"
 
@@ -27,11 +28,15 @@ type Rows struct {
 	input proto.Input
 }
 
+// reserved are the names that a column of the source's must not have: those of the replica's own, and those of which MergeTree keeps values with
+// a table's (its persistent virtual columns).
+var reserved = []string{RowID, Epoch, Since, "_row_exists", "_block_number", "_block_offset"}
+
 // NewRows returns an empty buffer for a table.
 func NewRows(t *cdc.Table) (*Rows, error) {
 	r := &Rows{}
 	for _, c := range t.Columns {
-		if c.Name == RowID || c.Name == Epoch || c.Name == Since {
+		if slices.Contains(reserved, c.Name) {
 			return nil, fmt.Errorf("column name %q is reserved for the columnar store", c.Name)
 		}
 		col, err := New(c)

@@ -1,0 +1,132 @@
+package server_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/freshet-io/freshet/gateway/server"
+)
+
+// A block that imports a snapshot reads what the session that exported it does.
+func TestGateway_readsTheSnapshotThatABlockImports(t *testing.T) {
+	g := start(t, accounts)
+	direct, c := g.connect(g.oltp.URL("postgres")), g.client()
+	exec(t, c, "SET freshet.freshness = strong")
+	const sum = "SELECT sum(balance) FROM account"
+	for _, opening := range [][]string{
+		{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SET TRANSACTION SNAPSHOT '%s'"},
+		{"BEGIN ISOLATION LEVEL REPEATABLE READ", "SET TRANSACTION SNAPSHOT '%s'", "SET TRANSACTION READ ONLY"},
+		{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '%s'"},
+	} {
+		exec(t, direct, "BEGIN ISOLATION LEVEL REPEATABLE READ")
+		snapshot, want := one(t, direct, "SELECT pg_export_snapshot()"), one(t, direct, sum)
+		exec(t, g.client(), "UPDATE account SET balance = balance + 1 WHERE id = 1")
+		if got := one(t, c, sum); got == want {
+			t.Fatalf("strong does not see the update: %s", got)
+		}
+		for _, sql := range opening {
+			if n := len("'%s'"); len(sql) > n && sql[len(sql)-n:] == "'%s'" {
+				sql = fmt.Sprintf(sql, snapshot)
+			}
+			if _, err := c.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := one(t, c, sum); got != want {
+			t.Errorf("after %q the sum is %s, the snapshot has %s", opening, got, want)
+		}
+		exec(t, c, "COMMIT")
+		exec(t, direct, "COMMIT")
+	}
+}
+
+// What the publication leaves out is never missed, also not before the gateway has put it right.
+func TestGateway_missesNothingThatThePublicationLeavesOut(t *testing.T) {
+	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, v int); INSERT INTO item VALUES (1, 1)")
+	direct, c := g.connect(g.oltp.URL("postgres")), g.client()
+	exec(t, c, "SET freshet.freshness = strong")
+	const sql = "SELECT count(*), sum(v) FROM item"
+	for i := range 12 {
+		change := []string{
+			"ALTER PUBLICATION freshet DROP TABLE item; INSERT INTO item VALUES (%d, 10)",
+			"ALTER PUBLICATION freshet DROP TABLE item; INSERT INTO item VALUES (%d, 10); ALTER PUBLICATION freshet ADD TABLE item; UPDATE item SET v = v + 1 WHERE id = 1",
+			"ALTER PUBLICATION freshet SET (publish = 'insert'); UPDATE item SET v = v + %d",
+		}[i%3]
+		if _, err := direct.PgConn().Exec(t.Context(), fmt.Sprintf(change, 100+i)).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+		if want, got := query(t, direct, sql)[0], query(t, c, sql)[0]; got != want {
+			t.Errorf("after %q: %s, PostgreSQL has %s", change, got, want)
+		}
+		g.await(func(s server.Status) bool {
+			const whole = "SELECT count(*) FROM pg_publication_tables t JOIN pg_publication p USING (pubname) WHERE tablename = 'item' AND pubupdate"
+			return s.Ready && one(t, direct, whole) == "1"
+		})
+	}
+}
+
+// A trigger on login writes for the session before its first statement.
+func TestGateway_sessionSeesWhatItsLoginWrote(t *testing.T) {
+	g := start(t, `CREATE TABLE login (id serial PRIMARY KEY);
+CREATE FUNCTION note_login() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$BEGIN INSERT INTO public.login DEFAULT VALUES; END$$;
+CREATE EVENT TRIGGER note_login ON login EXECUTE FUNCTION note_login()`)
+	const sql = "SELECT count(*) FROM login"
+	columnar := 0
+	for range 30 {
+		c := g.client()
+		got := one(t, c, sql)
+		if one(t, c, "SHOW freshet.last_route") == "columnar" {
+			columnar++
+		}
+		exec(t, c, "SET freshet.route = oltp")
+		if want := one(t, c, sql); got != want {
+			t.Errorf("a session counts %s logins, PostgreSQL %s", got, want)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if columnar == 0 {
+		t.Error("no session's first query ran on the replica")
+	}
+}
+
+// A table that cannot be copied leaves the others alone.
+func TestGateway_copiesTablesBesideOneThatTheEngineRefuses(t *testing.T) {
+	g := start(t, accounts)
+	direct := g.connect(g.oltp.URL("postgres"))
+	exec(t, direct, `CREATE TABLE odd (id int PRIMARY KEY, _row_exists bool, "_block_number" int); CREATE TABLE even (id int PRIMARY KEY); INSERT INTO even VALUES (1)`)
+	g.await(func(s server.Status) bool {
+		return phase(s, "public.even") == "ready" && phase(s, "public.odd") == "stopped"
+	})
+	c := g.client()
+	exec(t, c, "SET freshet.route = columnar")
+	if got := one(t, c, "SELECT count(*) FROM even"); got != "1" {
+		t.Errorf("count is %s", got)
+	}
+}
+
+// A lock on a table that is to be published keeps no other one waiting.
+func TestGateway_publishesTablesBesideOneThatIsLocked(t *testing.T) {
+	g := start(t, accounts)
+	direct, other := g.connect(g.oltp.URL("postgres")), g.connect(g.oltp.URL("postgres"))
+	exec(t, direct, "CREATE TABLE held (id int)")
+	exec(t, direct, "BEGIN")
+	exec(t, direct, "ALTER TABLE held ADD PRIMARY KEY (id)")
+	exec(t, direct, "COMMIT AND CHAIN")
+	exec(t, direct, "LOCK TABLE held IN SHARE UPDATE EXCLUSIVE MODE")
+	exec(t, other, "CREATE TABLE free (id int PRIMARY KEY)")
+	g.await(func(s server.Status) bool { return phase(s, "public.free") == "ready" })
+	exec(t, direct, "COMMIT")
+	g.await(func(s server.Status) bool { return phase(s, "public.held") == "ready" })
+}
+
+// phase is where the replication of a table is; empty: it is not known.
+func phase(s server.Status, table string) string {
+	for _, known := range s.Tables {
+		if known.Table == table {
+			return string(known.Phase)
+		}
+	}
+	return ""
+}
