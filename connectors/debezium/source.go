@@ -101,6 +101,9 @@ func (s *Source) SystemID(ctx context.Context) (string, error) { return s.pg.Sys
 // Look has the watcher look at the catalog soon, where definitions may have changed.
 func (s *Source) Look() { s.pg.Look() }
 
+// CopyWaits says which transaction a copy waits for, as [postgres.Source.CopyWaits] does.
+func (s *Source) CopyWaits() string { return s.pg.CopyWaits() }
+
 // Versions returns the present versions of tables, as [postgres.Source.Versions] does.
 func (s *Source) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error) {
 	return s.pg.Versions(ctx, ids)

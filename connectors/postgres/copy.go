@@ -93,6 +93,7 @@ func (s *Source) openSnapshot(ctx context.Context, conn *pgconn.PgConn) (cdc.Pos
 	if err := conn.Exec(ctx, "SET row_security = off; SET lock_timeout = '30s'; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
 		return cdc.Position{}, fmt.Errorf("begin snapshot: %w", err)
 	}
+	defer s.tellCopyWaits(ctx, conn.PID())()
 	row, err := ask(ctx, conn, create)
 	if err != nil {
 		return cdc.Position{}, fmt.Errorf("create temporary replication slot for a snapshot (is max_replication_slots large enough?): %w", err)

@@ -33,6 +33,7 @@ type Source struct {
 	confirmed     atomic.Uint64
 	current       currentCalls
 	lineage       lineage
+	copyWaits     atomic.Pointer[string] // see CopyWaits
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64
 	wake   chan struct{}

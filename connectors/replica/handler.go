@@ -76,7 +76,7 @@ func (s *session) misfit(t *table, err error) {
 	switch {
 	case errors.Is(err, column.ErrUnrepresentable):
 		s.stop(t.def, &cdc.TableError{Code: cdc.CodeUnrepresentable, Table: t.def.FullName(), Detail: err.Error(),
-			Remedy: "remove the value, or exclude the table; its queries go to the source database"})
+			Remedy: "remove the value and restart the gateway, or exclude the table; its queries go to the source database"})
 	case t.attempts >= maxAttempts:
 		s.stop(t.def, &cdc.TableError{Code: cdc.CodeSchemaChange, Table: t.def.FullName(),
 			Detail: fmt.Sprintf("its changes do not fit its copy, %d times in a row: %v", t.attempts, err),

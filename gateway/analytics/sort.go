@@ -92,4 +92,3 @@ const mostSortedBytes = 32 << 20
 
 // sliceSize is what a value takes beside its bytes while rows are sorted.
 const sliceSize = 24
-

@@ -16,10 +16,11 @@ func (u *unit) Absence(searchPath []string, schema, name string) string {
 	if schema != "" {
 		searchPath = []string{schema}
 	}
-	return absence(i.replica.Tables(), searchPath, name)
+	return absence(i.replica.Tables(), searchPath, name, copyWaits(i.source))
 }
 
-func absence(tables []replica.TableStatus, searchPath []string, name string) string {
+// waits is what copies wait for.
+func absence(tables []replica.TableStatus, searchPath []string, name, waits string) string {
 	for _, schema := range searchPath {
 		at := slices.IndexFunc(tables, func(t replica.TableStatus) bool { return t.Schema == schema && t.Name == name })
 		if at < 0 {
@@ -29,7 +30,11 @@ func absence(tables []replica.TableStatus, searchPath []string, name string) str
 		case replica.PhaseStopped:
 			return fmt.Sprintf("the replication of table %s.%s is stopped (%s: %s; %s)", schema, name, t.Stopped.Code, t.Stopped.Detail, t.Stopped.Remedy)
 		case replica.PhaseCopying:
-			return fmt.Sprintf("table %s.%s is being copied to the replica", schema, name)
+			reason := fmt.Sprintf("table %s.%s is being copied to the replica", schema, name)
+			if waits != "" {
+				reason += ", which waits for " + waits
+			}
+			return reason
 		case replica.PhaseReady: // since the statement was looked at
 			return fmt.Sprintf("table %s.%s has only just been copied to the replica", schema, name)
 		}

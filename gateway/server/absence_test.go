@@ -20,7 +20,7 @@ func TestAbsence_saysWhyATableIsNotOnTheReplica(t *testing.T) {
 		"ready":  "table public.ready has only just been copied to the replica",
 		"absent": "absent is not replicated: it has only just been made, is not a permanent table, or the patterns to include and exclude leave it out",
 	} {
-		if got := absence(tables, []string{"public", "app"}, name); got != want {
+		if got := absence(tables, []string{"public", "app"}, name, ""); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

@@ -83,6 +83,9 @@ func (u *unit) status() Status {
 	}
 	st := i.replica.Status()
 	s.Problem = cmp.Or(s.Problem, st.EngineError, st.CompactionError, st.SourceError)
+	if waits := copyWaits(i.source); waits != "" {
+		s.Problem = cmp.Or(s.Problem, "the copy of a table waits for "+waits)
+	}
 	if st.Available {
 		staleness := u.cfg.Clock().Sub(st.Time)
 		s.Position = st.Position.String()

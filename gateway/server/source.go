@@ -28,6 +28,14 @@ type source interface {
 	Close()
 }
 
+// copyWaits says which transaction copies of the source's tables wait for; empty: none.
+func copyWaits(s source) string {
+	if w, ok := s.(interface{ CopyWaits() string }); ok {
+		return w.CopyWaits()
+	}
+	return ""
+}
+
 // openSource returns the source that the configuration selects.
 func openSource(cfg Config, registry prometheus.Registerer) (source, error) {
 	database := postgres.Config{

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/freshet-io/freshet/gateway/server"
@@ -119,6 +120,23 @@ func TestGateway_publishesTablesBesideOneThatIsLocked(t *testing.T) {
 	g.await(func(s server.Status) bool { return phase(s, "public.free") == "ready" })
 	exec(t, direct, "COMMIT")
 	g.await(func(s server.Status) bool { return phase(s, "public.held") == "ready" })
+}
+
+// A copy cannot begin before those end who had written by then.
+func TestGateway_saysWhatACopyWaitsFor(t *testing.T) {
+	g := start(t, accounts)
+	writer, other := g.connect(g.oltp.URL("postgres")), g.connect(g.oltp.URL("postgres"))
+	exec(t, writer, "BEGIN")
+	exec(t, writer, "UPDATE account SET balance = balance WHERE id = 1")
+	exec(t, other, "CREATE TABLE late (id int PRIMARY KEY)")
+	holder := fmt.Sprintf("the transaction of server process %d, open since ", writer.PgConn().PID())
+	g.await(func(s server.Status) bool { return strings.Contains(s.Problem, holder) })
+	c := g.client()
+	if got := strings.Join(query(t, c, "EXPLAIN (FRESHET) SELECT count(*) FROM late"), "; "); !strings.Contains(got, "table public.late is being copied to the replica, which waits for "+holder) {
+		t.Errorf("the reason is %q", got)
+	}
+	exec(t, writer, "COMMIT")
+	g.await(func(s server.Status) bool { return phase(s, "public.late") == "ready" && s.Problem == "" })
 }
 
 // phase is where the replication of a table is; empty: it is not known.
