@@ -64,8 +64,7 @@ func (s *Source) refresh(ctx context.Context) error {
 
 // publish makes the publication name exactly the tables that can be replicated.
 func (s *Source) publish(ctx context.Context) error {
-	gap, err := s.ensurePublication(ctx)
-	if err != nil {
+	if err := s.ensurePublication(ctx); err != nil {
 		return err
 	}
 	actual, err := s.publishedTables(ctx)
@@ -87,6 +86,7 @@ func (s *Source) publish(ctx context.Context) error {
 	for _, id := range wanted {
 		p, has := actual[id]
 		if !has {
+			s.registry.setUnpublished(id)
 			switch err := s.publishTable(ctx, id); {
 			case lockHeld(err):
 				held = errors.Join(held, err)
@@ -98,7 +98,7 @@ func (s *Source) publish(ctx context.Context) error {
 			continue
 		}
 		again := s.registry.setMembership(id, p.membership)
-		s.registry.setPublished(id, gap || again)
+		s.registry.setPublished(id, again)
 	}
 	if !added {
 		return held
@@ -147,9 +147,8 @@ func (s *Source) publishedTables(ctx context.Context) (map[cdc.TableID]published
 	return out, nil
 }
 
-// ensurePublication creates the publication or corrects its options. gap says that it
-// existed with options under which changes were missed.
-func (s *Source) ensurePublication(ctx context.Context) (gap bool, err error) {
+// ensurePublication creates the publication or corrects its options.
+func (s *Source) ensurePublication(ctx context.Context) (err error) {
 	options := "publish = 'insert, update, delete, truncate', publish_via_partition_root = true"
 	if s.serverVersion.Load() >= 180000 {
 		options += ", publish_generated_columns = stored"
@@ -160,7 +159,7 @@ func (s *Source) ensurePublication(ctx context.Context) (gap bool, err error) {
 			AND coalesce(to_jsonb(p)->>'pubgencols', 's') = 's', concat(oid, ':', xmin)
 		FROM pg_publication p WHERE pubname = $1`, s.cfg.Publication).Scan(&all, &complete, &row)
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
-		gap = s.registry.setPublication(row) // its options were others meanwhile, perhaps
+		s.registry.setPublication(row)
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -171,22 +170,22 @@ func (s *Source) ensurePublication(ctx context.Context) (gap bool, err error) {
 			err = nil // another unit was faster; it uses the same options
 		}
 	case err == nil && all:
-		return false, &cdc.TerminalError{
+		return &cdc.TerminalError{
 			Code:   cdc.CodePublicationMismatch,
 			Detail: fmt.Sprintf("publication %q is FOR ALL TABLES", s.cfg.Publication),
 			Remedy: "drop it or configure another publication name: this source maintains a publication of its own",
 		}
 	case err == nil && !complete:
-		gap = true
+		s.registry.missed()
 		s.registry.setPublication("")
 		s.republished = true
 		_, err = s.pool.Exec(ctx, "ALTER PUBLICATION "+ident(s.cfg.Publication)+" SET ("+options+")")
 	}
 	if err != nil {
-		return false, s.privilegeOr(err, fmt.Sprintf("create publication %q", s.cfg.Publication),
+		return s.privilegeOr(err, fmt.Sprintf("create publication %q", s.cfg.Publication),
 			"GRANT CREATE ON DATABASE to the replication role, which must own the publication and the tables")
 	}
-	return gap, nil
+	return nil
 }
 
 func (s *Source) publishTable(ctx context.Context, id cdc.TableID) error {
@@ -195,7 +194,6 @@ func (s *Source) publishTable(ctx context.Context, id cdc.TableID) error {
 		return nil
 	}
 	s.republished = true
-	s.registry.setMembership(id, 0)
 	_, err := s.pool.Exec(ctx, "ALTER PUBLICATION "+ident(s.cfg.Publication)+" ADD TABLE ONLY "+ident(d.table.Schema, d.table.Name))
 	switch sqlState(err) {
 	case stateDuplicateObject:
@@ -212,6 +210,7 @@ func (s *Source) publishTable(ctx context.Context, id cdc.TableID) error {
 	if err != nil {
 		return fmt.Errorf("publish table %s.%s: %w", d.table.Schema, d.table.Name, err)
 	}
+	s.registry.setMembership(id, 0) // another one than before, which is read in a moment
 	s.registry.setPublished(id, true)
 	return nil
 }

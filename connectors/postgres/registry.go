@@ -133,13 +133,37 @@ func (r *registry) setMembership(id cdc.TableID, row uint32) (changed bool) {
 	return changed
 }
 
-// setPublication notes the publication's own row, empty for not known, and reports whether it was another one before.
-func (r *registry) setPublication(row string) (changed bool) {
+// setPublication notes the publication's own row, empty for not known. If it was another one before, its options were others meanwhile, perhaps, and
+// all tables have gaps.
+func (r *registry) setPublication(row string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	changed = r.publication != "" && r.publication != row
+	if r.publication != "" && row != "" && r.publication != row {
+		r.missedAll()
+	}
 	r.publication = row
-	return changed
+}
+
+// missed records that changes of all tables were missed. They are queued by setPublished.
+func (r *registry) missed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.missedAll()
+}
+
+func (r *registry) missedAll() {
+	for _, e := range r.entries {
+		e.gap = true
+	}
+}
+
+// setUnpublished records that the publication does not have a table.
+func (r *registry) setUnpublished(id cdc.TableID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entries[id]; e != nil {
+		e.published, e.gap = false, true
+	}
 }
 
 // streamsAs reports whether a table is in the publication by the rows by which it was when that was last looked at, as far as they are known:
@@ -148,7 +172,7 @@ func (r *registry) streamsAs(id cdc.TableID, publication string, membership uint
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entries[id]
-	return (r.publication == "" || r.publication == publication) && (e == nil || e.membership == 0 || e.membership == membership)
+	return (r.publication == "" || r.publication == publication) && (e == nil || e.def.stopped != nil || membership != 0 && (e.membership == 0 || e.membership == membership))
 }
 
 // setGap queues a table because its last copy came to nothing.

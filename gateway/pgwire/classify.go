@@ -134,7 +134,8 @@ func refine(c *class, sql string) *class {
 			r.ends = true
 		}
 	case "set", "reset", "show":
-		r.data = strings.Contains(low, "snapshot") // SET TRANSACTION SNAPSHOT: the block is to read what another session exported
+		// SET TRANSACTION SNAPSHOT: the block is to read what another session exported.
+		r.data = c.word == "set" && strings.Contains(low, "transaction") && strings.Contains(low, "snapshot")
 		if strings.Contains(low, "freshet") {
 			r.freshet, r.mentions, r.plain = true, c.word == "show", false
 			if c.word == "set" {

@@ -65,6 +65,9 @@ func (s *session) takeInfo(rows [][][]byte) error {
 		}
 	}
 	i.ApplicationName, i.Isolation = text(), text()
+	if i.Isolation == "read uncommitted" { // which PostgreSQL has by name only
+		i.Isolation = readCommitted
+	}
 	s.block.readOnly = text() == "on"
 	s.block.known = true
 	for n := range s.held {

@@ -40,6 +40,7 @@ func (s *session) offer(e *execution, status byte) error {
 	}
 	if s.unsure {
 		s.unsure, s.stale, known = false, true, false
+		s.blockSets = s.blockSets || status == 'T' // what was set for the block alone ends with it
 	}
 	ctx, stop := context.WithCancelCause(s.ctx)
 	defer stop(nil)

@@ -39,6 +39,7 @@ func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
 }
 
 func TestGateway_noticesAnEngineThatIsAwayWhileNothingChanges(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	signal := func(s syscall.Signal) {
 		t.Helper()
@@ -63,6 +64,7 @@ func TestGateway_noticesAnEngineThatIsAwayWhileNothingChanges(t *testing.T) {
 
 // A query that the engine has when it freezes is answered by PostgreSQL, or fails if it insists on the replica.
 func TestGateway_takesQueriesBackFromAnEngineThatHangs(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	auto, columnar := g.client(), g.client()
 	const sum = "SELECT sum(balance) FROM account"

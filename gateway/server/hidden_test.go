@@ -278,7 +278,7 @@ func TestGateway_strongStatementsOfABlockSeeNewerCommits(t *testing.T) {
 	c, other := g.client(), g.client()
 	exec(t, c, "SET freshet.freshness = strong")
 	const sum = "SELECT sum(balance) FROM account"
-	for isolation, sees := range map[string]bool{"READ COMMITTED": true, "REPEATABLE READ": false} {
+	for isolation, sees := range map[string]bool{"READ COMMITTED": true, "READ UNCOMMITTED": true, "REPEATABLE READ": false} {
 		exec(t, c, "BEGIN ISOLATION LEVEL "+isolation+" READ ONLY")
 		before := one(t, c, sum)
 		for range 3 {

@@ -18,6 +18,7 @@ INSERT INTO k SELECT i, nullif(i % 6, 5), nullif(i % 7, 3) - 2, (ARRAY[214748364
 
 // What an aggregate makes of a group, of one without a value, and of no row.
 func TestGateway_aggregatesAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	aggregates := []string{
 		"count($)", "count(DISTINCT $)", "min($)", "max($)", "sum($)", "avg($)", "sum(DISTINCT $)", "avg(DISTINCT $)", "count($) FILTER (WHERE $ IS NOT NULL AND f)", "max($) FILTER (WHERE id > 100)",
 		"stddev($)", "var_pop($)", "string_agg($::text, ',' ORDER BY id)", "string_agg(DISTINCT $::text, '' ORDER BY $::text)", "array_agg($ ORDER BY id DESC)", "bool_or($ IS NULL)", "every($ = $)",
@@ -41,6 +42,7 @@ func TestGateway_aggregatesAsPostgreSQLDoes(t *testing.T) {
 
 // What a window function makes of peers, of frames without a row, and of NULLs.
 func TestGateway_windowsAnswerAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	const row, rows, peers = "row_number() | ntile(4) | lag($) | lag($, 2) | lead($, 1, $) | first_value($) | last_value($) | nth_value($, 2)",
 		"count($) | sum($) | avg($) | min($) | max($) | count(*) | count($) FILTER (WHERE f)", "rank() | dense_rank() | percent_rank() | cume_dist()"
 	all := []string{
@@ -75,6 +77,7 @@ func TestGateway_windowsAnswerAsPostgreSQLDoes(t *testing.T) {
 
 // What an operator makes of operands of different types, and a cast of a value that the other type may not have.
 func TestGateway_convertsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	columns := []string{"sm", "i", "b", "n", "w", "s", "c", "f", "d", "ts", "tz", "iv", "3", "-1", "2.50", "'7'", "NULL"}
 	var statements []string
 	for _, left := range columns {

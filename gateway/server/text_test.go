@@ -17,6 +17,7 @@ var documents = []string{
 }
 
 func TestGateway_readsDocumentsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	schema := "CREATE TABLE doc (id int PRIMARY KEY, j jsonb);\nINSERT INTO doc VALUES (0, NULL)"
 	for i, d := range documents {
 		schema += fmt.Sprintf(", (%d, '%s')", i+1, strings.ReplaceAll(d, "'", "''"))
@@ -44,6 +45,7 @@ func TestGateway_readsDocumentsAsPostgreSQLDoes(t *testing.T) {
 
 // Values of all types as texts, of which some have a form that the replica leaves to PostgreSQL.
 func TestGateway_writesTextsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	const schema = `CREATE TYPE mood AS ENUM ('sad', 'o k', 'Happy');
 CREATE TABLE v (id int PRIMARY KEY, i int, b bigint, n numeric(12,3), f bool, d date, ts timestamp, tz timestamptz, tm time, u uuid, m mood, s text, c varchar(9), p char(5));
 INSERT INTO v (id) VALUES (0);
@@ -78,7 +80,7 @@ INSERT INTO v VALUES (1, 0, 0, 0, true, '2024-02-29', '2024-02-29 23:59:59.99999
 		values = append(values, fmt.Sprintf("date_bin('%s', ts, '2001-01-01 00:00:07')", stride), fmt.Sprintf("date_bin('%s', tz, '2030-01-01')", stride), fmt.Sprintf("date_bin(interval '%s', ts, d::timestamp)", stride))
 	}
 	values = append(values, "ts::time", "tz::time", "ts::time = tm", "max(ts::time)", "overlay(s PLACING 'xyz' FROM 2)", "overlay(s PLACING c FROM 2 FOR 0)", "overlay(c PLACING s FROM 9 FOR 1)", "overlay(s PLACING 'x' FROM 0)", "overlay(s PLACING 'é' FROM 1 FOR 100)",
-		"format('%s %s', s)", "format('%%')", "format('%1$s', s)", "format('%I', s)", "format(s, s)", "format('', s)", "format('%s', NULL)", "format('%s', 1.50)", "format('%5s', s)",
+		"format('%s %s', s)", "format('%%')", "format('%1$s', s)", "format('%I', s)", "format(s, s)", "format('', s)", "format('%s', NULL)", "format('%s', 1.50)", "format('%5s', s)", "format('x', 1 / i)", "format('%s', s, 1 / i)", "coalesce(to_char(ts, '-'), 'none')", `to_char(ts, '"a"') IS NULL`, "date_bin('300000000 days', ts, '2000-01-01')", "overlay(s PLACING 'b' FROM 2147483647 FOR 10)",
 		"m IN ('sad', 'Happy')", "m NOT IN ('sad', NULL)", "m IN ('nothing')", "m = ANY ('{sad}')", "'x' || true", "'x' || 1.50", "'x' || NULL", "NULL || s", "1 || 'x'", "'{1}' || 2",
 		"s::int", "c::numeric", "s::bool", "s::date", "s::timestamp")
 	var statements []string

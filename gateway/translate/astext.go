@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"math/big"
 	"strings"
 
 	"github.com/freshet-io/freshet/gateway/finish"
@@ -94,7 +95,8 @@ func format(q *query, _ string, args []expr) expr {
 	var parts []string
 	operands := args[1:]
 	rest := *args[0].lit.text
-	for used := 0; rest != ""; {
+	used := 0
+	for rest != "" {
 		before, after, found := strings.Cut(rest, "%")
 		if before != "" {
 			parts = append(parts, quote(before))
@@ -114,6 +116,9 @@ func format(q *query, _ string, args []expr) expr {
 		}
 		rest = after
 	}
+	if used < len(operands) { // which PostgreSQL computes
+		fail("format with more arguments than it shows")
+	}
 	e := with(oidText, "concat("+strings.Join(append(parts, "''", "''"), ", ")+")", operands...)
 	e.null = false
 	return e
@@ -122,13 +127,14 @@ func format(q *query, _ string, args []expr) expr {
 // overlay replaces a piece of a text by another: as many characters as that has, or a constant number of them.
 func overlay(q *query, _ string, args []expr) expr {
 	x, by, from := q.asText(args[0]), q.asText(args[1]), q.asInt(args[2])
-	if from.lit == nil || from.lit.integer.Sign() <= 0 {
+	const most = 1 << 30 // well within what positions are counted in
+	if from.lit == nil || from.lit.integer.Sign() <= 0 || from.lit.integer.Cmp(big.NewInt(most)) > 0 {
 		fail("overlay from what is not a constant")
 	}
 	count := "lengthUTF8(" + by.sql + ")"
 	if len(args) == 4 {
 		n := q.asInt(args[3])
-		if n.lit == nil || n.lit.integer.Sign() < 0 {
+		if n.lit == nil || n.lit.integer.Sign() < 0 || n.lit.integer.Cmp(big.NewInt(most)) > 0 {
 			fail("overlay for what is not a constant")
 		}
 		count = n.lit.integer.String()

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -105,12 +106,13 @@ func isPlain(s *pg.SelectStmt) bool {
 }
 
 func hasWindow(s *pg.SelectStmt) bool {
-	for _, n := range s.TargetList {
-		if contains(n, func(m *pg.Node) bool { return m.GetFuncCall().GetOver() != nil }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.TargetList, callsWindow) || sortsByWindow(s)
+}
+
+func sortsByWindow(s *pg.SelectStmt) bool { return slices.ContainsFunc(s.SortClause, callsWindow) }
+
+func callsWindow(n *pg.Node) bool {
+	return contains(n, func(m *pg.Node) bool { return m.GetFuncCall().GetOver() != nil })
 }
 
 // limitsToSome reports whether a LIMIT leaves at least one row, which is all that EXISTS asks for.

@@ -24,7 +24,8 @@ type tree struct {
 	// not. whole keeps the engine from passing them down.
 	fails func() bool
 	whole bool
-	// stays says of a condition on what a subquery yields that PostgreSQL asks it after the rows are computed; nil: of none.
+	// stays says of a condition on what a subquery with windows yields whether PostgreSQL asks it after the rows are computed; nil: it has none that
+	// matters.
 	stays func(condition string) bool
 	// narrow tells a subquery what reads its columns, before its text is asked for; nil: it makes no difference.
 	narrow func(readers string)
@@ -232,9 +233,9 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 	if r.fails {
 		leaf.fails = func() bool { return true }
 	}
-	if r.partition != nil {
+	if r.windowed {
 		leaf.stays = func(condition string) bool {
-			return slices.ContainsFunc(it.columns, func(c *column) bool {
+			return r.partition == nil || slices.ContainsFunc(it.columns, func(c *column) bool {
 				return mentions(condition, c.e.sql) && !r.partition(slices.Index(it.columns, c))
 			})
 		}
@@ -285,6 +286,9 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 		c.onUse = func() { x.taken = true }
 	}
 	leaf := &tree{id: id, fails: inner.failing}
+	if inner.windowed() {
+		leaf.stays = func(string) bool { return true }
+	}
 	leaf.text = func() string {
 		var list []string
 		for i, x := range exports {

@@ -236,6 +236,9 @@ var intervalUnits = map[string]interval{
 	"second": {micros: 1_000_000}, "seconds": {micros: 1_000_000}, "sec": {micros: 1_000_000}, "secs": {micros: 1_000_000},
 }
 
+// longestInterval bounds the quantities of an interval, in days: longer ones are left to PostgreSQL, whose limits are beyond.
+const longestInterval = 10_000_000
+
 // parseInterval reads quantities with units and a clock time, the common part of PostgreSQL's interval input.
 // unit is the unit of a bare number, from a qualifier such as INTERVAL '3' MONTH; empty: none.
 func parseInterval(s, unit string) (interval, bool) {
@@ -259,7 +262,7 @@ func parseInterval(s, unit string) (interval, bool) {
 		}
 		one, ok := intervalUnits[m[2]]
 		n, err := strconv.ParseInt(m[1], 10, 64)
-		if !ok || err != nil {
+		if !ok || err != nil || absolute(n) > longestInterval && one.micros != 1 {
 			return out, false
 		}
 		out.months += n * one.months
@@ -267,5 +270,6 @@ func parseInterval(s, unit string) (interval, bool) {
 		out.micros += n * one.micros
 		rest = rest[len(m[0]):]
 	}
-	return out, s != ""
+	fits := absolute(out.months) <= longestInterval/30 && absolute(out.days) <= longestInterval && absolute(out.micros) <= longestInterval*microsPerDay
+	return out, s != "" && fits
 }

@@ -67,8 +67,9 @@ type rows struct {
 	keysFail bool
 	// fails says that values which PostgreSQL refuses for some rows are computed before conditions on these rows are asked.
 	fails bool
-	// partition says of a query with windows and values that may fail which of its columns every window is partitioned by: PostgreSQL asks conditions
-	// on these alone before it computes the rows. nil: of another query.
+	// windowed says that there are windows and values that may fail, here or below: PostgreSQL asks no condition before it computes the rows, unless it
+	// is on columns alone that every window is partitioned by. partition says which these are; nil: none.
+	windowed  bool
 	partition func(column int) bool
 	// uniform says of a set operation that its arms have the same types.
 	uniform bool
@@ -96,9 +97,10 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing}
 	q.base(s)
 	r := q.finish(s)
-	windowed := q.mayFail() && hasWindow(s)
-	r.fails = r.fails || windowed || q.mayFail() && isDistinct(s)
-	if windowed {
+	below := q.from.windowed()
+	r.windowed = below || q.mayFail() && hasWindow(s)
+	r.fails = r.fails || r.windowed || q.mayFail() && isDistinct(s)
+	if r.windowed && !below && len(s.WindowClause) == 0 && !sortsByWindow(s) { // otherwise there may be windows that are not translated
 		r.partition = func(i int) bool {
 			column := r.columns[i].e.origin
 			return column.source > 0 && !slices.ContainsFunc(q.partitions, func(p []columnID) bool { return !slices.Contains(p, column) })

@@ -45,7 +45,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	}
 	distinct := s.Op != pg.SetOperation_SETOP_UNION || !s.All
 	q := &query{t: t}
-	out, mixed := &rows{uniform: true, keysFail: left.keysFail || right.keysFail, fails: left.fails || right.fails}, false
+	out, mixed := &rows{uniform: true, keysFail: left.keysFail || right.keysFail, fails: left.fails || right.fails, windowed: left.windowed || right.windowed}, false
 	leftItems, rightItems := make([]string, len(left.columns)), make([]string, len(left.columns))
 	for i := range left.columns {
 		both := q.unify([]expr{left.columns[i].e, right.columns[i].e})

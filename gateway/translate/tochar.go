@@ -102,6 +102,7 @@ func toChar(q *query, _ string, args []expr) expr {
 	x = q.clocked(x)
 	date, micros := q.calendar(x), q.timeOfDay(x)
 	var parts []string
+	shown := false
 	for left := *template.text; left != ""; {
 		if literal, tail := literalPrefix(left); literal != "" {
 			parts, left = append(parts, quote(literal)), tail
@@ -116,7 +117,10 @@ func toChar(q *query, _ string, args []expr) expr {
 		if !ok {
 			fail("to_char with this template")
 		}
-		parts, left = append(parts, p(date, micros, !unfilled)), rest[len(name):]
+		parts, left, shown = append(parts, p(date, micros, !unfilled)), rest[len(name):], true
+	}
+	if !shown { // it is NULL all the same where the moment is, or is infinite
+		fail("to_char with this template")
 	}
 	if len(parts) == 1 {
 		return with(oidText, parts[0], x)

@@ -48,6 +48,13 @@ func (n *tree) failing() bool {
 	return found
 }
 
+// windowed reports whether there is a subquery in a join tree with windows and values that may fail.
+func (n *tree) windowed() bool {
+	found := false
+	n.walk(func(leaf *tree) { found = found || leaf.stays != nil })
+	return found
+}
+
 func (n *tree) mayFail() bool { return n.fails != nil && n.fails() }
 
 // relation is a subquery of some text; nothing is passed through a LIMIT.

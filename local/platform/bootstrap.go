@@ -11,18 +11,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// credentials reads the state folder's credentials, or makes them.
+// credentials reads the state folder's credentials, or makes them: they are to be written there once they are in force.
 func credentials(dir string) (c Credentials, made bool, err error) {
 	path := filepath.Join(dir, credentialsFile)
 	err = readJSON(path, &c, "delete it, and freshet local up makes new ones")
 	if errors.Is(err, fs.ErrNotExist) {
-		c, made = Credentials{User: Role, Password: rand.Text(), EnginePassword: rand.Text()}, true
-		err = writeJSON(path, c)
+		return Credentials{User: Role, Password: rand.Text(), EnginePassword: rand.Text()}, true, nil
 	}
 	if err != nil {
-		return c, made, fmt.Errorf("prepare credentials: %w", err)
+		return c, false, fmt.Errorf("prepare credentials: %w", err)
 	}
-	return c, made, nil
+	return c, false, nil
 }
 
 // bootstrap creates the user's role and database where they are not there. A role that is there keeps its password, which the user may have

@@ -175,6 +175,9 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 		if pgErr == nil {
 			pgErr = bootstrap(ctx, s.postgres.URL("postgres"), s.secrets, s.secretsMade)
 		}
+		if pgErr == nil && s.secretsMade {
+			pgErr = writeJSON(filepath.Join(s.cfg.Dir, credentialsFile), s.secrets)
+		}
 	})
 	wg.Wait()
 	if err := errors.Join(flagged(pgErr), flagged(engineErr), flagged(kafkaErr)); err != nil {
