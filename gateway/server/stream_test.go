@@ -191,7 +191,7 @@ func TestGateway_saysWhatACopyWaitsFor(t *testing.T) {
 func phase(s server.Status, table string) string {
 	for _, known := range s.Tables {
 		if known.Table == table {
-			return string(known.Phase)
+			return known.Phase
 		}
 	}
 	return ""
