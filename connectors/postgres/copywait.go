@@ -34,14 +34,7 @@ func (s *Source) tellCopyWaits(ctx context.Context, pid uint32) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(copyWaitPeriod)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+		for pauseFor(ctx, copyWaitPeriod) == nil {
 			why, err := s.holder(ctx, pid)
 			switch {
 			case err != nil:

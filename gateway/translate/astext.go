@@ -67,15 +67,9 @@ func (q *query) timestampText(e expr) string {
 
 // clockText writes a time of day in microseconds; a fraction of a second has no trailing zeros.
 func clockText(micros string) string {
-	fields := make([]string, 0, 4)
-	for _, f := range []struct {
-		unit  int64
-		shown string
-	}{{3_600_000_000, "intDiv(%s, %d)"}, {60_000_000, "intDiv(%s, %d) %% 60"}, {microsPerSecond, "intDiv(%s, %d) %% 60"}} {
-		fields = append(fields, padded(fmt.Sprintf(f.shown, micros, f.unit), 2))
-	}
-	fraction := fmt.Sprintf("%s %% %d", micros, microsPerSecond)
-	return "concat(" + strings.Join(fields, ", ':', ") + ", if(" + fraction + " = 0, '', concat('.', trim(TRAILING '0' FROM " + padded(fraction, 6) + "))))"
+	field := func(name string) string { return patterns[name]("", micros, true) }
+	fraction := fmt.Sprintf("if(%s %% %d = 0, '', concat('.', trim(TRAILING '0' FROM %s)))", micros, microsPerSecond, field("US"))
+	return "concat(" + field("HH24") + ", ':', " + field("MI") + ", ':', " + field("SS") + ", " + fraction + ")"
 }
 
 // offsetText writes how far a zone is ahead of UTC, in microseconds: minutes only where there are any. Offsets with seconds are guarded.

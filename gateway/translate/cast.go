@@ -107,7 +107,7 @@ func (q *query) castPlain(e expr, oid uint32) expr {
 		e = q.clocked(e)
 		return with(oidTime, q.timeOfDay(e), e)
 	}
-	if isString(e.oid) && e.oid != oidBpchar {
+	if isText(e.oid) {
 		if out, ok := parsed(e, oid); ok {
 			return out
 		}
