@@ -8,6 +8,7 @@ import (
 )
 
 func TestAbsence_saysWhyATableIsNotOnTheReplica(t *testing.T) {
+	t.Parallel()
 	tables := []replica.TableStatus{
 		{Schema: "app", Name: "arrays", Phase: replica.PhaseStopped, Stopped: &cdc.TableError{
 			Code: cdc.CodeUnsupportedType, Detail: `column "a" has type integer[]`, Remedy: "exclude the table"}},

@@ -18,6 +18,7 @@ INSERT INTO reading (id, name, short, code) VALUES (-1, '', 'NULL', ''), (-2, 'a
 
 // Arrays arrive in either format, of the type that PostgreSQL finds or of the one that the driver declares.
 func TestGateway_takesArraysAsParameters(t *testing.T) {
+	t.Parallel()
 	g := start(t, readings)
 	columnar, oltp := g.routes()
 	arrays := []struct {
@@ -113,6 +114,7 @@ func bound(t *testing.T, conn *pgx.Conn, sql string, value []byte, oid uint32, f
 }
 
 func TestGateway_readsArraysAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	g := start(t, "CREATE TYPE mood AS ENUM ('sad', 'ok', 'two words')", readings,
 		"ALTER TABLE reading ADD COLUMN mood mood; UPDATE reading SET mood = CASE id % 3 WHEN 0 THEN 'sad' WHEN 1 THEN 'two words' END::mood")
 	columnar, oltp := g.routes()
@@ -147,6 +149,7 @@ func TestGateway_readsArraysAsPostgreSQLDoes(t *testing.T) {
 }
 
 func TestGateway_takesLists(t *testing.T) {
+	t.Parallel()
 	g := start(t, readings)
 	columnar, _ := g.routes()
 	var n int

@@ -14,6 +14,7 @@ INSERT INTO visit SELECT i, now() - i * interval '1 minute', current_date - i, i
 
 // PostgreSQL gets the time that it told the columnar route's transaction as constants.
 func TestGateway_timeIsThatOfTheTransaction(t *testing.T) {
+	t.Parallel()
 	g := start(t, visits)
 	columnar, oltp := g.routes()
 	for _, zone := range []string{"UTC", "Asia/Kolkata", "Pacific/Kiritimati"} {
@@ -45,6 +46,7 @@ func TestGateway_timeIsThatOfTheTransaction(t *testing.T) {
 }
 
 func TestGateway_timestampsMeanWhatTheyDoInTheSessionsZone(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE visit (id int PRIMARY KEY, at timestamptz NOT NULL);
 INSERT INTO visit SELECT i, timestamptz '2024-03-30 12:00:00+00' + i * interval '11 minutes' FROM generate_series(0, 499) i`)
 	columnar, oltp := g.routes()
@@ -69,6 +71,7 @@ INSERT INTO visit SELECT i, timestamptz '2024-03-30 12:00:00+00' + i * interval 
 }
 
 func TestGateway_timeGoesOnBetweenTransactions(t *testing.T) {
+	t.Parallel()
 	g := start(t, visits)
 	c := g.client()
 	exec(t, c, "SET freshet.route = columnar")
@@ -92,6 +95,7 @@ func TestGateway_timeGoesOnBetweenTransactions(t *testing.T) {
 
 // Instants and wall clock times around changes of the clocks, in zones that change them in all the ways there are.
 func TestGateway_clocksOfZonesShowWhatTheyDoInPostgreSQL(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE tick (id int PRIMARY KEY, at timestamptz, shown timestamp, day date);
 INSERT INTO tick SELECT i, '2024-03-30 20:10:00.25+00'::timestamptz + i * interval '7 minutes', '2024-03-30 22:00:00'::timestamp + i * interval '7 minutes', date '2024-03-28' + i / 100
 FROM generate_series(0, 399) i;
@@ -132,6 +136,7 @@ INSERT INTO tick VALUES (9999)`)
 
 // The engine has other rules for this zone: it is told instants only.
 func TestGateway_leavesZonesThatTheEngineHasOtherwiseToPostgreSQL(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE tick (id int PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO tick SELECT i, '2001-10-27 00:00:00+00'::timestamptz + i * interval '1 hour' FROM generate_series(0, 99) i`)
 	c, oltp := g.client(), g.client()
 	exec(t, oltp, "SET freshet.route = oltp")
@@ -153,6 +158,7 @@ func TestGateway_leavesZonesThatTheEngineHasOtherwiseToPostgreSQL(t *testing.T) 
 
 // A zone may have the name of an abbreviation, which means the same offset always where it is no setting.
 func TestGateway_showsTimesInZonesThatAreNamedLikeAbbreviations(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE visit (id int PRIMARY KEY, at timestamptz NOT NULL);
 INSERT INTO visit SELECT i, timestamptz '2024-01-30 12:00:00+00' + i * interval '11 days' FROM generate_series(0, 40) i`)
 	columnar, oltp := g.routes()

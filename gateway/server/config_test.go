@@ -8,6 +8,7 @@ import (
 )
 
 func TestConfig_publishesAsOftenAsReadinessWants(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name               string
 		objective, flushes time.Duration

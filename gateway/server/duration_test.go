@@ -15,6 +15,7 @@ UPDATE ticket SET closed = NULL WHERE id % 17 = 0; UPDATE ticket SET closed = op
 CREATE TABLE endless (id int PRIMARY KEY, a timestamp, b timestamp); INSERT INTO endless VALUES (1, 'infinity', '2024-01-01'), (2, '200000-01-01', '2024-01-01')`
 
 func TestGateway_computesDurationsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	g := start(t, tickets)
 	columnar, oltp := g.routes()
 	read := func(c *pgx.Conn, sql string, format int16) []string {
@@ -60,6 +61,7 @@ func TestGateway_computesDurationsAsPostgreSQLDoes(t *testing.T) {
 }
 
 func TestGateway_leavesOtherIntervalsToPostgreSQL(t *testing.T) {
+	t.Parallel()
 	g := start(t, tickets)
 	c := g.client()
 	for sql, reason := range map[string]string{

@@ -12,6 +12,7 @@ import (
 )
 
 func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c := g.client()
 	if err := g.engine.Kill(); err != nil {

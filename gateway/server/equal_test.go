@@ -17,6 +17,7 @@ INSERT INTO sensor SELECT i, 'k' || i FROM generate_series(0, 9) i`
 
 // Answers that once differed: the engine lost a condition, or the translation did.
 func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	g := start(t, measures)
 	columnar, oltp := g.routes()
 	for _, sql := range []string{
@@ -78,6 +79,7 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 
 // These are one statement to the engine, which runs it once for a snapshot: what is finished here tells them apart.
 func TestGateway_sharesNoResultOfAnotherMeaning(t *testing.T) {
+	t.Parallel()
 	g := start(t, measures)
 	columnar, oltp := g.routes()
 	for range 2 {
@@ -88,6 +90,7 @@ func TestGateway_sharesNoResultOfAnotherMeaning(t *testing.T) {
 }
 
 func TestGateway_keepsToSettingsThatChangeTheMeaning(t *testing.T) {
+	t.Parallel()
 	g := start(t, measures)
 	columnar, oltp := g.routes()
 	const sql = "SELECT count(*) FROM measure WHERE NULLIF(part, 2) = NULL"
@@ -104,6 +107,7 @@ func TestGateway_keepsToSettingsThatChangeTheMeaning(t *testing.T) {
 
 // What a database defines for the very types of its columns goes before what PostgreSQL has for others.
 func TestGateway_leavesToPostgreSQLWhatTheDatabaseDefines(t *testing.T) {
+	t.Parallel()
 	g := start(t, measures, `
 		CREATE TABLE word (id int PRIMARY KEY, v varchar(9) COLLATE "C", n numeric(6,2));
 		INSERT INTO word VALUES (1, 'One', 1.5), (2, 'Two', 2.5)`)
@@ -146,6 +150,7 @@ func TestGateway_leavesToPostgreSQLWhatTheDatabaseDefines(t *testing.T) {
 
 // PostgreSQL computes its output before it sorts, also of the rows that LIMIT cuts off.
 func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	g := start(t, measures)
 	c := g.client()
 	for _, sql := range []string{
@@ -190,6 +195,7 @@ func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 
 // Statements at which PostgreSQL's parser, or the translation, once ended the process.
 func TestGateway_survivesStatements(t *testing.T) {
+	t.Parallel()
 	g := start(t, measures)
 	c := g.client()
 	_, oltp := g.routes()
@@ -210,6 +216,7 @@ func TestGateway_survivesStatements(t *testing.T) {
 
 // A numeric without a declared scale comes from the replica as PostgreSQL's own text.
 func TestGateway_writesNumericsInBinaryAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE number (id int PRIMARY KEY, n numeric, m numeric(5,-2), k numeric(3,5));
 INSERT INTO number SELECT i, v, v, 0.00123 FROM unnest('{0,0.00,-1,12345.6700,0.0000000000000000000000000001,-99990000}'::numeric[]) WITH ORDINALITY AS x(v, i) WHERE abs(v) < 1e6;
 INSERT INTO number SELECT 10 + i, v FROM unnest('{NaN,Infinity,-Infinity,NULL,1e40,123456789012345678901234567890.123456789012345678901234567890}'::numeric[]) WITH ORDINALITY AS x(v, i)`)
@@ -228,6 +235,7 @@ INSERT INTO number SELECT 10 + i, v FROM unnest('{NaN,Infinity,-Infinity,NULL,1e
 }
 
 func TestGateway_writesSingleBytesAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE byte (id int PRIMARY KEY, q "char");
 INSERT INTO byte VALUES (1, ''), (2, '\303'), (3, 'a'), (4, '\200'), (5, NULL), (6, ' '), (7, '\377')`)
 	columnar, oltp := g.routes()

@@ -12,6 +12,7 @@ import (
 
 // What these queries call writes, though they name nothing but functions that only read, or none.
 func TestGateway_sessionSeesWritesThatNoTextTells(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts, `CREATE FUNCTION log(text) RETURNS int LANGUAGE sql AS 'UPDATE account SET balance = balance + 1 WHERE id = 1 RETURNING id';
 CREATE FUNCTION chore(int, int) RETURNS bool LANGUAGE sql AS 'SELECT log($1::text) = $2';
 CREATE OPERATOR === (FUNCTION = chore, LEFTARG = int, RIGHTARG = int);
@@ -40,6 +41,7 @@ CREATE VIEW chores AS SELECT chore(1, 2)`)
 
 // Whom a trigger makes of a session its statement does not tell. What another user may read it must not be taken for allowed to read.
 func TestGateway_answersNobodyByWhatAnotherRoleMayRead(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts, `CREATE ROLE reader; GRANT SELECT ON account TO reader;
 CREATE ROLE clerk LOGIN PASSWORD 'clerk'; GRANT reader TO clerk WITH INHERIT FALSE, SET TRUE;
 CREATE TABLE note (id int PRIMARY KEY); GRANT SELECT, INSERT ON note TO clerk, reader;
@@ -62,6 +64,7 @@ CREATE TRIGGER promote BEFORE INSERT ON note FOR EACH ROW EXECUTE FUNCTION promo
 
 // What PostgreSQL ran in a READ COMMITTED block may have shown newer data than the block's snapshot has.
 func TestGateway_readCommittedBlockDoesNotGoBackInTime(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c, writer := g.client(), g.client()
 	for range 5 {
@@ -81,6 +84,7 @@ func TestGateway_readCommittedBlockDoesNotGoBackInTime(t *testing.T) {
 
 // A transaction that may have written is PostgreSQL's, whatever it becomes afterwards.
 func TestGateway_readsItsTransactionsOwnWritesOnceItIsReadOnly(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c := g.client()
 	for _, readOnly := range [][]string{
@@ -100,6 +104,7 @@ func TestGateway_readsItsTransactionsOwnWritesOnceItIsReadOnly(t *testing.T) {
 }
 
 func TestGateway_readOnlyTransactionKeepsItsSnapshot(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c, writer := g.client(), g.client()
 	for _, statements := range [][]string{
@@ -120,6 +125,7 @@ func TestGateway_readOnlyTransactionKeepsItsSnapshot(t *testing.T) {
 }
 
 func TestGateway_preparedStatementKeepsItsColumns(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c, other := g.client(), g.client()
 	exec(t, c, "SET freshet.freshness = strong") // otherwise it may answer from before the change
@@ -149,6 +155,7 @@ func TestGateway_preparedStatementKeepsItsColumns(t *testing.T) {
 }
 
 func TestGateway_checksTheRightToUseASchema(t *testing.T) {
+	t.Parallel()
 	g := start(t, "CREATE SCHEMA shop; CREATE TABLE shop.item (id int PRIMARY KEY); INSERT INTO shop.item VALUES (1), (2)",
 		"CREATE ROLE clerk LOGIN PASSWORD 'clerk'; GRANT USAGE ON SCHEMA shop TO clerk; GRANT SELECT ON shop.item TO clerk")
 	admin, c := g.client(), g.client()
@@ -166,6 +173,7 @@ func TestGateway_checksTheRightToUseASchema(t *testing.T) {
 
 // PostgreSQL locks a table to describe a statement.
 func TestGateway_stopsAStatementThatWaitsForALock(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	admin, locker := g.client(), g.client()
 	exec(t, locker, "BEGIN; LOCK TABLE account IN ACCESS EXCLUSIVE MODE")
@@ -198,6 +206,7 @@ func TestGateway_stopsAStatementThatWaitsForALock(t *testing.T) {
 }
 
 func TestGateway_refusesParametersAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	c := start(t, gaps).client()
 	for _, p := range []struct {
 		sql, code string
@@ -218,6 +227,7 @@ func TestGateway_refusesParametersAsPostgreSQLDoes(t *testing.T) {
 
 // What the replica cannot answer, or not so that it is PostgreSQL's answer, under settings that are seldom used.
 func TestGateway_leavesTheRareToPostgreSQL(t *testing.T) {
+	t.Parallel()
 	g := start(t, gaps)
 	c, oltp := g.client(), g.client()
 	exec(t, oltp, "SET freshet.route = oltp")
@@ -247,6 +257,7 @@ func refusedWith(err error, code string) bool {
 
 // Settings that a write changes, by a trigger for instance, mean for the replica what they mean for PostgreSQL.
 func TestGateway_noticesSettingsThatAWriteChanges(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE item (id int PRIMARY KEY, t text, f float8); INSERT INTO item VALUES (1, 'a', 1.0/7), (2, NULL, 2.0/7);
 CREATE TABLE note (id serial PRIMARY KEY, setting text, value text);
 CREATE FUNCTION apply() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM set_config(NEW.setting, NEW.value, false); RETURN NEW; END$$;
@@ -274,6 +285,7 @@ CREATE TRIGGER apply BEFORE INSERT ON note FOR EACH ROW EXECUTE FUNCTION apply()
 
 // Under READ COMMITTED a statement sees what was committed before it, if the session asks for that.
 func TestGateway_strongStatementsOfABlockSeeNewerCommits(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c, other := g.client(), g.client()
 	exec(t, c, "SET freshet.freshness = strong")

@@ -8,6 +8,7 @@ import (
 )
 
 func TestUnit_staleTakesClientsOnlyWhileNoPeerIsFresh(t *testing.T) {
+	t.Parallel()
 	peer := func(code int) string {
 		mux := http.NewServeMux()
 		mux.HandleFunc("/freshz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })

@@ -10,6 +10,7 @@ import (
 
 // The operator gives the builtin database's roles these rights, and no more.
 func TestServer_followsByARoleThatIsNoSuperuser(t *testing.T) {
+	t.Parallel()
 	owner := url.UserPassword("app", "app")
 	g := startWith(t, func(c *server.Config) {
 		u, err := url.Parse(c.PostgresURL)

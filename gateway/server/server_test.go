@@ -198,6 +198,7 @@ const accounts = `CREATE TABLE account (id int PRIMARY KEY, branch int NOT NULL,
 INSERT INTO account SELECT i, i % 10, 100 FROM generate_series(1, 1000) i`
 
 func TestGateway_answersFromTheReplicaWhatPostgreSQLWouldAnswer(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c := g.client()
 	exec(t, c, "SET freshet.route = columnar")
@@ -211,6 +212,7 @@ func TestGateway_answersFromTheReplicaWhatPostgreSQLWouldAnswer(t *testing.T) {
 }
 
 func TestGateway_sessionSeesItsOwnWrites(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c := g.client()
 	for i := range 50 {
@@ -225,6 +227,7 @@ func TestGateway_sessionSeesItsOwnWrites(t *testing.T) {
 }
 
 func TestGateway_readOnlyTransactionHoldsOneSnapshot(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	reader, writer := g.client(), g.client()
 	exec(t, reader, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -244,6 +247,7 @@ func TestGateway_readOnlyTransactionHoldsOneSnapshot(t *testing.T) {
 }
 
 func TestGateway_tokenMakesAnotherSessionSeeTheWrite(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	writer, reader := g.client(), g.client()
 	exec(t, writer, "UPDATE account SET balance = 0 WHERE branch = 5")
@@ -257,6 +261,7 @@ func TestGateway_tokenMakesAnotherSessionSeeTheWrite(t *testing.T) {
 }
 
 func TestGateway_servesItsClientsUntilTheyLeave(t *testing.T) {
+	t.Parallel()
 	g := startWith(t, func(cfg *server.Config) { cfg.Drain = time.Minute }, "CREATE TABLE item(id int PRIMARY KEY)", "INSERT INTO item VALUES (1)")
 	c := g.client()
 	exec(t, c, "SET freshet.freshness = 'strong'")
@@ -270,6 +275,7 @@ func TestGateway_servesItsClientsUntilTheyLeave(t *testing.T) {
 }
 
 func TestGateway_checksPrivilegesOfTheSessionsUser(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
 	admin, c := g.client(), g.client()
 	exec(t, c, "SET ROLE clerk")
@@ -290,6 +296,7 @@ func TestGateway_checksPrivilegesOfTheSessionsUser(t *testing.T) {
 }
 
 func TestGateway_followsSchemaChanges(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c := g.client()
 	for _, step := range []struct{ ddl, read, want string }{
@@ -312,6 +319,7 @@ func TestGateway_followsSchemaChanges(t *testing.T) {
 }
 
 func TestGateway_describesAResultAsItsColumnsAreNow(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c, admin := g.client(), g.client()
 	exec(t, c, "SET freshet.freshness = strong")
@@ -349,6 +357,7 @@ func TestGateway_describesAResultAsItsColumnsAreNow(t *testing.T) {
 }
 
 func TestGateway_readsPointsFromPostgreSQLUnlessTheSnapshotMatters(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c := g.client()
 	const point = "SELECT balance FROM account WHERE id = 7"

@@ -20,6 +20,7 @@ INSERT INTO city SELECT i, (ARRAY['Ährenfeld', 'zebra', 'Zürich', 'apple', 'Ap
 CREATE TABLE many (id int PRIMARY KEY, name text COLLATE "en-x-icu"); INSERT INTO many SELECT i, 'name ' || i FROM generate_series(1, 20001) i`
 
 func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	g := start(t, cities)
 	columnar, oltp := g.routes()
 	for _, sql := range []string{
@@ -66,6 +67,7 @@ func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
 
 // The letter I has other cases under a Turkish collation, and PostgreSQL does not choose between two collations, be each by bytes or not.
 func TestGateway_keepsTheRulesOfCollations(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE word (id int PRIMARY KEY, t text COLLATE "tr-x-icu", g text COLLATE "de-x-icu", c text COLLATE "C", p text COLLATE "POSIX", d text, n name);
 INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij', 'hij', 'hij', 'hij', 'hij', 'hij'), (3, NULL, 'x', NULL, 'y', 'z', repeat('é', 40))`)
 	c := g.client()
@@ -99,6 +101,7 @@ INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij'
 
 // Only who names the collation needs its schema.
 func TestGateway_leavesTheOrderToPostgreSQLIfItsCollationMayNotBeNamed(t *testing.T) {
+	t.Parallel()
 	g := start(t, "CREATE SCHEMA hidden; CREATE COLLATION hidden.numbered (provider = icu, locale = 'en-u-kn-true'); CREATE ROLE reader LOGIN PASSWORD 'reader'; "+
 		"CREATE TABLE part (id int PRIMARY KEY, code text COLLATE hidden.numbered); INSERT INTO part SELECT i, 'k' || i FROM generate_series(1, 30) i; GRANT SELECT ON part TO reader")
 	c := g.clientOf(url.UserPassword("reader", "reader"))
@@ -112,6 +115,7 @@ func TestGateway_leavesTheOrderToPostgreSQLIfItsCollationMayNotBeNamed(t *testin
 }
 
 func TestGateway_followsTheNamesOfCollations(t *testing.T) {
+	t.Parallel()
 	g := start(t, cities)
 	c := g.client()
 	const sql = "SELECT DISTINCT code FROM city ORDER BY code"
@@ -129,6 +133,7 @@ func TestGateway_followsTheNamesOfCollations(t *testing.T) {
 }
 
 func TestGateway_leavesLargeResultsToPostgreSQLToSort(t *testing.T) {
+	t.Parallel()
 	g := start(t, cities)
 	c := g.client()
 	const sql = "SELECT name FROM many ORDER BY name LIMIT 2"
@@ -158,6 +163,7 @@ func TestGateway_leavesLargeResultsToPostgreSQLToSort(t *testing.T) {
 }
 
 func TestGateway_ordersByACollationInBinaryFormat(t *testing.T) {
+	t.Parallel()
 	g := start(t, cities)
 	columnar, oltp := g.routes()
 	const sql = "SELECT id, name, share FROM city WHERE id > $1 ORDER BY name DESC, share"

@@ -12,6 +12,7 @@ import (
 
 // A block that imports a snapshot reads what the session that exported it does.
 func TestGateway_readsTheSnapshotThatABlockImports(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	direct, c := g.connect(g.oltp.URL("postgres")), g.client()
 	exec(t, c, "SET freshet.freshness = strong")
@@ -45,6 +46,7 @@ func TestGateway_readsTheSnapshotThatABlockImports(t *testing.T) {
 
 // In a block on a columnar snapshot the session's own settings can be read and set.
 func TestGateway_tellsOfTheSnapshotWithinABlock(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	c := g.client()
 	exec(t, c, "SET freshet.freshness = strong")
@@ -61,6 +63,7 @@ func TestGateway_tellsOfTheSnapshotWithinABlock(t *testing.T) {
 
 // What the publication leaves out is never missed, also not before the gateway has put it right.
 func TestGateway_missesNothingThatThePublicationLeavesOut(t *testing.T) {
+	t.Parallel()
 	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, v int); INSERT INTO item VALUES (1, 1)")
 	direct, c := g.connect(g.oltp.URL("postgres")), g.client()
 	exec(t, c, "SET freshet.freshness = strong")
@@ -86,6 +89,7 @@ func TestGateway_missesNothingThatThePublicationLeavesOut(t *testing.T) {
 
 // Nor where a lock keeps the gateway from putting it right.
 func TestGateway_missesNothingWhileAPublicationCannotBePutRight(t *testing.T) {
+	t.Parallel()
 	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, v int); INSERT INTO item VALUES (1, 1)")
 	direct, holder, c := g.connect(g.oltp.URL("postgres")), g.connect(g.oltp.URL("postgres")), g.client()
 	exec(t, c, "SET freshet.freshness = strong")
@@ -113,6 +117,7 @@ func TestGateway_missesNothingWhileAPublicationCannotBePutRight(t *testing.T) {
 
 // A trigger on login writes for the session before its first statement.
 func TestGateway_sessionSeesWhatItsLoginWrote(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE login (id serial PRIMARY KEY);
 CREATE FUNCTION note_login() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$BEGIN INSERT INTO public.login DEFAULT VALUES; END$$;
 CREATE EVENT TRIGGER note_login ON login EXECUTE FUNCTION note_login()`)
@@ -142,6 +147,7 @@ CREATE EVENT TRIGGER note_login ON login EXECUTE FUNCTION note_login()`)
 
 // A table that cannot be copied leaves the others alone.
 func TestGateway_copiesTablesBesideOneThatTheEngineRefuses(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	direct := g.connect(g.oltp.URL("postgres"))
 	exec(t, direct, `CREATE TABLE odd (id int PRIMARY KEY, _row_exists bool, "_block_number" int); CREATE TABLE even (id int PRIMARY KEY); INSERT INTO even VALUES (1)`)
@@ -157,6 +163,7 @@ func TestGateway_copiesTablesBesideOneThatTheEngineRefuses(t *testing.T) {
 
 // A lock on a table that is to be published keeps no other one waiting.
 func TestGateway_publishesTablesBesideOneThatIsLocked(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	direct, other := g.connect(g.oltp.URL("postgres")), g.connect(g.oltp.URL("postgres"))
 	exec(t, direct, "CREATE TABLE held (id int)")
@@ -172,6 +179,7 @@ func TestGateway_publishesTablesBesideOneThatIsLocked(t *testing.T) {
 
 // A copy cannot begin before those end who had written by then.
 func TestGateway_saysWhatACopyWaitsFor(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	writer, other := g.connect(g.oltp.URL("postgres")), g.connect(g.oltp.URL("postgres"))
 	exec(t, writer, "BEGIN")

@@ -47,6 +47,7 @@ func startWithTenants(t *testing.T, prepare ...string) (*gateway, tenantsFile) {
 }
 
 func TestGateway_tenantsFreshnessReachesRunningSessions(t *testing.T) {
+	t.Parallel()
 	g, file := startWithTenants(t, accounts)
 	c := g.clientOf(url.UserPassword("clerk", "clerk"))
 	other := g.client()
@@ -76,6 +77,7 @@ func TestGateway_tenantsFreshnessReachesRunningSessions(t *testing.T) {
 }
 
 func TestGateway_limitsEndStatementsWithAnErrorAndNotOnPostgreSQL(t *testing.T) {
+	t.Parallel()
 	g, file := startWithTenants(t, accounts)
 	c, other := g.clientOf(url.UserPassword("clerk", "clerk")), g.client()
 	// Some 10^9 pairs: seconds in the engine, and as many groups as it has memory for.
@@ -104,6 +106,7 @@ func TestGateway_limitsEndStatementsWithAnErrorAndNotOnPostgreSQL(t *testing.T) 
 }
 
 func TestGateway_refusesMoreThanATenantMayQueue(t *testing.T) {
+	t.Parallel()
 	g, file := startWithTenants(t, accounts)
 	file.inForce(t, g, "tenants: [{name: office, users: [clerk], limits: {concurrency: 1, queue: 1}}]")
 	const long = "SELECT count(*) FROM account a, account b, account c, account d WHERE a.balance + b.balance + c.id + d.id % 7 > $1"

@@ -92,6 +92,7 @@ INSERT INTO v VALUES (1, 0, 0, 0, true, '2024-02-29', '2024-02-29 23:59:59.99999
 
 // A zone's offset is part of a text.
 func TestGateway_writesOffsetsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE at (id int PRIMARY KEY, tz timestamptz);
 		INSERT INTO at VALUES (1, '2024-03-31 00:59:59+00'), (2, '2024-03-31 01:00+00'), (3, '2024-10-27 01:00+00'), (4, '1971-01-01 00:00+00'), (5, NULL), (6, '2024-06-01 12:00:00.123+00')`)
 	columnar, oltp := g.routes()
@@ -104,6 +105,7 @@ func TestGateway_writesOffsetsAsPostgreSQLDoes(t *testing.T) {
 
 // What the engine had to leave to PostgreSQL goes there at once the next time.
 func TestGateway_remembersWhatOnlyPostgreSQLComputes(t *testing.T) {
+	t.Parallel()
 	g := start(t, `CREATE TABLE doc (id int PRIMARY KEY, j jsonb); INSERT INTO doc VALUES (1, '{"a": 1}'), (2, '{"a": [1, 2]}')`)
 	c := g.client()
 	const all, first = "SELECT j->>'a' FROM doc ORDER BY id", "SELECT j->>'a' FROM doc WHERE id < 2"

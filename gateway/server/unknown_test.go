@@ -14,6 +14,7 @@ INSERT INTO q SELECT i, nullif(i % 7, 0), i % 3, nullif('s' || i % 4, 's1'), nul
 
 // A condition that is unknown is no match, wherever it is asked: the engine takes it for one where it arrives at the NULL before it runs.
 func TestGateway_asksConditionsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	conditions := []string{
 		"p.x <> q.x", "p.x > q.x + 2", "p.s < q.s", "p.n >= q.n", "q.f", "NOT q.f", "p.f <> q.f", "q.f IS NOT TRUE", "q.f IS UNKNOWN", "q.x IS NULL", "q.x IS NOT NULL",
 		"p.x IS DISTINCT FROM q.x", "p.x IS NOT DISTINCT FROM q.x", "p.x = NULLIF(q.x, 3)", "coalesce(q.x, 1) = coalesce(p.x, 1)", "p.x IN (q.x, 2)", "p.x NOT IN (q.x, 2)", "q.x NOT IN (1, NULL)",
@@ -48,6 +49,7 @@ func TestGateway_asksConditionsAsPostgreSQLDoes(t *testing.T) {
 
 // A function of a NULL is one, but for those that are made for it.
 func TestGateway_computesWithNullsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
 	const row = "FROM (SELECT p.id, p.x, p.y, q.x AS z, p.s, q.s AS r, p.n, q.n AS m, p.d, q.d AS e, p.f, q.f AS g, p.d + interval '90 minutes' AS t FROM p LEFT JOIN q ON q.id = p.id) v ORDER BY id"
 	values := []string{
 		"abs(x)", "round(n)", "ceil(n)", "trunc(n, 1)", "sign(n)", "mod(x, z)", "greatest(x, z, y)", "least(x, z)", "coalesce(x, z, -1)", "NULLIF(x, z)", "x + z", "x / NULLIF(z, 0)", "n * m", "n / NULLIF(m, 0)", "n + x", "-n", "x & z",

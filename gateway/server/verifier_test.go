@@ -30,6 +30,7 @@ func readVerifiers(t *testing.T, url, role string, log *bytes.Buffer) *verifiers
 }
 
 func TestVerifiers_areReadByWhomeverMay(t *testing.T) {
+	t.Parallel()
 	pg := stand.Postgres(t)
 	url := pg.URL("postgres")
 	stand.ExecAt(t, url, "CREATE ROLE strange LOGIN PASSWORD 'secret'", "CREATE ROLE trusted LOGIN PASSWORD 'secret'",
@@ -58,6 +59,7 @@ func TestVerifiers_areReadByWhomeverMay(t *testing.T) {
 }
 
 func TestVerifiers_areNotNeededWithoutTLS(t *testing.T) {
+	t.Parallel()
 	backend, err := pgconn.ParseConfig("postgres://127.0.0.1/x?sslmode=disable")
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,7 @@ CREATE VIEW parcels AS SELECT * FROM parcel`
 func everySchema(c *server.Config) { c.Include = []string{"*.*"} }
 
 func TestGateway_viewsAnswerAsInPostgreSQL(t *testing.T) {
+	t.Parallel()
 	g := startWith(t, everySchema, orders)
 	columnar, oltp := g.routes()
 	for _, sql := range []string{
@@ -73,6 +74,7 @@ func TestGateway_viewsAnswerAsInPostgreSQL(t *testing.T) {
 }
 
 func TestGateway_saysWhyAViewIsNotColumnar(t *testing.T) {
+	t.Parallel()
 	g := startWith(t, everySchema, orders)
 	c := g.client()
 	for sql, reason := range map[string]string{
@@ -97,6 +99,7 @@ func TestGateway_saysWhyAViewIsNotColumnar(t *testing.T) {
 
 // A view's rows count for those who may read the view; its tables are read as its owner.
 func TestGateway_viewsKeepPrivileges(t *testing.T) {
+	t.Parallel()
 	g := start(t, orders, `CREATE ROLE reader LOGIN PASSWORD 'r'; CREATE ROLE owner LOGIN PASSWORD 'o';
 GRANT SELECT ON plain TO reader; GRANT SELECT ON orders TO owner; GRANT CREATE ON SCHEMA public TO owner;
 SET ROLE owner; CREATE VIEW owned AS SELECT n FROM orders; CREATE VIEW nested AS SELECT n FROM owned; RESET ROLE;
@@ -142,6 +145,7 @@ GRANT SELECT ON owned, nested, invoked, over_invoked TO reader`)
 }
 
 func TestGateway_followsChangesOfViews(t *testing.T) {
+	t.Parallel()
 	g := startWith(t, everySchema, orders)
 	admin := g.connect(g.oltp.URL("postgres"))
 	c, oltp := g.client(), g.client()
@@ -176,6 +180,7 @@ func TestGateway_followsChangesOfViews(t *testing.T) {
 
 // A view that changes together with its table's rows is never seen with the rows from before, or the other way round.
 func TestGateway_viewsAndRowsAreOfOneSnapshot(t *testing.T) {
+	t.Parallel()
 	g := start(t, accounts)
 	admin := g.connect(g.oltp.URL("postgres"))
 	change, ended := make(chan struct{}, 1), make(chan error)
