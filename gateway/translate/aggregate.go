@@ -18,13 +18,18 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 	if name == "string_agg" {
 		return q.stringAgg(f)
 	}
-	if len(f.AggOrder) > 0 && name != "count" && name != "sum" && name != "min" && name != "max" && name != "avg" || f.AggWithinGroup || f.FuncVariadic {
+	if len(f.AggOrder) > 0 && !orderIndifferent[name] || f.AggWithinGroup || f.FuncVariadic {
 		fail("ordered aggregate")
 	}
 	var arg expr
 	var filter string
 	q.ungrouped(func() expr {
 		filter = q.aggregateFilter(f)
+		for _, key := range f.AggOrder {
+			if q.value(key.GetSortBy().Node).fails { // PostgreSQL computes it, whatever comes of it
+				fail("aggregate ordered by a value that may fail")
+			}
+		}
 		if !f.AggStar {
 			if len(f.Args) != 1 {
 				fail("aggregate of several arguments")
@@ -36,6 +41,9 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 	a := aggregation{q: q, filter: filter, distinct: f.AggDistinct, some: q.group.grouped && filter == ""}
 	return a.translate(name, f.AggStar, arg, q.aggregated)
 }
+
+// orderIndifferent are the aggregates that make the same of their values in any order.
+var orderIndifferent = map[string]bool{"count": true, "sum": true, "min": true, "max": true, "avg": true}
 
 // aggregateArgument is the single argument of an aggregate: a value, or a row to count. A row is none of PostgreSQL's NULLs, also if all in it is
 // NULL, and two rows are the same if they have the same values and NULLs; a tuple of the engine is like that.

@@ -88,7 +88,7 @@ func typeRank(oid uint32) (category, rank int) {
 	case oidTimestampTZ:
 		return 2, 3
 	case oidText, oidVarchar, oidBpchar, oidName:
-		return 3, 0 // casts go both ways: the first type stays, unless it is unknown
+		return 3, 0 // casts between them go both ways, but for a name's: the first type stays, unless it is unknown
 	}
 	return int(oid) + 100, 0
 }
@@ -113,8 +113,11 @@ func (q *query) unify(all []expr) []expr {
 			oid = a.oid
 		}
 	}
-	if oid == oidUnknown {
+	switch {
+	case oid == oidUnknown:
 		oid = oidText
+	case (oid == oidVarchar || oid == oidBpchar) && slices.ContainsFunc(all, func(e expr) bool { return e.oid == oidName }):
+		fail("alternatives of which one is a name") // and so all are, of as many bytes: only text has a cast from it
 	}
 	out := make([]expr, len(all))
 	for i, a := range all {
@@ -206,14 +209,29 @@ func trimmed(e expr) expr {
 
 var (
 	floatForm = regexp.MustCompile(`^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$`)
+	uuidForm  = regexp.MustCompile(`^[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}$`)
 	timeForm  = regexp.MustCompile(`^(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?$`)
 )
+
+// parseFloat reads decimals that the type has. PostgreSQL refuses those that are too large, and those that are not zero but too small.
+func parseFloat(s string, oid uint32) (float64, bool) {
+	bits := 64
+	if oid == oidFloat4 {
+		bits = 32
+	}
+	v, err := strconv.ParseFloat(trimBlanks(s), bits)
+	if err != nil || !floatForm.MatchString(s) {
+		return 0, false
+	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
+	return v, v != 0 || !strings.ContainsAny(mantissa, "123456789")
+}
 
 // floatLiteral writes the bits, since the engine's own reading of decimals is not exact.
 func floatLiteral(oid uint32, v float64, text string) expr {
 	e := expr{oid: oid, lit: &literal{text: &text}, pad: -1}
 	if oid == oidFloat4 {
-		narrow, err := strconv.ParseFloat(strings.TrimSpace(text), 32)
+		narrow, err := strconv.ParseFloat(trimBlanks(text), 32)
 		if err != nil {
 			fail("constant out of range")
 		}
@@ -243,6 +261,9 @@ func clipName(s string) string {
 	return s[:end]
 }
 
+// trimBlanks drops what PostgreSQL's input functions take for blanks around a value.
+func trimBlanks(s string) string { return strings.Trim(s, " \t\n\v\f\r") }
+
 // parseLiteral reads a string constant as PostgreSQL's input function of a type would.
 func (t *translator) parseLiteral(s string, oid uint32) expr {
 	t.env.Dialect.checkText(s, oid)
@@ -254,7 +275,7 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 	case oidBpchar:
 		return textLiteral(oid, strings.TrimRight(s, " "))
 	case oidInt2, oidInt4, oidInt8:
-		i, ok := new(big.Int).SetString(strings.TrimSpace(s), 10)
+		i, ok := new(big.Int).SetString(trimBlanks(s), 10)
 		if ok && i.Cmp(big.NewInt(minOf[oid])) >= 0 && i.Cmp(big.NewInt(maxOf[oid])) <= 0 {
 			return integerLiteral(oid, i)
 		}
@@ -263,7 +284,7 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 			return numericLiteral(n)
 		}
 	case oidBool:
-		switch strings.ToLower(strings.TrimSpace(s)) {
+		switch strings.ToLower(trimBlanks(s)) {
 		case "t", "true", "yes", "y", "on", "1":
 			return boolLiteral(true)
 		case "f", "false", "no", "n", "off", "0":
@@ -287,7 +308,7 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 			return intervalLiteral(i)
 		}
 	case oidFloat4, oidFloat8:
-		if v, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil && floatForm.MatchString(s) && !math.IsInf(v, 0) {
+		if v, ok := parseFloat(s, oid); ok {
 			return floatLiteral(oid, v, s)
 		}
 	case oidTime:
@@ -299,8 +320,10 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 			}
 		}
 	case oidUUID:
-		if raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", "")); err == nil && len(raw) == 16 && len(s) == 36 {
-			return uuidLiteral(raw)
+		if uuidForm.MatchString(s) {
+			if raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", "")); err == nil {
+				return uuidLiteral(raw)
+			}
 		}
 	}
 	fail("string constant as a value of type %d", oid)

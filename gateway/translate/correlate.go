@@ -99,7 +99,7 @@ func requireSafe(outer expr) {
 	}
 }
 
-// isPlain reports whether a query only filters: its rows are those of FROM and WHERE.
+// isPlain reports whether a query only filters: its rows are those of FROM and WHERE, or with DISTINCT some of them.
 func isPlain(s *pg.SelectStmt) bool {
 	return s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 && !isGrouped(s) && s.LimitOffset == nil &&
 		len(s.WindowClause) == 0 && len(s.LockingClause) == 0 && s.IntoClause == nil && len(s.FromClause) > 0 && !hasWindow(s)
@@ -132,7 +132,7 @@ func (q *query) joinGroups(c *correlated) {
 	x := extraJoin{kind: "LEFT", id: sub.group.id, text: func() string { return "(" + sub.groupText() + ")" }}
 	for i := range c.inner {
 		key := leafName(sub.group.id) + ".k" + strconv.Itoa(i+1)
-		x.conds = append(x.conds, with(oidBool, c.outer[i].sql+" = "+key, c.outer[i]))
+		x.conds = append(x.conds, with(oidBool, c.outer[i].operand()+" = "+key, c.outer[i]))
 	}
 	q.joins = append(q.joins, x)
 }

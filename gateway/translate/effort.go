@@ -16,7 +16,7 @@ func whereText(conds []expr) string {
 // effort ranks conditions by what one row costs: a comparison, reading a string, searching a set that may be large.
 func (e expr) effort() int {
 	switch {
-	case strings.Contains(e.sql, " IN (SELECT "):
+	case strings.Contains(e.sql, " IN "+subselect):
 		return 2
 	case e.textual:
 		return 1

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -43,7 +44,10 @@ func constant(c *pg.A_Const) expr {
 	case *pg.A_Const_Ival:
 		return integerLiteral(oidInt4, big.NewInt(int64(v.Ival.Ival)))
 	case *pg.A_Const_Fval:
-		// The grammar calls everything beyond int4 a float; PostgreSQL then takes int8 or numeric.
+		// The grammar calls everything beyond int4 a float, and the least int4, whose sign it reads last; PostgreSQL takes the smallest type.
+		if i, err := strconv.ParseInt(v.Fval.Fval, 10, 32); err == nil {
+			return integerLiteral(oidInt4, big.NewInt(i))
+		}
 		if i, err := strconv.ParseInt(v.Fval.Fval, 10, 64); err == nil {
 			return integerLiteral(oidInt8, big.NewInt(i))
 		}
@@ -162,7 +166,7 @@ const microsPerDay = 86_400_000_000
 
 // parseDate reads the ISO form only: every other form depends on settings or the clock.
 func parseDate(s string) (*big.Int, bool) {
-	t, err := time.Parse("2006-01-02", strings.TrimSpace(s))
+	t, err := time.Parse("2006-01-02", trimBlanks(s))
 	if err != nil || t.Year() < 1 {
 		return nil, false
 	}
@@ -173,7 +177,7 @@ var timestampForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d)(?
 
 // parseTimestamp reads the ISO forms. With an offset it is the moment in UTC, and zoned.
 func parseTimestamp(s string) (micros *big.Int, zoned, ok bool) {
-	m := timestampForm.FindStringSubmatch(strings.TrimSpace(s))
+	m := timestampForm.FindStringSubmatch(trimBlanks(s))
 	if m == nil {
 		return nil, false, false
 	}
@@ -222,7 +226,7 @@ func parseClock(hour, minute, second, fraction string) (int64, bool) {
 }
 
 var (
-	intervalPart = regexp.MustCompile(`^([+-]?\d{1,9})\s*([a-z]+)\s*`)
+	intervalPart = regexp.MustCompile(`^([+-]?\d{1,9})\s*([a-z]+)(?:\s+|$)`)
 	clockPart    = regexp.MustCompile(`^(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?\s*$`)
 )
 
@@ -242,7 +246,10 @@ const longestInterval = 10_000_000
 // parseInterval reads quantities with units and a clock time, the common part of PostgreSQL's interval input.
 // unit is the unit of a bare number, from a qualifier such as INTERVAL '3' MONTH; empty: none.
 func parseInterval(s, unit string) (interval, bool) {
-	rest := strings.ToLower(strings.TrimSpace(s))
+	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) { // of which some are letters when they are made small
+		return interval{}, false
+	}
+	rest := strings.ToLower(trimBlanks(s))
 	if unit != "" {
 		if _, err := strconv.ParseInt(rest, 10, 32); err != nil {
 			return interval{}, false
@@ -250,9 +257,13 @@ func parseInterval(s, unit string) (interval, bool) {
 		rest += " " + unit
 	}
 	var out interval
+	seen := map[interval]bool{} // units, each of which PostgreSQL takes once
 	for rest != "" {
 		if m := clockPart.FindStringSubmatch(rest); m != nil {
 			micros, ok := parseClock(m[1], m[2], m[3], m[4])
+			for _, unit := range []string{"hour", "minute", "second"} {
+				ok = ok && !seen[intervalUnits[unit]]
+			}
 			out.micros += micros
 			return out, ok
 		}
@@ -262,9 +273,10 @@ func parseInterval(s, unit string) (interval, bool) {
 		}
 		one, ok := intervalUnits[m[2]]
 		n, err := strconv.ParseInt(m[1], 10, 64)
-		if !ok || err != nil || absolute(n) > longestInterval && one.micros != 1 {
+		if !ok || seen[one] || err != nil || absolute(n) > longestInterval && one.micros != 1 {
 			return out, false
 		}
+		seen[one] = true
 		out.months += n * one.months
 		out.days += n * one.days
 		out.micros += n * one.micros

@@ -53,7 +53,6 @@ func finishColumn(e expr, f Field) finish.Column {
 	case e.opaque:
 		c.Kind = finish.String
 		if e.oid == oidNumeric {
-
 			c.Kind = finish.OpaqueNumeric
 		}
 	case e.oid == oidNumeric:

@@ -22,6 +22,8 @@ type Unsupported struct {
 	Zone string
 	// Defect tells of a panic of the translation, which is to be reported, if that is the reason; empty otherwise.
 	Defect string
+	// unknownColumn says that a name is of no column in sight: it may be of a query around.
+	unknownColumn bool
 }
 
 // AbsentTable is a table as a statement or a view names it.

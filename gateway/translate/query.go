@@ -73,6 +73,8 @@ type rows struct {
 	partition func(column int) bool
 	// uniform says of a set operation that its arms have the same types.
 	uniform bool
+	// untyped are the columns that are constants without a type. In a set operation they get the other arm's, everywhere else they are texts.
+	untyped map[int]expr
 }
 
 type outColumn struct {
@@ -162,6 +164,9 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 				targets[i].e = q.value(n)
 			}
 		}
+	}
+	untyped := q.untyped(s, targets)
+	for i := range targets {
 		targets[i].e = resolveUnknown(targets[i].e)
 	}
 	w := &writer{q: q, stmt: s, targets: targets}
@@ -169,7 +174,9 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 		q.reader, w.stmt = readByExpression, &pg.SelectStmt{}
 		return q.t.over(unique(w.write()), s, q.ctes, by)
 	}
-	return w.write()
+	r := w.write()
+	r.untyped = untyped
+	return r
 }
 
 // resolveUnknown makes a literal that no context typed a text.

@@ -110,7 +110,7 @@ func (q *query) shown(n *pg.Node) expr {
 		q.t.failing++
 	}
 	// The engine does not take the value of a subquery for a constant.
-	if e.refs == 0 && e.null && !strings.Contains(e.sql, "(SELECT ") {
+	if e.refs == 0 && e.null && !strings.Contains(e.sql, subselect) {
 		e.constantNull = true
 	}
 	return e

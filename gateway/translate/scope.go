@@ -133,12 +133,18 @@ func (q *query) columnRef(ref *pg.ColumnRef) expr {
 	return q.lookup(parts)
 }
 
+// systemColumns are those that every table of PostgreSQL has.
+var systemColumns = map[string]bool{"tableoid": true, "ctid": true, "xmin": true, "cmin": true, "xmax": true, "cmax": true}
+
 func (q *query) lookup(parts []string) expr {
 	if c := q.scope.resolve(parts); c != nil {
 		return q.seen(c)
 	}
+	if systemColumns[parts[len(parts)-1]] && (len(parts) > 1 || len(q.scope.items) > 0) {
+		fail("system column") // of a table here, before any column of a query around this one
+	}
 	if q.parent == nil {
-		fail("unknown column")
+		panic(&Unsupported{Reason: "unknown column", unknownColumn: true})
 	}
 	if !q.allowOuter {
 		fail("outer reference outside a WHERE clause")

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,7 +49,8 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	out, mixed := &rows{uniform: true, keysFail: left.keysFail || right.keysFail, fails: left.fails || right.fails, windowed: left.windowed || right.windowed}, false
 	leftItems, rightItems := make([]string, len(left.columns)), make([]string, len(left.columns))
 	for i := range left.columns {
-		both := q.unify([]expr{left.columns[i].e, right.columns[i].e})
+		own := []expr{left.of(i), right.of(i)}
+		both := q.unify(own)
 		l, r := both[0], both[1]
 		e := q.choice(func(part func(expr) string) string {
 			leftItems[i], rightItems[i] = part(l), part(r)
@@ -65,7 +67,9 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			// Where one side is empty, which of the two each database computes is its own choice.
 			fail("INTERSECT or EXCEPT of values that may fail")
 		}
-		out.uniform = out.uniform && left.columns[i].e.oid == right.columns[i].e.oid
+		for _, o := range own {
+			out.uniform = out.uniform && (o.isUnknown() || o.oid == e.oid)
+		}
 		if isString(e.oid) && e.oid == oidBpchar && e.pad < 0 {
 			fail("set operation over chars of different widths")
 		}
@@ -115,6 +119,49 @@ func joinArms(s *pg.SelectStmt, left, right string, columns []outColumn) string 
 		return "(SELECT " + list + ", row_number() OVER (PARTITION BY " + list + ") AS n FROM (" + sql + "))"
 	}
 	return "SELECT " + list + " FROM (" + numbered(left) + op + numbered(right) + ")"
+}
+
+// of is a column as a set operation sees it.
+func (r *rows) of(i int) expr {
+	if constant, ok := r.untyped[i]; ok {
+		return constant
+	}
+	return r.columns[i].e
+}
+
+// untyped are the output columns that stay constants without a type. What a query sorts, groups or makes distinct by it makes texts of.
+func (q *query) untyped(s *pg.SelectStmt, targets []target) map[int]expr {
+	out := map[int]expr{}
+	if isDistinct(s) {
+		return out
+	}
+	for i, t := range targets {
+		if !t.e.isUnknown() || names(s.SortClause, t.name, i) || names(s.DistinctClause, t.name, i) {
+			continue
+		}
+		grouped := t.name
+		if q.scope.resolve([]string{grouped}) != nil { // GROUP BY means the column then
+			grouped = ""
+		}
+		if !names(s.GroupClause, grouped, i) {
+			out[i] = t.e
+		}
+	}
+	return out
+}
+
+// names reports whether a clause lists an output column, by name or by number.
+func names(clause []*pg.Node, name string, i int) bool {
+	return slices.ContainsFunc(clause, func(n *pg.Node) bool {
+		if sort := n.GetSortBy(); sort != nil {
+			n = sort.Node
+		}
+		if set := n.GetGroupingSet(); set != nil {
+			return names(set.Content, name, i)
+		}
+		fields := n.GetColumnRef().GetFields()
+		return len(fields) == 1 && fields[0].GetString_().GetSval() == name || int(n.GetAConst().GetIval().GetIval()) == i+1
+	})
 }
 
 func (t *translator) arm(s *pg.SelectStmt, ctes *cteList) *rows {

@@ -66,7 +66,7 @@ func (q *query) anySubquery(op string, test *pg.Node, stmt *pg.SelectStmt) expr 
 	extreme := func(f string) expr {
 		e := r.columns[0].e
 		e.refs, e.null, e.table, e.source = 0, true, 0, 0
-		e.sql = "(SELECT " + f + "OrNull(" + r.columns[0].e.sql + ") FROM (" + r.sql + "))"
+		e.sql = subselect + f + "OrNull(" + r.columns[0].e.sql + ") FROM (" + r.sql + "))"
 		return e
 	}
 	var some expr
@@ -95,7 +95,7 @@ func negate(e expr, negated bool) expr {
 func (q *query) exists(stmt *pg.SelectStmt) expr {
 	if !isPlain(stmt) || !limitsToSome(stmt) {
 		r := q.t.selectStmt(stmt, q.ctes, readByExpression)
-		return expr{sql: "(SELECT count() FROM (SELECT 1 FROM (" + r.sql + ") LIMIT 1)) > 0", oid: oidBool, pad: -1}
+		return expr{sql: subselect + "count() FROM (SELECT 1 FROM (" + r.sql + ") LIMIT 1)) > 0", oid: oidBool, pad: -1}
 	}
 	c := q.correlate(stmt)
 	if len(c.residual) > 0 {
@@ -109,7 +109,7 @@ func (q *query) exists(stmt *pg.SelectStmt) expr {
 		return e
 	}
 	if len(c.inner) == 0 {
-		return expr{sql: "(SELECT count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins, "") + " LIMIT 1)) > 0", oid: oidBool, pad: -1}
+		return expr{sql: subselect + "count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins, "") + " LIMIT 1)) > 0", oid: oidBool, pad: -1}
 	}
 	return c.member()
 }
@@ -122,7 +122,7 @@ func (c *correlated) member() expr {
 		in[i], out[i] = c.inner[i].sql+" AS k"+strconv.Itoa(i+1), c.outer[i].operand()
 	}
 	list := strings.Join(in, ", ")
-	set := "(SELECT " + list + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins, list) + ")"
+	set := subselect + list + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins, list) + ")"
 	e := with(oidBool, c.sub.parent.search(out, set, c.sub.from.isFew(c.local)), c.outer...)
 	e.null = false
 	return e
@@ -167,7 +167,7 @@ func (q *query) joinedExists(n *pg.Node) bool {
 		sub.outer = 0
 		if sub.tie(again, n) {
 			i := len(again.inner) - 1
-			cond := with(oidBool, again.outer[i].sql+" = "+again.inner[i].sql, again.outer[i], again.inner[i])
+			cond := with(oidBool, again.outer[i].operand()+" = "+again.inner[i].operand(), again.outer[i], again.inner[i])
 			x.conds = append(x.conds, cond)
 		}
 	}
@@ -241,28 +241,19 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 
 // uncorrelated translates the subquery by itself, if it refers to nothing outside.
 func (q *query) uncorrelated(stmt *pg.SelectStmt) (e expr, ok bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			u, is := r.(*Unsupported)
-			if !is {
-				panic(r)
-			}
-			if u.Reason != "unknown column" {
-				panic(r)
-			}
-			ok = false
-		}
-	}()
-	r := q.t.selectStmt(stmt, q.ctes, readByExpression)
+	r, ok := q.tryRows(stmt)
+	if !ok {
+		return expr{}, false
+	}
 	if len(r.columns) != 1 {
 		fail("scalar subquery of several columns")
 	}
 	e = r.columns[0].e
 	e.refs, e.table, e.source, e.null = 0, 0, 0, true
-	e.sql = scalar + "(SELECT " + r.columns[0].e.sql + " FROM (" + r.sql + "))" + scalarEnd
+	e.sql = scalar + subselect + r.columns[0].e.sql + " FROM (" + r.sql + "))" + scalarEnd
 	if e.displaysByRow() {
 		requireRepeatable(stmt)
-		e.dec.displaySQL = "(SELECT " + r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))"
+		e.dec.displaySQL = subselect + r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))"
 	}
 	if a := r.averages[0]; a != nil && isSingleRow(stmt) {
 		e.ratio = a.in(r, e.sql)
@@ -293,7 +284,7 @@ func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bo
 		left[i] = l
 		null = null || c.null
 	}
-	set := "(SELECT " + strings.Join(in, ", ") + " FROM (" + r.sql + "))"
+	set := subselect + strings.Join(in, ", ") + " FROM (" + r.sql + "))"
 	matched := with(oidBool, q.search(out, set, r.few), left...)
 	anyNull := matched.null
 	matched.null = false
@@ -316,9 +307,9 @@ func requireRepeatable(stmt *pg.SelectStmt) {
 
 // threeValuedIn: IN is unknown if there is no match but x or an element is NULL, unless there are no elements.
 func (q *query) threeValuedIn(x, matched expr, r *rows, key string, negated bool) expr {
-	elements := "(SELECT " + key + " FROM (" + r.sql + "))"
-	empty := "(SELECT count() FROM " + elements + ") = 0"
-	hasNull := "(SELECT countIf(isNull(k1)) FROM " + elements + ") > 0"
+	elements := subselect + key + " FROM (" + r.sql + "))"
+	empty := subselect + "count() FROM " + elements + ") = 0"
+	hasNull := subselect + "countIf(isNull(k1)) FROM " + elements + ") > 0"
 	sql := "multiIf(" + empty + ", toNullable(0), " + matched.sql + ", 1, isNull(" + x.sql + ") OR " + hasNull + ", NULL, 0)"
 	e := with(oidBool, sql, x)
 	e.null = true
@@ -345,11 +336,11 @@ func (q *query) pair(l, r expr) (expr, expr) {
 	return l, r
 }
 
+// tryRows translates a subquery by itself; ok is false if it refers to something outside.
 func (q *query) tryRows(stmt *pg.SelectStmt) (r *rows, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			u, is := p.(*Unsupported)
-			if !is || u.Reason != "unknown column" {
+			if u, is := p.(*Unsupported); !is || !u.unknownColumn {
 				panic(p)
 			}
 			ok = false
@@ -361,7 +352,7 @@ func (q *query) tryRows(stmt *pg.SelectStmt) (r *rows, ok bool) {
 // correlatedIn: x IN (SELECT y … tied by equalities) is EXISTS with the further equality x = y as long as only
 // its truth matters, or nothing is NULL.
 func (q *query) correlatedIn(left []expr, stmt *pg.SelectStmt, negated, truth bool) expr {
-	if !isPlain(stmt) || stmt.LimitCount != nil {
+	if !isPlain(stmt) || stmt.LimitCount != nil || len(stmt.DistinctClause) > 0 && !isDistinct(stmt) {
 		fail("IN over a correlated subquery that does more than filter")
 	}
 	c := q.correlate(stmt)

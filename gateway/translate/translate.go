@@ -143,6 +143,9 @@ func writeScalars(sql string, hidden bool) string {
 	return strings.NewReplacer(scalar, opening, scalarEnd, closing).Replace(sql)
 }
 
+// subselect begins a query within an expression. What is in quotes of a statement cannot look like it.
+const subselect = marker + "(SELECT "
+
 func placeholder(source int) string { return marker + "[" + strconv.Itoa(source) + "]" }
 
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
@@ -152,7 +155,7 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 		// PostgreSQL 18 plans as if that were never true of NULLs (is_strict_saop in its clauses.c), and may make an inner join of the outer one.
 		fail("ANY over no elements beside an outer join")
 	}
-	text = writeScalars(text, t.failing > 0)
+	text = strings.ReplaceAll(writeScalars(text, t.failing > 0), subselect, "(SELECT ")
 	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)

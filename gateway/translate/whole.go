@@ -34,7 +34,7 @@ func (e expr) hasSubplan() bool {
 	for {
 		start := strings.LastIndex(sql, scalar)
 		if start < 0 {
-			return strings.Contains(sql, "(SELECT ")
+			return strings.Contains(sql, subselect)
 		}
 		_, after, _ := strings.Cut(sql[start:], scalarEnd)
 		sql = sql[:start] + after
