@@ -14,6 +14,15 @@ func (g *gen) literal(fam family, near *column) expr {
 	return expr{sql: g.render(kind, text, near != nil), t: t}
 }
 
+// untypedConstant is NULL or a quoted constant, whose type is that of what stands beside it.
+func (g *gen) untypedConstant(fam family) string {
+	if g.chance(0.4) {
+		return "NULL"
+	}
+	_, t := g.literalType(fam, nil)
+	return QuoteLiteral(g.value(fam, nil, &t))
+}
+
 func (g *gen) literalType(fam family, near *column) (Kind, typ) {
 	if near != nil {
 		return near.t.kind, near.t

@@ -108,7 +108,12 @@ func (g *gen) plainSelect(want []family, inner bool) built {
 	}
 	var items []item
 	for _, fam := range want {
-		items = append(items, item{e: g.exact(g.expr(c, fam, 2))})
+		e := g.exact(g.expr(c, fam, 2))
+		if g.chance(0.03) {
+			g.use("untyped constant in a set operation")
+			e.sql, e.col = g.untypedConstant(fam), nil
+		}
+		items = append(items, item{e: e})
 	}
 	if want == nil {
 		if keys := f.sc.keys(); keys != nil && len(keys) < 5 && g.chance(0.6) {

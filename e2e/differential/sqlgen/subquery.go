@@ -46,6 +46,11 @@ func (g *gen) correlated(c ctx) (fromClause, string) {
 
 // correlation equates (or compares) an inner with an outer column.
 func (g *gen) correlation(inner, outer *scope) (string, bool) {
+	if flags := inner.qualified(famBool); len(flags) > 0 && g.chance(0.1) {
+		g.use("correlation by a condition")
+		o := ctx{sc: outer, plain: true}
+		return fmt.Sprintf("%s = (%s %s %s)", flags[g.r.IntN(len(flags))].sql, g.comparison(o, 1), g.one("AND", "OR"), g.comparison(o, 1)), true
+	}
 	for range 6 {
 		fam := []family{famInt, famInt, famInt, famStr, famDate, famNum}[g.r.IntN(6)]
 		in, out := inner.qualified(fam), outer.qualified(fam)
@@ -127,7 +132,16 @@ func (g *gen) subqueryPredicate(c ctx) (string, bool) {
 		if op == "NOT IN" {
 			g.use("not in subquery")
 		}
-		return fmt.Sprintf("%s %s (SELECT %s FROM %s%s)", left.sql, op, right.sql, f.sql, where), true
+		distinct, order := "", ""
+		if keys, groups := f.sc.keys(), f.sc.qualified(famInt); keys != nil && len(groups) > 0 && g.chance(0.05) {
+			g.use("in distinct on")
+			group := groups[g.r.IntN(len(groups))].sql
+			distinct, order = fmt.Sprintf("DISTINCT ON (%s) ", group), " ORDER BY "+group
+			for _, k := range keys {
+				order += ", " + k.sql
+			}
+		}
+		return fmt.Sprintf("%s %s (SELECT %s%s FROM %s%s%s)", left.sql, op, distinct, right.sql, f.sql, where, order), true
 	case 2:
 		left := g.expr(c, fam, 1)
 		f, where := g.correlated(c)
