@@ -10,6 +10,7 @@ import (
 )
 
 func TestCurrentCalls_shareQuestionsAskedAfterTheyBegan(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var calls currentCalls
 		var log, asked atomic.Uint64
@@ -39,6 +40,7 @@ func TestCurrentCalls_shareQuestionsAskedAfterTheyBegan(t *testing.T) {
 }
 
 func TestCurrentCalls_surviveTheAskerThatGivesUp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var calls currentCalls
 		question := func(ctx context.Context) (logState, error) {

@@ -34,6 +34,7 @@ func (b *testbed) columns(table string) (names string) {
 }
 
 func TestStream_followsChangedDefinitions(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, a text, b int NOT NULL DEFAULT 1); INSERT INTO t VALUES (1, 'x', 1), (2, 'y', 2)")
 	b.follow()
 	b.same()
@@ -66,6 +67,7 @@ func TestStream_followsChangedDefinitions(t *testing.T) {
 
 // Changes under the former key reach the stream after the catalog has told of the new one.
 func TestStream_followsAKeyThatChangedWhileItLagged(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, `CREATE TABLE t (id int PRIMARY KEY, b int NOT NULL); INSERT INTO t SELECT g, -g FROM generate_series(1, 100) g;
 		CREATE TABLE p (id int PRIMARY KEY, b int) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p DEFAULT;
 		INSERT INTO p SELECT g, -g FROM generate_series(1, 100) g`)
@@ -88,6 +90,7 @@ func TestStream_followsAKeyThatChangedWhileItLagged(t *testing.T) {
 }
 
 func TestStream_followsTablesThatComeAndGo(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE first (id int PRIMARY KEY); CREATE SCHEMA hidden")
 	b.follow()
 	b.same()
@@ -113,6 +116,7 @@ func TestStream_followsTablesThatComeAndGo(t *testing.T) {
 }
 
 func TestStream_stopsTablesAndTakesThemUpAgain(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v int); CREATE TABLE bystander (id int PRIMARY KEY)")
 	b.follow()
 	b.same()
@@ -135,6 +139,7 @@ func TestStream_stopsTablesAndTakesThemUpAgain(t *testing.T) {
 }
 
 func TestStream_leavesColumnsOutAndTakesThemIn(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, '{1}')")
 	b.follow()
 	b.same()
@@ -165,6 +170,7 @@ func TestStream_leavesColumnsOutAndTakesThemIn(t *testing.T) {
 }
 
 func TestStream_followsPartitionsThatComeAndGo(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, `CREATE TABLE p (id int PRIMARY KEY, v text) PARTITION BY RANGE (id); CREATE TABLE p_1 PARTITION OF p FOR VALUES FROM (0) TO (10);
 		INSERT INTO p VALUES (1, 'a'), (2, 'b')`)
 	b.follow()
@@ -189,6 +195,7 @@ func TestStream_followsPartitionsThatComeAndGo(t *testing.T) {
 }
 
 func TestStream_takesTablesUpThatSomebodyUnpublished(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
 	b.follow()
 	b.same()
@@ -220,6 +227,7 @@ func TestStream_takesTablesUpThatSomebodyUnpublished(t *testing.T) {
 }
 
 func TestCopy_stopsOnlyTheTableThatWasDropped(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY); INSERT INTO b VALUES (1)")
 	ctx := stand.Within(t, 20*time.Second)
 	found, err := b.source.Tables(ctx)

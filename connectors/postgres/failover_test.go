@@ -113,6 +113,7 @@ func (b *testbed) restored(kept []byte) *postgres.Source {
 }
 
 func TestStream_goesOnWithAPromotedStandby(t *testing.T) {
+	t.Parallel()
 	b, standby := withStandby(t, true)
 	b.source = b.newSource(withFailover)
 	b.follow()
@@ -141,6 +142,7 @@ func TestStream_goesOnWithAPromotedStandby(t *testing.T) {
 }
 
 func TestStream_refusesAServerThatLostWhatWasTold(t *testing.T) {
+	t.Parallel()
 	b, standby := withStandby(t, false)
 	b.source = b.newSource(withFailover)
 	b.follow()
@@ -183,6 +185,7 @@ func (anySink) Rows(context.Context, *cdc.Table, []cdc.Row) error           { re
 func (anySink) Stopped(context.Context, cdc.TableID, *cdc.TableError) error { return nil }
 
 func TestCopy_waitsForStandbys(t *testing.T) {
+	t.Parallel()
 	b, standby := withStandby(t, true)
 	source, ctx := b.newSource(withFailover), stand.Within(t, 2*time.Minute)
 	found, err := source.Tables(ctx)

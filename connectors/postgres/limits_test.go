@@ -131,6 +131,7 @@ func TestStream_handsOverAMillionRowsInBoundedMemory(t *testing.T) {
 }
 
 func TestStream_keepsWatermarksFreshWhileIdle(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE foreign_to_us (a int)")
 	b.follow()
 	b.same()
@@ -171,6 +172,7 @@ func TestStream_keepsWatermarksFreshWhileIdle(t *testing.T) {
 }
 
 func TestCurrent_isReachedSoonAlsoWhenCommitsAreAsynchronous(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)")
 	b.follow()
 	b.same()
@@ -208,6 +210,7 @@ func TestCurrent_isReachedSoonAlsoWhenCommitsAreAsynchronous(t *testing.T) {
 }
 
 func TestStream_reportsALostSlot(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
 	b.follow()
 	b.same()
@@ -228,6 +231,7 @@ func TestStream_reportsALostSlot(t *testing.T) {
 }
 
 func TestStream_takesOverTheSlotOfAStaleConnection(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
 	if _, err := b.source.Tables(stand.Within(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
@@ -245,6 +249,7 @@ func TestStream_takesOverTheSlotOfAStaleConnection(t *testing.T) {
 }
 
 func TestStream_isNotCutOffWhileTheHandlerBlocks(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v text)")
 	b.exec("ALTER SYSTEM SET wal_sender_timeout = '500ms'", "SELECT pg_reload_conf()")
 	if _, err := b.source.Tables(stand.Within(t, 20*time.Second)); err != nil {
@@ -266,6 +271,7 @@ func TestStream_isNotCutOffWhileTheHandlerBlocks(t *testing.T) {
 }
 
 func TestStream_doesNotHoldUpAShutdownOfTheServer(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
 	if _, err := b.source.Tables(stand.Within(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
@@ -288,6 +294,7 @@ func TestStream_doesNotHoldUpAShutdownOfTheServer(t *testing.T) {
 }
 
 func TestCurrent_isSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
 	b.follow()
 	b.same()

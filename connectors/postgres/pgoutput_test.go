@@ -141,6 +141,7 @@ func (st *stream) play(messages ...message) error {
 }
 
 func TestStream_decodesEveryKindOfChange(t *testing.T) {
+	t.Parallel()
 	var h recorder
 	st := offlineStream(t, &h, 1000)
 	st.from = 100
@@ -207,6 +208,7 @@ func TestStream_keepsRowsIntactHoweverItChunks(t *testing.T) {
 }
 
 func TestPgTime_reachesBeyondADuration(t *testing.T) {
+	t.Parallel()
 	if got := pgTime(9_000_000_000_000_000).UTC().Year(); got != 2285 {
 		t.Errorf("year %d, want 2285", got)
 	}
@@ -289,6 +291,7 @@ func TestRowScanner_findsRowsHoweverTheBytesAreCut(t *testing.T) {
 }
 
 func TestRowScanner_refusesDataThatEndsEarly(t *testing.T) {
+	t.Parallel()
 	s := &rowScanner{columns: 1, deliver: func([]cdc.Row) error { return nil }}
 	if _, err := s.Write(append(append([]byte{}, copySignature...), 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)); err != nil {
 		t.Fatal(err)
@@ -299,6 +302,7 @@ func TestRowScanner_refusesDataThatEndsEarly(t *testing.T) {
 }
 
 func TestServerFacts_recordEndIsNeverInsideAPageHeader(t *testing.T) {
+	t.Parallel()
 	f := serverFacts{walBlock: 8192, walSegment: 16 << 20}
 	for lsn, want := range map[uint64]uint64{
 		3 * 8192: 3 * 8192, 3*8192 + 24: 3 * 8192, 3*8192 + 40: 3*8192 + 40, 2<<24 + 40: 2 << 24, 2<<24 + 48: 2<<24 + 48,

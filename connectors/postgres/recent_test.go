@@ -5,6 +5,7 @@ import (
 )
 
 func TestRecentTransactions_knowWhatASnapshotMisses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		handed   []uint32

@@ -9,6 +9,7 @@ import (
 // A table that lost its key and has it again before anybody was told may not be announced before it is known to be published: a
 // copy that was asked for then would leave it out, and nothing would announce it once more.
 func TestRegistry_announcesATableOnlyOncePublished(t *testing.T) {
+	t.Parallel()
 	version := func(v string, stopped *cdc.TableError) *definition {
 		return &definition{table: &cdc.Table{ID: 7, Schema: "public", Name: "t", Version: v}, stopped: stopped}
 	}

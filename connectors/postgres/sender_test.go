@@ -32,6 +32,7 @@ func (p *placed) all() []int {
 }
 
 func TestSource_tellsWhichServerProcessesWorkForIt(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name   string
 		err    error

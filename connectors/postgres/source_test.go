@@ -87,12 +87,14 @@ func (b *testbed) stopped(name string) cdc.Code {
 }
 
 func TestSource_equalsTheDatabaseAfterRandomTransactions(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, sourcetest.Schema)
 	m := sourcetest.EqualsTheDatabase(t, b.database())
 	t.Logf("%d transactions, %d copies", m.Commits(), m.Copies())
 }
 
 func TestSource_copyMeetsTheStreamUnderWrites(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, sourcetest.Schema)
 	for round := range 4 {
 		sourcetest.CopyMeetsStream(t, b.database(func(c *postgres.Config) { c.Slot = fmt.Sprintf("round_%d", round) }), round)
@@ -100,6 +102,7 @@ func TestSource_copyMeetsTheStreamUnderWrites(t *testing.T) {
 }
 
 func TestSource_resumesThroughKillsOfTheServer(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, sourcetest.Schema)
 	sourcetest.Resumes(t, b.database(), 4, func(func()) {
 		if err := b.server.Kill(); err != nil {
@@ -112,11 +115,13 @@ func TestSource_resumesThroughKillsOfTheServer(t *testing.T) {
 }
 
 func TestSource_resumesFromAPositionWithoutLossOrRepetition(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, sourcetest.Schema)
 	sourcetest.Resumes(t, b.database(), 4, func(stop func()) { stop() })
 }
 
 func TestSource_refusesPositionsThatTheSlotCannotServe(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
 	ctx := stand.Within(t, 20*time.Second)
 	if _, err := b.source.Tables(ctx); err != nil {

@@ -49,6 +49,7 @@ CREATE VIEW v AS SELECT 1 AS a;
 `
 
 func TestTables_saysWhichCanBeReplicatedAndWhyNot(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, assortedSchema, func(c *postgres.Config) { c.Exclude = []string{"public.skipped_*"} })
 	found, err := b.source.Tables(stand.Within(t, 20*time.Second))
 	if err != nil {
@@ -85,6 +86,7 @@ func TestTables_saysWhichCanBeReplicatedAndWhyNot(t *testing.T) {
 }
 
 func TestTables_describesColumnsAndKey(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, assortedSchema)
 	found, err := b.source.Tables(stand.Within(t, 20*time.Second))
 	if err != nil {
@@ -146,6 +148,7 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 }
 
 func TestTables_followsKeysThatAreNotPrimary(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, assortedSchema)
 	b.follow()
 	b.same()
@@ -162,6 +165,7 @@ func TestTables_followsKeysThatAreNotPrimary(t *testing.T) {
 }
 
 func TestTables_refusesServersThatCannotStream(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY); CREATE ROLE weak LOGIN PASSWORD 'weak'; CREATE PUBLICATION everything FOR ALL TABLES")
 	ctx := stand.Within(t, 20*time.Second)
 	for name, test := range map[string]struct {
@@ -189,6 +193,7 @@ func TestTables_refusesServersThatCannotStream(t *testing.T) {
 }
 
 func TestTables_stopsOnlyTheTableThatTheRoleDoesNotOwn(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, `CREATE ROLE weak LOGIN REPLICATION PASSWORD 'weak'; GRANT CREATE ON DATABASE postgres TO weak;
 		GRANT pg_monitor TO weak; CREATE TABLE theirs (id int PRIMARY KEY); CREATE TABLE ours (id int PRIMARY KEY); ALTER TABLE ours OWNER TO weak`)
 	b.source = b.newSource(func(c *postgres.Config) { c.URL = asRole(t, c.URL, "weak") })
@@ -206,6 +211,7 @@ func TestTables_stopsOnlyTheTableThatTheRoleDoesNotOwn(t *testing.T) {
 
 // A table may be dropped while the catalog is read: what privileges it gives is not known then.
 func TestTables_survivesTablesThatAreDropped(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE stays (id int PRIMARY KEY)")
 	ctx := stand.Within(t, time.Minute)
 	churn, err := pgx.Connect(ctx, b.url)

@@ -38,6 +38,7 @@ func (b *testbed) mustVersion() string {
 }
 
 func TestVersions_changeWithWhatTheStreamDoesNotTell(t *testing.T) {
+	t.Parallel()
 	const schema = `DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TYPE mood AS ENUM ('sad'); CREATE DOMAIN temper AS mood; CREATE DOMAIN temper2 AS temper;`
 	const plain = schema + "CREATE TABLE t (id int PRIMARY KEY, v int, m temper2); INSERT INTO t VALUES (1, 1, 'sad')"
 	const parted = schema + `CREATE TABLE t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id); CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (10);
@@ -80,6 +81,7 @@ func TestVersions_changeWithWhatTheStreamDoesNotTell(t *testing.T) {
 }
 
 func TestVersions_leaveOutTablesThatAreGone(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
 	versions, err := b.source.Versions(stand.Within(t, 10*time.Second), []cdc.TableID{7})
 	if err != nil || len(versions) != 0 {
@@ -89,6 +91,7 @@ func TestVersions_leaveOutTablesThatAreGone(t *testing.T) {
 
 // A commit that waits for a synchronous standby is streamed, but nobody sees it yet.
 func TestVersions_waitForWhatTheStreamIsAheadOf(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v int); CREATE TABLE other (id int PRIMARY KEY)")
 	b.follow()
 	b.same()
@@ -114,6 +117,7 @@ func TestVersions_waitForWhatTheStreamIsAheadOf(t *testing.T) {
 }
 
 func TestStream_copiesNothingAnewForRewritesThatKeepRows(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT g, g FROM generate_series(1, 100) g")
 	b.follow()
 	b.same()

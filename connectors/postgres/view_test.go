@@ -25,6 +25,7 @@ func (b *testbed) view(path, name string) *cdc.View {
 }
 
 func TestView_isPrintedForAnySession(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, viewSchema)
 	b.exec(`ALTER ROLE CURRENT_USER SET DateStyle = 'German'; ALTER ROLE CURRENT_USER SET search_path = public`)
 	v := b.view("pg_catalog front public", "v")
@@ -60,6 +61,7 @@ func TestView_isPrintedForAnySession(t *testing.T) {
 }
 
 func TestView_versionChangesWithItsDefinition(t *testing.T) {
+	t.Parallel()
 	b := newTestbed(t, viewSchema)
 	for _, c := range []struct {
 		name, ddl      string

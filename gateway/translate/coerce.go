@@ -31,7 +31,7 @@ func (e expr) displayText() string {
 // scaled is a numeric's text in a representation that is wide enough for it.
 func (e expr) scaled(d decimal) string {
 	if e.isNull() {
-		return "CAST(NULL, 'Nullable(" + d.String() + ")')"
+		return engineNull(d.String())
 	}
 	if e.lit == nil && e.dec.scale == d.scale && e.dec.precision() == d.precision() {
 		return e.sql

@@ -159,10 +159,16 @@ func (e expr) engineType() string {
 	return ""
 }
 
+// nullCast begins every NULL that the translation writes.
+const nullCast = "CAST(NULL, "
+
+// engineNull is the NULL of an engine's type.
+func engineNull(engineType string) string { return nullCast + "'Nullable(" + engineType + ")')" }
+
 // typed returns the SQL with its engine type made explicit, for places where the engine would otherwise choose a type.
 func (e expr) typed() string {
 	if e.lit != nil && e.lit.null {
-		return "CAST(NULL, 'Nullable(" + e.engineType() + ")')"
+		return engineNull(e.engineType())
 	}
 	if e.sql == "" {
 		fail("interval constant that is not in the form of a duration")

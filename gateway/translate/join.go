@@ -294,7 +294,7 @@ func onText(conds []expr) string {
 // refuseConstants fails for conditions of an outer, semi or anti join that are constant, or may become so in part: the engine takes a
 // constant NULL for true there, also one that it arrives at by itself.
 func refuseConstants(conds []expr) {
-	if slices.ContainsFunc(conds, func(c expr) bool { return c.refs == 0 || c.constantNull || strings.Contains(c.sql, "CAST(NULL,") }) {
+	if slices.ContainsFunc(conds, func(c expr) bool { return c.refs == 0 || c.constantNull || strings.Contains(c.sql, nullCast) }) {
 		fail("join on a constant condition")
 	}
 }

@@ -15,7 +15,7 @@ func omittedValue(c cdc.OmittedColumn) expr {
 }
 
 func noValue(oid uint32, why string) expr {
-	return expr{sql: "CAST(NULL, 'Nullable(String)')", oid: oid, null: true, opaque: true, pad: -1, omitted: why}
+	return expr{sql: engineNull("String"), oid: oid, null: true, opaque: true, pad: -1, omitted: why}
 }
 
 // requirePresent refuses values that the replica does not have.

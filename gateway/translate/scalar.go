@@ -83,7 +83,7 @@ func combine(op pg.BoolExprType, parts []expr) expr {
 
 func boolText(e expr) string {
 	if e.isNull() {
-		return "CAST(NULL, 'Nullable(UInt8)')"
+		return engineNull("UInt8")
 	}
 	return e.sql
 }
@@ -286,7 +286,7 @@ func (q *query) choice(build func(func(expr) string) string, alternatives []expr
 	case displayDynamic:
 		e.dec.displaySQL = build(func(a expr) string {
 			if a.isNull() {
-				return "CAST(NULL, 'Nullable(Int32)')"
+				return engineNull("Int32")
 			}
 			return a.displayText()
 		})

@@ -204,7 +204,7 @@ func concatWS(q *query, _ string, args []expr) expr {
 	parts := make([]string, len(args)-1)
 	for i, a := range args[1:] {
 		if a.isNull() {
-			parts[i] = "CAST(NULL, 'Nullable(String)')"
+			parts[i] = engineNull("String")
 			continue
 		}
 		a = q.written(a)
