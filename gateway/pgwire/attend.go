@@ -17,7 +17,7 @@ func (s *session) attend(e *execution) error {
 		return s.relay(e, "")
 	}
 	if status == 'I' {
-		s.block = block{}
+		s.leaveBlock()
 	}
 	c := e.class
 	switch {
@@ -100,15 +100,20 @@ func (s *session) checkSetting(c *class) error {
 // refusal returns the error that a statement meets which PostgreSQL must run but may not: beside a
 // block's columnar snapshot, or under freshet.route = columnar.
 func (s *session) refusal(c *class) error {
-	const anywhere = "Set freshet.route = 'oltp' before the transaction block to read all of it from PostgreSQL."
 	if s.block.columnar && !c.mixes() {
-		return &Error{Code: codeFeatureUnsupported, Message: "cannot run this statement on the block's columnar snapshot: " + c.why(), Hint: anywhere}
+		return besideSnapshot(c.why())
 	}
 	if s.wantsColumnar && !s.stale && s.info.Settings.Route == RouteColumnar && isQuery(c.word) && c.data && !c.Writes && c.Kind == Relay {
 		return &Error{Code: codeFeatureUnsupported, Message: "freshet.route is columnar, but this statement cannot run there: " + c.why(),
 			Hint: "Set freshet.route = 'auto' to let PostgreSQL run what the columnar replica cannot."}
 	}
 	return nil
+}
+
+// besideSnapshot refuses what cannot run on the columnar snapshot that the block began to read.
+func besideSnapshot(why string) *Error {
+	return &Error{Code: codeFeatureUnsupported, Message: "cannot run this statement on the block's columnar snapshot: " + why,
+		Hint: "Set freshet.route = 'oltp' before the transaction block to read all of it from PostgreSQL."}
 }
 
 func (c *class) why() string {
@@ -150,8 +155,14 @@ func (s *session) rejectUnit(reason error, size int) error {
 	if err := s.acquire(); err != nil {
 		return err
 	}
-	if err := s.fail(reason, false); err != nil {
+	failed, _, err := s.settleUnit()
+	if err != nil {
 		return err
+	}
+	if !failed { // else PostgreSQL's own error came first
+		if err := s.fail(reason, false); err != nil {
+			return err
+		}
 	}
 	s.handBack()
 	s.scan += size
@@ -204,7 +215,7 @@ func (s *session) rejectHeld(reason error) error {
 // answers on. failed says that one of them was an error.
 func (s *session) settleUnit() (failed bool, status byte, err error) {
 	status, _, _ = s.flow.quiet()
-	if s.unit.replies == 0 {
+	if s.unit.replies == 0 && !s.unit.dirty {
 		return false, status, nil
 	}
 	failed = s.flow.failing() // serverLoop may have relayed the unit's error already

@@ -111,6 +111,9 @@ func (s *session) scanClient() error {
 		s.skip = size
 	}
 	if h := s.unit.held; h != nil && s.scan-h.from > maxHeld {
+		if s.block.columnar && !h.class.mixes() {
+			return s.endColumnar()
+		}
 		s.release()
 	}
 	return nil
@@ -129,14 +132,16 @@ func looksInside(kind byte) bool {
 func (s *session) streamed(kind byte) error {
 	switch kind {
 	case 'd', 'c', 'f', 'X':
-	default:
-		s.release()
-	}
-	switch kind {
 	case 'Q', 'F', 'P', 'B':
 		if s.block.columnar {
 			return s.endColumnar()
 		}
+		s.release()
+	default:
+		if h := s.unit.held; h != nil && s.block.columnar && !h.class.mixes() {
+			return s.endColumnar()
+		}
+		s.release()
 	}
 	switch kind {
 	case 'Q', 'F':
@@ -157,7 +162,7 @@ func (s *session) endColumnar() error {
 	if err := s.acquire(); err != nil {
 		return err
 	}
-	return &Error{Code: codeFeatureUnsupported, Message: "cannot look at a message of this length within a transaction block on a columnar snapshot",
+	return &Error{Code: codeFeatureUnsupported, Message: "cannot look at a message of this length, or within a pipeline, in a transaction block on a columnar snapshot",
 		Hint: "Set freshet.route = 'oltp' before the transaction block."}
 }
 
@@ -176,6 +181,17 @@ func (s *session) drop() { s.fromClient.r = s.scan }
 // message handles a whole message at the scan mark.
 func (s *session) message(kind byte, size int) error {
 	body := s.fromClient.buf[s.scan+headerSize : s.scan+size]
+	switch h := s.unit.held; {
+	case h == nil, kind == 'S' && h.executed:
+	case h.takes(kind, body):
+		s.scan += size
+		return nil
+	default: // the unit has more than this execution
+		if err := s.rejectBeside(h.class); err != nil {
+			return err
+		}
+		s.release()
+	}
 	if s.unit.rejected {
 		return s.skipRejected(kind, size)
 	}
@@ -194,8 +210,10 @@ func (s *session) message(kind byte, size int) error {
 
 // query handles a simple Query.
 func (s *session) query(body []byte, size int) error {
-	s.release()
 	text, ok := cString(&body)
+	if s.block.columnar && s.unit.active() {
+		return s.endColumnar()
+	}
 	if !ok || len(body) > 0 || s.unit.active() {
 		s.noteRelayed(&unknownClass)
 		s.pass('Q', size)

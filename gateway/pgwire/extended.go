@@ -113,7 +113,6 @@ func (t *statements) add(p *prepared) {
 
 // parse relays a Parse and remembers the statement.
 func (s *session) parse(body []byte, size int) error {
-	s.release()
 	if !s.unit.active() {
 		s.statements.settle(&s.flow)
 	}
@@ -140,7 +139,6 @@ func (s *session) parse(body []byte, size int) error {
 
 // bind begins to hold an execution that may be offered, and relays any other.
 func (s *session) bind(body []byte, size int) error {
-	s.release()
 	if !s.unit.active() {
 		s.statements.settle(&s.flow)
 	}
@@ -160,19 +158,24 @@ func (s *session) bind(body []byte, size int) error {
 			return nil
 		}
 	}
+	c := &unknownClass
+	if p != nil {
+		c = p.class
+	}
+	if err := s.rejectBeside(c); err != nil {
+		return err
+	}
+	if s.unit.rejected {
+		return s.skipRejected('B', size)
+	}
 	s.unit.dirty = true
-	s.noteBound(p)
+	s.noteBound(c)
 	s.pass('B', size)
 	return nil
 }
 
 // portalMessage handles Describe, Execute, Close and Flush.
 func (s *session) portalMessage(kind byte, body []byte, size int) error {
-	if h := s.unit.held; h != nil && h.takes(kind, body) {
-		s.scan += size
-		return nil
-	}
-	s.release()
 	switch {
 	case kind == 'E', kind == 'D' && len(body) > 0 && body[0] == 'P':
 		s.unit.dirty = true
@@ -224,10 +227,28 @@ func (s *session) sync(size int) error {
 		s.scan = h.from
 		return s.attend(h)
 	}
-	s.release()
 	s.unit.reset()
 	s.pass('S', size)
 	return nil
+}
+
+// rejectBeside refuses what PostgreSQL would have to run in the middle of a unit, where the block's snapshot is a columnar one that
+// the statement would read beside. The unit's rejected tells whether it did.
+func (s *session) rejectBeside(c *class) error {
+	if !s.block.columnar || c.mixes() {
+		return nil
+	}
+	status, known, err := s.awaitQuiet()
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return s.endColumnar()
+	case status != 'T': // PostgreSQL refuses it itself
+		return nil
+	}
+	s.unit.held = nil
+	return s.rejectUnit(besideSnapshot("it is in a pipeline with others, without a Sync after each"), 0)
 }
 
 // release gives a held execution to PostgreSQL.
@@ -237,15 +258,11 @@ func (s *session) release() {
 		return
 	}
 	s.unit.held, s.unit.dirty = nil, true
-	s.noteBound(h.statement)
+	s.noteBound(h.class)
 }
 
-// noteBound is noteRelayed for a Bind of a statement, nil for one that is not known.
-func (s *session) noteBound(p *prepared) {
-	c := &unknownClass
-	if p != nil {
-		c = p.class
-	}
+// noteBound is noteRelayed for a Bind of a statement.
+func (s *session) noteBound(c *class) {
 	s.noteRelayed(c)
 	s.block.bound = s.block.bound || !c.begins
 }

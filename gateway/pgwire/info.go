@@ -121,7 +121,7 @@ func (s *session) noteRelayed(c *class) {
 	case c.Writes:
 		s.info.WroteSince, s.unsure = true, true
 		s.block.wrote = s.block.wrote || !s.block.known || !s.block.readOnly
-	case isQuery(c.word), c.word == "declare", c.word == "fetch", c.word == "move":
+	case isQuery(c.word):
 		s.info.ReadSince = true
 	}
 	if c.forgets {
@@ -141,6 +141,7 @@ func (s *session) noteRelayed(c *class) {
 	}
 	if c.begins || c.ends {
 		s.endTx()
+		s.leaveBlock()
 		if s.blockSets { // a rollback, or the end of SET LOCAL
 			s.expire()
 			if c.ends {
@@ -157,6 +158,12 @@ func (s *session) noteRelayed(c *class) {
 			s.last = LastRun{Route: "oltp", Reason: c.Reason}
 		}
 	}
+}
+
+// leaveBlock forgets what info says of a block's own isolation.
+func (s *session) leaveBlock() {
+	s.stale = s.stale || s.block.open && s.block.known
+	s.block = block{}
 }
 
 // expire makes the next offer refresh what the session knows of itself.

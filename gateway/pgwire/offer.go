@@ -31,11 +31,11 @@ func (s *session) offer(e *execution, status byte) error {
 		s.expire()
 	}
 	against := s.against(e, status)
-	if against != "" && !s.wantsColumnar && e.class.Kind == Read {
+	if against != "" && !s.wantsColumnar && !s.block.columnar && e.class.Kind == Read {
 		return s.relay(e, against)
 	}
 	known := !s.stale && (status == 'I' || s.block.known)
-	if known && s.invalid == nil && s.info.Settings.Route == RouteOLTP && e.class.Kind == Read {
+	if known && s.invalid == nil && s.info.Settings.Route == RouteOLTP && !s.block.columnar && e.class.Kind == Read {
 		return s.relay(e, routeIsOLTP)
 	}
 	if s.unsure {
@@ -230,7 +230,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 		return done, s.rejectHeld(s.invalid)
 	}
 	if s.info.Settings.Route == RouteOLTP {
-		if e.class.Kind == Explain {
+		if e.class.Kind == Explain || s.block.columnar {
 			return s.turnDown(e, status, &RelayError{Reason: routeIsOLTP})
 		}
 		s.record(LastRun{Route: "oltp", Reason: routeIsOLTP})
@@ -337,8 +337,7 @@ func (s *session) turnDown(e *execution, status byte, why *RelayError) (outcome,
 	case s.info.Settings.Route == RouteColumnar:
 		return refuse("freshet.route is columnar, but this statement cannot run there: "+why.Error(), hint)
 	case s.block.columnar:
-		return refuse("cannot run this statement on the block's columnar snapshot: "+why.Error(),
-			"Set freshet.route = 'oltp' before the transaction block to read all of it from PostgreSQL.")
+		return done, s.rejectHeld(besideSnapshot(why.Error()))
 	}
 	s.record(LastRun{Route: "oltp", Reason: why.Error()})
 	return relayed, nil
