@@ -111,6 +111,10 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 	return nil
 }
 
+// maxCachedText bounds the statements, in bytes with their parameters, that are remembered: long ones carry their data in them, and
+// hardly come again.
+const maxCachedText = 16 << 10
+
 // translated returns the outcome from the cache or makes it.
 func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) *planned {
 	key := planKey(r.replica.Generation(), s, st)
@@ -122,7 +126,7 @@ func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwir
 		return &planned{err: &translate.Unsupported{Reason: "the statement does not parse"}}
 	}
 	p := r.translate(ctx, s, tree, st)
-	if _, refused := translate.AsUnsupported(p.err); refused || p.err == nil && !p.once {
+	if _, refused := translate.AsUnsupported(p.err); len(key) <= maxCachedText && (refused || p.err == nil && !p.once) {
 		r.plans.Add(key, p)
 	}
 	return p
@@ -136,7 +140,9 @@ func (r *Router) tree(sql string) (*translate.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.trees.Add(sql, t)
+	if len(sql) <= maxCachedText {
+		r.trees.Add(sql, t)
+	}
 	return t, nil
 }
 

@@ -16,13 +16,19 @@ func TestGateway_sessionSeesWritesThatNoTextTells(t *testing.T) {
 	g := start(t, accounts, `CREATE FUNCTION log(text) RETURNS int LANGUAGE sql AS 'UPDATE account SET balance = balance + 1 WHERE id = 1 RETURNING id';
 CREATE FUNCTION chore(int, int) RETURNS bool LANGUAGE sql AS 'SELECT log($1::text) = $2';
 CREATE OPERATOR === (FUNCTION = chore, LEFTARG = int, RIGHTARG = int);
-CREATE VIEW chores AS SELECT chore(1, 2)`)
+CREATE VIEW chores AS SELECT chore(1, 2);
+CREATE FUNCTION addlog() RETURNS int LANGUAGE sql AS $$SELECT log('x')$$;
+CREATE FUNCTION collect(int, int) RETURNS int LANGUAGE sql AS 'SELECT log($1::text)';
+CREATE AGGREGATE collected(int) (SFUNC = collect, STYPE = int, INITCOND = '0');
+CREATE VIEW collection AS SELECT collected(1)`)
 	c, oltp := g.client(), g.client()
 	exec(t, oltp, "SET freshet.route = oltp")
 	for _, statements := range [][]string{
 		{"SELECT log('x')"},
 		{"SELECT * FROM chores"},
+		{"SELECT * FROM collection"},
 		{"SELECT 1 === 2"},
+		{"BEGIN", "DECLARE x CURSOR FOR SELECT addlog()", "FETCH ALL x", "COMMIT"},
 		{"VALUES (1 === 1)"},
 		{"BEGIN", "DECLARE x CURSOR FOR SELECT log('x')", "FETCH x", "COMMIT"},
 		{"BEGIN", "DECLARE x CURSOR WITH HOLD FOR SELECT * FROM chores", "COMMIT", "CLOSE x"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
@@ -76,4 +77,34 @@ func TestGateway_readsOneSnapshotInABlock(t *testing.T) {
 			t.Errorf("%s: afterwards the session counts %s, there are %s", name, got, want)
 		}
 	}
+}
+
+// What a cursor's query sets and what isolation a block had, the next statement knows.
+func TestGateway_noticesWhatBlocksAndCursorsChange(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE f (id int PRIMARY KEY, v float8); INSERT INTO f VALUES (1, 333.33), (2, 1)")
+	c, oltp := g.client(), g.client()
+	exec(t, oltp, "SET freshet.route = oltp")
+	const sql = "SELECT max(v) FROM f"
+	columnar := func(after string) {
+		t.Helper()
+		wantSameAnswer(t, c, oltp, sql)
+		if r := one(t, c, "SHOW freshet.last_route"); r != "columnar" {
+			t.Errorf("after %s the last route is %q: %s", after, r, one(t, c, "SHOW freshet.last_reason"))
+		}
+	}
+	columnar("nothing")
+	for _, opening := range []string{"BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "BEGIN READ ONLY"} {
+		exec(t, c, opening)
+		_ = one(t, c, sql)
+		exec(t, c, "COMMIT")
+		columnar(opening)
+	}
+	for _, conn := range []*pgx.Conn{c, oltp} {
+		exec(t, conn, "BEGIN")
+		exec(t, conn, "DECLARE x CURSOR FOR SELECT set_config('extra_float_digits', '-10', false)")
+		exec(t, conn, "FETCH x")
+		exec(t, conn, "COMMIT")
+	}
+	wantSameAnswer(t, c, oltp, sql)
 }

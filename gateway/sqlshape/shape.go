@@ -43,7 +43,15 @@ func token(sql string, i int) (literal bool, end int) {
 	case c == '\'':
 		return terminated(sql, quoted(sql, i, false))
 	case (c == 'e' || c == 'E') && next(sql, i) == '\'':
-		return terminated(sql, quoted(sql, i+1, true))
+		end := quoted(sql, i+1, true)
+		for end > 0 {
+			next := continued(sql, end)
+			if next < 0 {
+				break
+			}
+			end = quoted(sql, next, true)
+		}
+		return terminated(sql, end)
 	case isIdentStart(c):
 		return false, wordEnd(sql, i)
 	case isDigit(c), c == '.' && isDigit(next(sql, i)):
@@ -64,6 +72,26 @@ func token(sql string, i int) (literal bool, end int) {
 		return false, commentEnd(sql, i)
 	}
 	return false, i + 1
+}
+
+// continued returns where a constant that ended at i goes on, under its own rules: at a quote after blanks and comments to the end of a
+// line, with a newline among them. It is -1 where it does not.
+func continued(sql string, i int) int {
+	lines := 0
+	for ; i < len(sql); i++ {
+		switch c := sql[i]; {
+		case c == '\n', c == '\r':
+			lines++
+		case c == ' ', c == '\t', c == '\f', c == '\v':
+		case c == '-' && next(sql, i) == '-':
+			i += strings.IndexAny(sql[i:]+"\n", "\r\n") - 1
+		case c == '\'' && lines > 0:
+			return i
+		default:
+			return -1
+		}
+	}
+	return -1
 }
 
 func terminated(sql string, end int) (literal bool, at int) {
