@@ -111,10 +111,6 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 	return nil
 }
 
-// maxCachedText bounds the statements, in bytes with their parameters, that are remembered: long ones carry their data in them, and
-// hardly come again.
-const maxCachedText = 16 << 10
-
 // translated returns the outcome from the cache or makes it.
 func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) *planned {
 	key := planKey(r.replica.Generation(), s, st)
@@ -126,7 +122,7 @@ func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwir
 		return &planned{err: &translate.Unsupported{Reason: "the statement does not parse"}}
 	}
 	p := r.translate(ctx, s, tree, st)
-	if _, refused := translate.AsUnsupported(p.err); len(key) <= maxCachedText && (refused || p.err == nil && !p.once) {
+	if _, refused := translate.AsUnsupported(p.err); len(key) <= pgwire.MaxRememberedText && (refused || p.err == nil && !p.once) {
 		r.plans.Add(key, p)
 	}
 	return p
@@ -140,7 +136,7 @@ func (r *Router) tree(sql string) (*translate.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(sql) <= maxCachedText {
+	if len(sql) <= pgwire.MaxRememberedText {
 		r.trees.Add(sql, t)
 	}
 	return t, nil

@@ -100,7 +100,7 @@ func (s *session) checkSetting(c *class) error {
 // refusal returns the error that a statement meets which PostgreSQL must run but may not: beside a
 // block's columnar snapshot, or under freshet.route = columnar.
 func (s *session) refusal(c *class) error {
-	if s.block.columnar && !c.mixes() {
+	if s.beside(c) {
 		return besideSnapshot(c.why())
 	}
 	if s.wantsColumnar && !s.stale && s.info.Settings.Route == RouteColumnar && isQuery(c.word) && c.data && !c.Writes && c.Kind == Relay {
@@ -109,6 +109,9 @@ func (s *session) refusal(c *class) error {
 	}
 	return nil
 }
+
+// beside reports whether PostgreSQL would read another snapshot for the statement than the columnar one that the block reads.
+func (s *session) beside(c *class) bool { return s.block.columnar && !c.mixes() }
 
 // besideSnapshot refuses what cannot run on the columnar snapshot that the block began to read.
 func besideSnapshot(why string) *Error {

@@ -111,10 +111,7 @@ func (s *session) scanClient() error {
 		s.skip = size
 	}
 	if h := s.unit.held; h != nil && s.scan-h.from > maxHeld {
-		if s.block.columnar && !h.class.mixes() {
-			return s.endColumnar()
-		}
-		s.release()
+		return s.letGo()
 	}
 	return nil
 }
@@ -138,10 +135,9 @@ func (s *session) streamed(kind byte) error {
 		}
 		s.release()
 	default:
-		if h := s.unit.held; h != nil && s.block.columnar && !h.class.mixes() {
-			return s.endColumnar()
+		if err := s.letGo(); err != nil {
+			return err
 		}
-		s.release()
 	}
 	switch kind {
 	case 'Q', 'F':

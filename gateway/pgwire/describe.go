@@ -39,15 +39,15 @@ func (s *session) describedAs(e *execution, key string, generation uint64) *desc
 	return nil
 }
 
-// maxDescribedText bounds the statements whose descriptions are remembered: long ones carry their data in them,
-// and hardly come twice.
-const maxDescribedText = 16 << 10
+// MaxRememberedText bounds, in bytes with their parameters, the statements of which something is remembered: long ones carry their data
+// in them, and hardly come twice.
+const MaxRememberedText = 16 << 10
 
 func (s *session) remember(e *execution, key string, d *description) {
 	if e.describedByName() {
 		e.statement.described = d
 	}
-	if len(key) > maxDescribedText {
+	if len(key) > MaxRememberedText {
 		return
 	}
 	if len(s.described) >= maxDescriptions {

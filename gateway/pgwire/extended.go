@@ -235,7 +235,7 @@ func (s *session) sync(size int) error {
 // rejectBeside refuses what PostgreSQL would have to run in the middle of a unit, where the block's snapshot is a columnar one that
 // the statement would read beside. The unit's rejected tells whether it did.
 func (s *session) rejectBeside(c *class) error {
-	if !s.block.columnar || c.mixes() {
+	if !s.beside(c) {
 		return nil
 	}
 	status, known, err := s.awaitQuiet()
@@ -249,6 +249,15 @@ func (s *session) rejectBeside(c *class) error {
 	}
 	s.unit.held = nil
 	return s.rejectUnit(besideSnapshot("it is in a pipeline with others, without a Sync after each"), 0)
+}
+
+// letGo releases what is held beside a message that is not looked at, or for being long: where it may not be PostgreSQL's, the session ends.
+func (s *session) letGo() error {
+	if h := s.unit.held; h != nil && s.beside(h.class) {
+		return s.endColumnar()
+	}
+	s.release()
+	return nil
 }
 
 // release gives a held execution to PostgreSQL.

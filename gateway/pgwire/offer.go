@@ -31,11 +31,12 @@ func (s *session) offer(e *execution, status byte) error {
 		s.expire()
 	}
 	against := s.against(e, status)
-	if against != "" && !s.wantsColumnar && !s.block.columnar && e.class.Kind == Read {
+	relays := e.class.Kind == Read && !s.block.columnar // else it is PostgreSQL's only as turnDown says
+	if relays && against != "" && !s.wantsColumnar {
 		return s.relay(e, against)
 	}
 	known := !s.stale && (status == 'I' || s.block.known)
-	if known && s.invalid == nil && s.info.Settings.Route == RouteOLTP && !s.block.columnar && e.class.Kind == Read {
+	if relays && known && s.invalid == nil && s.info.Settings.Route == RouteOLTP {
 		return s.relay(e, routeIsOLTP)
 	}
 	if s.unsure {

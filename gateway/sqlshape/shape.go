@@ -45,11 +45,11 @@ func token(sql string, i int) (literal bool, end int) {
 	case (c == 'e' || c == 'E') && next(sql, i) == '\'':
 		end := quoted(sql, i+1, true)
 		for end > 0 {
-			next := continued(sql, end)
-			if next < 0 {
+			at := continued(sql, end)
+			if at < 0 {
 				break
 			}
-			end = quoted(sql, next, true)
+			end = quoted(sql, at, true)
 		}
 		return terminated(sql, end)
 	case isIdentStart(c):
