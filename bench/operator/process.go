@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,14 +14,16 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/bench/rig"
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 )
 
 // subject is the operator that is measured.
 type subject struct {
 	process.Child
-	w       *world
-	metrics string
+	w        *world
+	metrics  string
+	reserved ports.Reservation
 }
 
 func newSubject(w *world) *subject {
@@ -31,10 +32,11 @@ func newSubject(w *world) *subject {
 
 // start starts it as the chart does.
 func (s *subject) start() error {
-	var err error
-	if s.metrics, err = freeAddress(); err != nil {
+	var port int
+	if err := s.reserved.Reserve("the operator", &port); err != nil {
 		return err
 	}
+	s.metrics = ports.Address(port)
 	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the operator's log: %w", err)
@@ -124,14 +126,4 @@ func (s *subject) awaitRound(ctx context.Context, g *gateways, since time.Time) 
 		}
 		return fmt.Sprintf("%.0f clusters are being reconciled", done+active-now), err
 	})
-}
-
-// freeAddress returns an address on which nobody listens.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

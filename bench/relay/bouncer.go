@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-io/freshet/bench/rig"
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 )
 
@@ -44,10 +44,12 @@ func startBouncer(ctx context.Context, r *rig.Rig, cfg rig.Config) (_ *bouncer, 
 	if err != nil {
 		return nil, fmt.Errorf("start PgBouncer: %w", err)
 	}
-	port, err := freePort()
-	if err != nil {
+	var port int // PgBouncer cannot choose one itself
+	var reserved ports.Reservation
+	if err := reserved.Reserve("PgBouncer", &port); err != nil {
 		return nil, err
 	}
+	defer reserved.Release()
 	owner, err := process.Unprivileged("")
 	if err != nil {
 		return nil, fmt.Errorf("start PgBouncer, which refuses to run as root: %w", err)
@@ -113,16 +115,6 @@ func (b *bouncer) stop() error {
 		err = b.proc.Kill()
 	}
 	return errors.Join(err, os.RemoveAll(b.dir))
-}
-
-// freePort returns a port that was free a moment ago: PgBouncer cannot choose one itself.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 func median(values []float64) float64 {

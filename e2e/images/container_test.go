@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/freshet-io/freshet/e2e/images"
+	"github.com/freshet-io/freshet/e2e/stand"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -241,16 +241,8 @@ func (p *process) until(t *testing.T, what string, condition func() error) {
 	}
 }
 
-// freePort returns a port that nobody listens on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-}
+// freePort returns a port that nobody else gets.
+func freePort(t *testing.T) string { return strconv.Itoa(stand.Port(t)) }
 
 type lockedBuffer struct {
 	mu     sync.Mutex

@@ -11,6 +11,7 @@ import (
 
 	"github.com/freshet-io/freshet/local/chengine"
 	"github.com/freshet-io/freshet/local/pgserver"
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
@@ -153,4 +154,16 @@ func Dir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// Port returns a port of the loopback address that nobody else gets while the test runs, for a server that cannot choose one itself.
+func Port(t testing.TB) int {
+	t.Helper()
+	var port int
+	var reserved ports.Reservation
+	if err := reserved.Reserve("a server of the test", &port); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(reserved.Release)
+	return port
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/freshet-io/freshet/connectors/replica/engine/profile"
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
@@ -78,7 +79,7 @@ func (s *Server) usersConfig() element {
 	hash := sha256.Sum256([]byte(s.Password))
 	user := elements(s.User, map[string]string{
 		"password_sha256_hex": hex.EncodeToString(hash[:]), "profile": "default", "quota": "default", "access_management": "1"})
-	user.add(elements("networks", map[string]string{"ip": host}))
+	user.add(elements("networks", map[string]string{"ip": ports.Host}))
 	scripts, scriptsProfile := scriptsUser()
 	return usersDocument([]element{user, scripts}, []element{elements("default", settings), scriptsProfile})
 }
@@ -94,7 +95,7 @@ func ScriptsUser() []byte {
 // runs its scripts; it may do nothing but open and close ports, and that one session is all it may have.
 func scriptsUser() (user, profile element) {
 	user = elements("default", map[string]string{"no_password": "", "profile": "scripts", "quota": "default"})
-	user.add(elements("networks", map[string]string{"ip": host}))
+	user.add(elements("networks", map[string]string{"ip": ports.Host}))
 	user.add(elements("grants", map[string]string{"query": "GRANT SYSTEM LISTEN ON *.*"}))
 	return user, elements("scripts", map[string]string{"max_sessions_for_user": "1"})
 }

@@ -2,19 +2,6 @@ package chengine
 
 import "fmt"
 
-// PortError says that a port is taken.
-type PortError struct {
-	Port int
-	Err  error
-}
-
-func (e *PortError) Error() string {
-	return fmt.Sprintf("start the columnar engine: port %d is taken: %v; end what listens there or choose another port", e.Port, e.Err)
-}
-
-// Unwrap returns the error of listening.
-func (e *PortError) Unwrap() error { return e.Err }
-
 // VersionError says that a later version of the engine wrote the data folder.
 type VersionError struct {
 	DataDir    string

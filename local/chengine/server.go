@@ -6,18 +6,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
 
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 )
-
-// host is the only address that the engine listens on.
-const host = "127.0.0.1"
 
 // Config says where and how to run an engine. Executable, Library and DataDir are needed.
 type Config struct {
@@ -55,6 +52,7 @@ type Server struct {
 	process.Child
 	cfg       Config
 	http, tcp int
+	reserved  ports.Reservation
 }
 
 // New returns an engine that is not started yet.
@@ -94,7 +92,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.writeConfig(); err != nil {
 		return fmt.Errorf("write the columnar engine's configuration: %w", err)
 	}
-	if err := s.choosePorts(); err != nil {
+	if err := s.reserved.Reserve("the columnar engine", &s.http, &s.tcp); err != nil {
 		return err
 	}
 	return s.launch(ctx)
@@ -113,7 +111,7 @@ func (s *Server) launch(ctx context.Context) error {
 	defer ready.Close()
 	err = s.Launch(process.Spec{
 		Path: s.cfg.Executable,
-		Args: []string{"--library", s.cfg.Library, "--data", s.cfg.DataDir, "--config", s.configFile(), "--host", host,
+		Args: []string{"--library", s.cfg.Library, "--data", s.cfg.DataDir, "--config", s.configFile(), "--host", ports.Host,
 			"--http-port", strconv.Itoa(s.http), "--tcp-port", strconv.Itoa(s.tcp), "--log-level", s.cfg.LogLevel, "--ready-fd", "3"},
 		Output: log,
 		Extra:  []*os.File{announce},
@@ -148,24 +146,10 @@ func (s *Server) waitReady(ctx context.Context, ready *os.File) error {
 }
 
 // HTTPAddr returns host:port of the HTTP protocol.
-func (s *Server) HTTPAddr() string { return net.JoinHostPort(host, strconv.Itoa(s.http)) }
+func (s *Server) HTTPAddr() string { return ports.Address(s.http) }
 
 // TCPAddr returns host:port of the native protocol.
-func (s *Server) TCPAddr() string { return net.JoinHostPort(host, strconv.Itoa(s.tcp)) }
+func (s *Server) TCPAddr() string { return ports.Address(s.tcp) }
 
 // LogFile returns the path of the engine's log.
 func (s *Server) LogFile() string { return s.cfg.LogFile }
-
-// choosePorts finds free ports where none are configured, else makes sure that the configured ones are free.
-// Both are held at once, so that they differ.
-func (s *Server) choosePorts() error {
-	for _, port := range []*int{&s.http, &s.tcp} {
-		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(*port)))
-		if err != nil {
-			return &PortError{Port: *port, Err: err}
-		}
-		defer l.Close()
-		*port = l.Addr().(*net.TCPAddr).Port
-	}
-	return nil
-}

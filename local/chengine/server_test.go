@@ -18,6 +18,7 @@ import (
 
 	"github.com/freshet-io/freshet/e2e/stand"
 	"github.com/freshet-io/freshet/local/chengine"
+	"github.com/freshet-io/freshet/local/ports"
 )
 
 // ask runs a statement over HTTP as a user and returns what the engine says.
@@ -249,9 +250,9 @@ func TestServer_namesTheBusyPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Start(t.Context())
-	var busy *chengine.PortError
+	var busy *ports.TakenError
 	if !errors.As(err, &busy) || busy.Port != port {
-		t.Fatalf("got %v, want a PortError for port %d", err, port)
+		t.Fatalf("got %v, want that port %d is taken", err, port)
 	}
 }
 

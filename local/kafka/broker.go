@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 )
 
@@ -53,6 +54,7 @@ type Broker struct {
 	cfg              BrokerConfig
 	port, controller int
 	secure           int
+	reserved         ports.Reservation
 }
 
 // NewBroker returns a broker that is not started yet.
@@ -83,11 +85,11 @@ func (b *Broker) Start(ctx context.Context) error {
 	if err := os.MkdirAll(b.cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("create Kafka's folder: %w", err)
 	}
-	ports := []*int{&b.port, &b.controller}
+	listeners := []*int{&b.port, &b.controller}
 	if b.cfg.Secure != nil {
-		ports = append(ports, &b.secure)
+		listeners = append(listeners, &b.secure)
 	}
-	if err := choosePorts("Kafka", ports...); err != nil {
+	if err := b.reserved.Reserve("Kafka", listeners...); err != nil {
 		return err
 	}
 	config := filepath.Join(b.cfg.DataDir, "broker.properties")
@@ -141,9 +143,9 @@ func (b *Broker) settings() map[string]string {
 	return map[string]string{
 		"process.roles":                    "broker,controller",
 		"node.id":                          "1",
-		"controller.quorum.voters":         "1@" + address(b.controller),
-		"listeners":                        "PLAINTEXT://" + address(b.port) + ",CONTROLLER://" + address(b.controller),
-		"advertised.listeners":             "PLAINTEXT://" + address(b.port),
+		"controller.quorum.voters":         "1@" + ports.Address(b.controller),
+		"listeners":                        "PLAINTEXT://" + ports.Address(b.port) + ",CONTROLLER://" + ports.Address(b.controller),
+		"advertised.listeners":             "PLAINTEXT://" + ports.Address(b.port),
 		"controller.listener.names":        "CONTROLLER",
 		"inter.broker.listener.name":       "PLAINTEXT",
 		"log.dirs":                         filepath.Join(b.cfg.DataDir, "logs"),
@@ -172,9 +174,9 @@ func (b *Broker) secureSettings() map[string]string {
 	if b.cfg.Secure == nil {
 		return nil
 	}
-	plain, secure := "PLAINTEXT://"+address(b.port), "SASL_SSL://"+address(b.secure)
+	plain, secure := "PLAINTEXT://"+ports.Address(b.port), "SASL_SSL://"+ports.Address(b.secure)
 	return map[string]string{
-		"listeners":                      plain + "," + secure + ",CONTROLLER://" + address(b.controller),
+		"listeners":                      plain + "," + secure + ",CONTROLLER://" + ports.Address(b.controller),
 		"advertised.listeners":           plain + "," + secure,
 		"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
 		"sasl.enabled.mechanisms":        "SCRAM-SHA-512",
@@ -185,10 +187,10 @@ func (b *Broker) secureSettings() map[string]string {
 }
 
 // SecureAddress returns host:port of the secure listener.
-func (b *Broker) SecureAddress() string { return address(b.secure) }
+func (b *Broker) SecureAddress() string { return ports.Address(b.secure) }
 
 // Address returns host:port for clients.
-func (b *Broker) Address() string { return address(b.port) }
+func (b *Broker) Address() string { return ports.Address(b.port) }
 
 // LogFile returns the path of the broker's log.
 func (b *Broker) LogFile() string { return b.cfg.LogFile }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 )
 
@@ -40,6 +41,7 @@ type Connect struct {
 	process.Child
 	cfg      ConnectConfig
 	port     int
+	reserved ports.Reservation
 	clientID string // of this run, and of no other
 }
 
@@ -70,7 +72,7 @@ func (c *Connect) Start(ctx context.Context) error {
 	if err := os.MkdirAll(c.cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("create Kafka Connect's folder: %w", err)
 	}
-	if err := choosePorts("Kafka Connect", &c.port); err != nil {
+	if err := c.reserved.Reserve("Kafka Connect", &c.port); err != nil {
 		return err
 	}
 	config := filepath.Join(c.cfg.DataDir, "worker.properties")
@@ -93,7 +95,7 @@ func (c *Connect) settings() map[string]string {
 		"bootstrap.servers":                 c.brokers(),
 		"group.id":                          connectGroup,
 		"client.id":                         c.clientID,
-		"listeners":                         "http://" + address(c.port),
+		"listeners":                         "http://" + ports.Address(c.port),
 		"key.converter":                     "org.apache.kafka.connect.json.JsonConverter",
 		"key.converter.schemas.enable":      "false",
 		"value.converter":                   "org.apache.kafka.connect.json.JsonConverter",
@@ -125,7 +127,7 @@ func (c *Connect) brokers() string {
 }
 
 // URL returns the address of the REST interface.
-func (c *Connect) URL() string { return "http://" + address(c.port) }
+func (c *Connect) URL() string { return "http://" + ports.Address(c.port) }
 
 // LogFile returns the path of the worker's log.
 func (c *Connect) LogFile() string { return c.cfg.LogFile }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +13,6 @@ import (
 
 	"github.com/freshet-io/freshet/local/process"
 )
-
-// host is the only address that the servers listen on.
-const host = "127.0.0.1"
 
 // oldestJava is the major version that Kafka 4 and Debezium 3 need.
 const oldestJava = 17
@@ -165,36 +161,6 @@ func waitReady(ctx context.Context, child *process.Child, ready func(context.Con
 		}
 	}
 }
-
-// choosePorts finds free ports where none are configured, else makes sure that the configured ones are free.
-// All are held at once, so that they differ.
-func choosePorts(title string, ports ...*int) error {
-	for _, port := range ports {
-		l, err := net.Listen("tcp", address(*port))
-		if err != nil {
-			return &PortError{Server: title, Port: *port, Err: err}
-		}
-		defer l.Close()
-		*port = l.Addr().(*net.TCPAddr).Port
-	}
-	return nil
-}
-
-func address(port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
-
-// PortError says that a port is taken.
-type PortError struct {
-	Server string
-	Port   int
-	Err    error
-}
-
-func (e *PortError) Error() string {
-	return fmt.Sprintf("start %s: port %d is taken: %v; end what listens there or choose another port", e.Server, e.Port, e.Err)
-}
-
-// Unwrap returns the error of listening.
-func (e *PortError) Unwrap() error { return e.Err }
 
 // properties writes a Java properties file of settings; the later override the earlier.
 func properties(path string, settings ...map[string]string) error {

@@ -1,8 +1,6 @@
 package kafka
 
 import (
-	"errors"
-	"net"
 	"testing"
 )
 
@@ -17,18 +15,5 @@ func TestJavaMajor_readsWhatVirtualMachinesPrint(t *testing.T) {
 		if got := javaMajor(output); got != want {
 			t.Errorf("%q: got %d, want %d", output, got, want)
 		}
-	}
-}
-
-func TestChoosePorts_saysWhichIsTaken(t *testing.T) {
-	l, err := net.Listen("tcp", address(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	taken, free := l.Addr().(*net.TCPAddr).Port, 0
-	var port *PortError
-	if err := choosePorts("Kafka", &free, &taken); !errors.As(err, &port) || port.Port != taken {
-		t.Errorf("got %v, want a port error for %d", err, taken)
 	}
 }

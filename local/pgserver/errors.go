@@ -2,19 +2,6 @@ package pgserver
 
 import "fmt"
 
-// PortError says that the port is taken.
-type PortError struct {
-	Port int
-	Err  error
-}
-
-func (e *PortError) Error() string {
-	return fmt.Sprintf("start PostgreSQL: port %d is taken: %v; end what listens there or choose another port", e.Port, e.Err)
-}
-
-// Unwrap returns the error of listening.
-func (e *PortError) Unwrap() error { return e.Err }
-
 // VersionError says that another major version of PostgreSQL wrote the data folder.
 type VersionError struct {
 	DataDir    string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,14 +12,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 )
 
 // Superuser is the name of the role that initdb creates.
 const Superuser = "postgres"
-
-// host is the only address that the server listens on.
-const host = "127.0.0.1"
 
 // Config says where and how to run a server.
 type Config struct {
@@ -47,6 +44,7 @@ type Server struct {
 	process.Child
 	cfg      Config
 	port     int
+	reserved ports.Reservation
 	password string
 	owner    *syscall.Credential
 }
@@ -89,7 +87,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.writeSettings(); err != nil {
 		return fmt.Errorf("write PostgreSQL's settings: %w", err)
 	}
-	if err := s.choosePort(); err != nil {
+	if err := s.reserved.Reserve("PostgreSQL", &s.port); err != nil {
 		return err
 	}
 	return s.launch(ctx)
@@ -104,7 +102,7 @@ func (s *Server) launch(ctx context.Context) error {
 	defer log.Close()
 	err = s.Launch(process.Spec{
 		Path:       filepath.Join(s.cfg.Home, "bin", "postgres"),
-		Args:       []string{"-D", s.cfg.DataDir, "-h", host, "-p", strconv.Itoa(s.port)},
+		Args:       []string{"-D", s.cfg.DataDir, "-h", ports.Host, "-p", strconv.Itoa(s.port)},
 		Dir:        "/",
 		Env:        environment(),
 		Output:     log,
@@ -144,7 +142,7 @@ func (s *Server) waitReady(ctx context.Context) error {
 func (s *Server) Port() int { return s.port }
 
 // Addr returns host:port.
-func (s *Server) Addr() string { return net.JoinHostPort(host, strconv.Itoa(s.port)) }
+func (s *Server) Addr() string { return ports.Address(s.port) }
 
 // Password returns the superuser's password, empty before the first start.
 func (s *Server) Password() string { return s.password }
@@ -190,16 +188,6 @@ func (s *Server) socketDir() string {
 		return ""
 	}
 	return s.cfg.DataDir
-}
-
-// choosePort finds a free port where none is configured, else makes sure that the configured one is free.
-func (s *Server) choosePort() error {
-	l, err := net.Listen("tcp", s.Addr())
-	if err != nil {
-		return &PortError{Port: s.port, Err: err}
-	}
-	s.port = l.Addr().(*net.TCPAddr).Port
-	return l.Close()
 }
 
 // environment is the caller's without what would redirect or translate PostgreSQL.

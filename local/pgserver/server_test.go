@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/freshet-io/freshet/local/pgserver"
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
@@ -169,9 +170,9 @@ func TestServer_namesTheBusyPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Start(timeout(t))
-	var busy *pgserver.PortError
+	var busy *ports.TakenError
 	if !errors.As(err, &busy) || busy.Port != cfg.Port {
-		t.Fatalf("got %v, want a PortError for port %d", err, cfg.Port)
+		t.Fatalf("got %v, want that port %d is taken", err, cfg.Port)
 	}
 }
 

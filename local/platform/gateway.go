@@ -12,6 +12,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/debezium"
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 )
 
@@ -60,15 +61,24 @@ type gateway struct {
 	cfg        GatewayConfig
 	info       GatewayInfo
 	proc       *process.Process
+
+	port, monitorPort         int
+	reserved, monitorReserved ports.Reservation
+}
+
+// reserve keeps the ports of the endpoint and of its monitoring, so that a restart finds the addresses that clients know.
+func (g *gateway) reserve(port, monitorPort int) error {
+	g.port, g.monitorPort = port, monitorPort
+	if err := g.reserved.Reserve("the gateway", &g.port); err != nil {
+		return flagged(err, "--port")
+	}
+	return flagged(g.monitorReserved.Reserve("the gateway's monitoring", &g.monitorPort), "--monitor-port")
 }
 
 func (g *gateway) LogFile() string { return filepath.Join(g.dir, gatewayLog) }
 
 // Start starts the gateway and returns when its endpoint accepts connections.
 func (g *gateway) Start(ctx context.Context) error {
-	if g.info.Listen != "" { // a restart keeps the addresses that clients know
-		g.cfg.Listen, g.cfg.MonitorListen = g.info.Listen, g.info.MonitorListen
-	}
 	g.cfg.TenantsFile = filepath.Join(g.dir, tenantsFile)
 	file := filepath.Join(g.dir, gatewayFile)
 	if err := writeJSON(file, g.cfg); err != nil {

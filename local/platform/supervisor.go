@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/freshet-io/freshet/local/chengine"
 	"github.com/freshet-io/freshet/local/kafka"
 	"github.com/freshet-io/freshet/local/pgserver"
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 )
 
@@ -123,13 +123,9 @@ func (s *supervisor) prepare(ctx context.Context) (err error) {
 	if s.secrets, s.secretsMade, err = credentials(s.cfg.Dir); err != nil {
 		return err
 	}
-	for _, port := range []struct {
-		number int
-		flag   string
-	}{{s.cfg.Port, "--port"}, {s.cfg.MonitorPort, "--monitor-port"}} {
-		if err := checkPort(port.number, port.flag); err != nil {
-			return err
-		}
+	s.gateway = &gateway{executable: s.cfg.GatewayExecutable, dir: s.cfg.Dir}
+	if err := s.gateway.reserve(s.cfg.Port, s.cfg.MonitorPort); err != nil {
+		return err
 	}
 	oltp, columnar := s.cfg.cores()
 	s.postgres, err = pgserver.New(pgserver.Config{
@@ -150,7 +146,7 @@ func (s *supervisor) prepare(ctx context.Context) (err error) {
 	if err := s.prepareKafka(ctx); err != nil {
 		return err
 	}
-	s.gateway = &gateway{executable: s.cfg.GatewayExecutable, dir: s.cfg.Dir, cores: columnar}
+	s.gateway.cores = columnar
 	me, err := process.Identify(os.Getpid())
 	if err != nil {
 		return err
@@ -180,12 +176,13 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 		}
 	})
 	wg.Wait()
-	if err := errors.Join(flagged(pgErr), flagged(engineErr), flagged(kafkaErr)); err != nil {
+	if err := errors.Join(flagged(pgErr, "--postgres-port"), flagged(engineErr, "--engine-port, --engine-http-port"),
+		flagged(kafkaErr, "--kafka-port, --connect-port")); err != nil {
 		return err
 	}
 	progress("starting the gateway")
 	s.gateway.cfg = GatewayConfig{
-		Listen: loopback(s.cfg.Port), MonitorListen: loopback(s.cfg.MonitorPort),
+		Listen: ports.Address(s.gateway.port), MonitorListen: ports.Address(s.gateway.monitorPort),
 		PostgresURL: s.postgres.LocalURL(Database), EngineAddr: s.engine.TCPAddr(), EngineUser: s.engine.User, EnginePassword: s.engine.Password,
 		Include: s.cfg.Include, Exclude: s.cfg.Exclude, Kafka: s.transport(),
 	}
@@ -233,28 +230,11 @@ func (s *supervisor) save() error {
 	return writeJSON(filepath.Join(s.cfg.Dir, stateFile), s.state)
 }
 
-// checkPort names the flag of a port that is taken.
-func checkPort(port int, flag string) error {
-	l, err := net.Listen("tcp", loopback(port))
-	if err != nil {
-		return fmt.Errorf("port %d is taken: %w; end what listens there, or choose another port with %s", port, err, flag)
-	}
-	return l.Close()
-}
-
-// flagged adds the flag to an error about a taken port.
-func flagged(err error) error {
-	var pg *pgserver.PortError
-	if errors.As(err, &pg) {
-		return fmt.Errorf("%w (--postgres-port)", err)
-	}
-	var engine *chengine.PortError
-	if errors.As(err, &engine) {
-		return fmt.Errorf("%w (--engine-port, --engine-http-port)", err)
-	}
-	var kafkaPort *kafka.PortError
-	if errors.As(err, &kafkaPort) {
-		return fmt.Errorf("%w (--kafka-port, --connect-port)", err)
+// flagged adds the flags that choose a server's ports to an error about one that is taken.
+func flagged(err error, flags string) error {
+	var taken *ports.TakenError
+	if errors.As(err, &taken) {
+		return fmt.Errorf("%w (%s)", err, flags)
 	}
 	return err
 }

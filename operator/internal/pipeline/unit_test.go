@@ -5,7 +5,6 @@ package pipeline_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,17 +59,6 @@ func write(t *testing.T, root string, files map[string][]byte) {
 	}
 }
 
-// freePort returns a port of the loopback address that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // runGateway runs the program with the environment of a unit's container, but for what differs outside of a pod: addresses, and where files are.
 func runGateway(t *testing.T, objects manifest.Cluster, root string, differs map[string]string) {
 	t.Helper()
@@ -123,7 +111,7 @@ func TestUnit_streamsByWhatTheOperatorTellsIt(t *testing.T) {
 		c.Secure = &kafka.Secure{KeyFile: filepath.Join(root, "broker.pem"), Users: map[string]string{"unit": "open sesame"}}
 	})
 	objects := unitObjects(p.broker.SecureAddress(), p.connect.URL())
-	sql, monitor := freePort(t), freePort(t)
+	sql, monitor := stand.Port(t), stand.Port(t)
 	t.Run("with a gateway", func(t *testing.T) {
 		engine := stand.Engine(t)
 		runGateway(t, objects, root, map[string]string{
