@@ -191,6 +191,11 @@ func deliver(reader result, sink func(datarow.Rows) error) (int64, error) {
 		ended := err == io.EOF //nolint:errorlint // one that is wrapped is a connection's end, not the result's
 		switch {
 		case ended:
+		case errors.Is(err, batch.ErrStalled):
+			return sent, &pgwire.Error{
+				Code: "53000", Message: "statement was ended: its result was not read on while too many others were not either",
+				Hint: "Read results as they come, or ask for fewer rows.", Err: err,
+			}
 		case err != nil && sent > 0:
 			return sent, &pgwire.Error{
 				Code: "40001", Message: "the columnar engine could not finish a result that was already being sent",
@@ -205,7 +210,8 @@ func deliver(reader result, sink func(datarow.Rows) error) (int64, error) {
 		if size <= holdBack && !ended {
 			continue
 		}
-		for _, rows := range held {
+		for i, rows := range held {
+			held[i] = datarow.Rows{} // a client may take long over each
 			if err := sink(rows); err != nil {
 				return sent, err
 			}

@@ -18,9 +18,15 @@ type Config struct {
 	Budget time.Duration
 	// ShareBytes is how much of a result is kept for identical queries; zero means 8 MiB.
 	ShareBytes int
+	// Stalled is how many queries may be in the engine beyond Slots because their clients do not read on; zero means
+	// [DefaultStalled]. One more ends that which has waited longest, with [ErrStalled].
+	Stalled int
 	// Tenants says whose turn it is when more queries wait than may run; nil: the first to come.
 	Tenants *shares.Directory
 }
+
+// DefaultStalled is how many clients may stop reading their results before one of them is given up. Each costs some megabytes.
+const DefaultStalled = 32
 
 // Dispatcher runs queries in batches. Create it with [New], run it with Run.
 type Dispatcher struct {
@@ -33,6 +39,7 @@ type Dispatcher struct {
 
 	shares *shares.Scheduler[*Query]
 	recent *recent
+	stalls *stalls
 	// ctx is Run's; executions outlive the query that caused them, never the dispatcher.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -53,15 +60,19 @@ func New(cfg Config, snapshots Snapshots, engine Engine, clock func() time.Time,
 	if cfg.ShareBytes <= 0 {
 		cfg.ShareBytes = 8 << 20
 	}
+	if cfg.Stalled <= 0 {
+		cfg.Stalled = DefaultStalled
+	}
 	if cfg.Tenants == nil {
 		cfg.Tenants = shares.NewDirectory()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	scheduler := shares.NewScheduler[*Query](cfg.Slots, cfg.Tenants, clock, shares.NewMetrics(reg))
+	stalls := &stalls{most: cfg.Stalled, clock: clock}
 	return &Dispatcher{
-		ctx: ctx, cancel: cancel, recent: &recent{},
+		ctx: ctx, cancel: cancel, recent: &recent{}, stalls: stalls,
 		cfg: cfg, snapshots: snapshots, engine: engine, clock: clock, log: log,
-		metrics: newMetrics(reg, scheduler.Waiting), shares: scheduler,
+		metrics: newMetrics(reg, scheduler.Waiting, stalls.now), shares: scheduler,
 	}
 }
 

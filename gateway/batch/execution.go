@@ -27,18 +27,27 @@ func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
 		leave(group)
 		return e
 	}
-	ctx, cancel := context.WithCancel(d.ctx)
+	ctx, cancel := context.WithCancelCause(d.ctx)
 	now := d.clock()
-	e := &Execution{
-		snapshot: s, done: make(chan struct{}), started: now, staleness: now.Sub(s.Time()),
-		spool: newSpool(d.cfg.ShareBytes, cancel),
-	}
+	e := &Execution{snapshot: s, done: make(chan struct{}), started: now, staleness: now.Sub(s.Time())}
+	var stalled *stall // of the goroutine below, which alone puts rows into the spool
+	e.spool = newSpool(d.cfg.ShareBytes, func() { cancel(errNobodyReads) }, func() {
+		if stalled == nil {
+			if stalled = d.stalls.enter(cancel); stalled != nil {
+				q.ticket.Yield()
+			}
+		}
+	}, func() {
+		d.stalls.leave(stalled)
+		stalled = nil
+		q.ticket.Retake()
+	})
 	sql, err := q.Build(s)
 	if err == nil {
 		err = d.enter()
 	}
 	if err != nil {
-		cancel()
+		cancel(err)
 		close(e.done)
 		d.refuse(group, err)
 		return e
@@ -54,8 +63,9 @@ func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
 		defer close(e.done)
 		defer q.ticket.Leave()
 		defer s.Release()
-		defer cancel()
+		defer cancel(nil)
 		err := d.run(ctx, e, sql, q)
+		d.stalls.leave(stalled)
 		if errors.Is(err, context.Canceled) && d.ctx.Err() != nil {
 			err = ErrClosed
 		}
@@ -101,24 +111,39 @@ func (e *Execution) attach(group []*Query) bool {
 		readers = append(readers, &Reader{e: e, id: id})
 	}
 	for i, q := range group {
-		readers[i].ctx = q.ctx
-		q.answer(readers[i], nil)
+		r := readers[i]
+		r.ctx = q.ctx
+		// Whoever reads may be busy with its client when the query is given up.
+		r.stop = context.AfterFunc(q.ctx, func() { e.spool.leave(r.id) })
+		q.answer(r, nil)
 	}
 	return true
 }
 
 // Reader yields the rows of one query.
 type Reader struct {
-	e   *Execution
-	id  int
-	ctx context.Context
+	e    *Execution
+	id   int
+	ctx  context.Context
+	stop func() bool
 }
 
 // Next returns the next rows, or io.EOF after the last.
-func (r *Reader) Next() (datarow.Rows, error) { return r.e.spool.next(r.ctx, r.id) }
+func (r *Reader) Next() (datarow.Rows, error) {
+	rows, err := r.e.spool.next(r.ctx, r.id)
+	if errors.Is(err, errLeft) && r.ctx.Err() != nil {
+		err = context.Cause(r.ctx)
+	}
+	return rows, err
+}
 
-// Close gives the query up; the last reader's Close ends it in the engine.
-func (r *Reader) Close() { r.e.spool.leave(r.id) }
+// Close gives the query up; the last reader's Close, or the end of its query's context, ends it in the engine.
+func (r *Reader) Close() {
+	if r.stop != nil {
+		r.stop()
+	}
+	r.e.spool.leave(r.id)
+}
 
 // Position is the position of the snapshot that the rows come from.
 func (r *Reader) Position() cdc.Position { return r.e.snapshot.Position() }

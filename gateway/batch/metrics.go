@@ -10,10 +10,13 @@ type metrics struct {
 	wait, run, staleness      prometheus.Histogram
 }
 
-func newMetrics(reg Registerer, waiting func() int) *metrics {
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "freshet", Subsystem: "batch", Name: "waiting_queries", Help: "Queries that wait for their start.",
-	}, func() float64 { return float64(waiting()) }))
+func newMetrics(reg Registerer, waiting, stalled func() int) *metrics {
+	gauge := func(name, help string, value func() int) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "freshet", Subsystem: "batch", Name: name, Help: help},
+			func() float64 { return float64(value()) }))
+	}
+	gauge("waiting_queries", "Queries that wait for their start.", waiting)
+	gauge("stalled_queries", "Queries without a slot whose clients do not read on.", stalled)
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "freshet", Subsystem: "batch", Name: name, Help: help})
 		reg.MustRegister(c)

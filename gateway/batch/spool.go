@@ -5,17 +5,26 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
-var errNobodyReads = errors.New("every reader of the result has left")
+var (
+	errNobodyReads = errors.New("every reader of the result has left")
+	errLeft        = errors.New("the result was given up")
+)
+
+// ahead is how much of a result the engine may yield before its slowest reader takes it, in bytes; one chunk may always be more.
+const ahead = 1 << 20
 
 // spool holds a result between the engine and its readers. What every reader
-// has taken is dropped once more than limit bytes are held; until then new readers may join.
+// has taken is dropped once more than limit bytes are held, or a reader has kept the engine waiting; until then new readers may join.
 type spool struct {
 	limit   int
 	abandon context.CancelFunc
+	// stalled is called again and again while the engine waits for a reader, and resumed when it goes on.
+	stalled, resumed func()
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change
@@ -24,12 +33,15 @@ type spool struct {
 	bytes   int
 	readers map[int]int // reader → number of chunks taken
 	nextID  int
+	waits   bool // put waits for a reader
 	ended   bool
 	err     error
 }
 
-func newSpool(limit int, abandon context.CancelFunc) *spool {
-	return &spool{limit: limit, abandon: abandon, changed: make(chan struct{}), readers: map[int]int{}}
+func newSpool(limit int, abandon context.CancelFunc, stalled, resumed func()) *spool {
+	return &spool{
+		limit: limit, abandon: abandon, stalled: stalled, resumed: resumed, changed: make(chan struct{}), readers: map[int]int{},
+	}
 }
 
 func (s *spool) signal() {
@@ -37,18 +49,21 @@ func (s *spool) signal() {
 	s.changed = make(chan struct{})
 }
 
-// join adds a reader; false when the beginning is gone, or the result has failed or been given up.
+// join adds a reader; false when the beginning is gone, another keeps the engine waiting, or the result has failed or been given up.
 func (s *spool) join() (int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	abandoned := s.nextID > 0 && len(s.readers) == 0 && !s.ended
-	if s.first > 0 || s.err != nil || abandoned {
+	if s.first > 0 || s.waits || s.err != nil || abandoned {
 		return 0, false
 	}
 	s.nextID++
 	s.readers[s.nextID] = 0
 	return s.nextID, true
 }
+
+// stallInterval is how often a spool says that the engine waits.
+const stallInterval = time.Second
 
 // put adds rows, and waits while too much is held for the slowest reader.
 func (s *spool) put(ctx context.Context, rows datarow.Rows) error {
@@ -61,24 +76,43 @@ func (s *spool) put(ctx context.Context, rows datarow.Rows) error {
 		if len(s.readers) == 0 {
 			return errNobodyReads
 		}
-		if s.bytes > s.limit {
-			s.trim()
+		least := s.least()
+		if s.bytes > s.limit || s.waits {
+			s.trim(least)
 		}
-		if s.bytes <= s.limit {
+		if left := s.chunks[least-s.first:]; size(left) <= ahead || len(left) == 1 {
+			if s.waits {
+				s.waits = false
+				s.resumed()
+			}
 			return nil
 		}
-		if err := s.waitLocked(ctx); err != nil {
+		s.waits = true
+		s.stalled()
+		if err := s.waitLocked(ctx, time.After(stallInterval)); err != nil {
 			return err
 		}
 	}
 }
 
-// trim drops the chunks that every reader has taken.
-func (s *spool) trim() {
+// least is the number of chunks that every reader has taken.
+func (s *spool) least() int {
 	least := s.first + len(s.chunks)
 	for _, taken := range s.readers {
 		least = min(least, taken)
 	}
+	return least
+}
+
+func size(chunks []datarow.Rows) (bytes int) {
+	for _, rows := range chunks {
+		bytes += len(rows.Messages())
+	}
+	return bytes
+}
+
+// trim drops the chunks that every reader has taken.
+func (s *spool) trim(least int) {
 	for s.first < least {
 		s.bytes -= len(s.chunks[0].Messages())
 		s.chunks[0] = datarow.Rows{}
@@ -87,12 +121,15 @@ func (s *spool) trim() {
 	}
 }
 
-// next returns the reader's next chunk, io.EOF at the end, or the execution's error.
+// next returns the reader's next chunk, io.EOF at the end, the execution's error, or that the reader has left.
 func (s *spool) next(ctx context.Context, id int) (datarow.Rows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		taken := s.readers[id]
+		taken, reads := s.readers[id]
+		if !reads {
+			return datarow.Rows{}, errLeft
+		}
 		if i := taken - s.first; i < len(s.chunks) {
 			s.readers[id] = taken + 1
 			s.signal()
@@ -104,18 +141,21 @@ func (s *spool) next(ctx context.Context, id int) (datarow.Rows, error) {
 			}
 			return datarow.Rows{}, io.EOF
 		}
-		if err := s.waitLocked(ctx); err != nil {
+		if err := s.waitLocked(ctx, nil); err != nil {
 			return datarow.Rows{}, err
 		}
 	}
 }
 
-func (s *spool) waitLocked(ctx context.Context) error {
+// waitLocked waits for a change, or until it is time.
+func (s *spool) waitLocked(ctx context.Context, until <-chan time.Time) error {
 	changed := s.changed
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	select {
 	case <-changed:
+		return nil
+	case <-until:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -22,7 +22,7 @@ func TestSpool_everyReaderGetsEveryRowInOrder(t *testing.T) {
 		leaveAt := rapid.SliceOfN(rapid.IntRange(0, 80), readers, readers).Draw(t, "leaveAt") // beyond chunks: stays
 		leaveAt[0] = 1 << 30
 
-		s := newSpool(limit, func() {})
+		s := newSpool(limit, func() {}, func() {}, func() {})
 		var all sync.WaitGroup
 		for r := range readers {
 			id, ok := s.join()
@@ -60,7 +60,7 @@ func TestSpool_everyReaderGetsEveryRowInOrder(t *testing.T) {
 func row(value string) datarow.Rows { return datarow.Of([][]byte{[]byte(value)}) }
 
 func TestSpool_lateReaderJoinsOnlyWhileTheBeginningIsThere(t *testing.T) {
-	s := newSpool(1<<20, func() {})
+	s := newSpool(1<<20, func() {}, func() {}, func() {})
 	first, _ := s.join()
 	if err := s.put(t.Context(), row("a")); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestSpool_lateReaderJoinsOnlyWhileTheBeginningIsThere(t *testing.T) {
 
 func TestSpool_lastReaderToLeaveEndsTheExecution(t *testing.T) {
 	abandoned := false
-	s := newSpool(1, func() { abandoned = true })
+	s := newSpool(1, func() { abandoned = true }, func() {}, func() {})
 	a, _ := s.join()
 	b, _ := s.join()
 	s.leave(a)

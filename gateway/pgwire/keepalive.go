@@ -64,3 +64,17 @@ func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.Can
 		<-ended
 	}
 }
+
+// goodbye is how long a client that does not read may keep a session that has been ended.
+const goodbye = time.Second
+
+// boundWrites lets a write to a client that does not read end soon after ctx has ended with an error that ends the session, as
+// PostgreSQL's do. (A statement that is cancelled or times out waits there for its client.) It holds until done is called.
+func (s *session) boundWrites(ctx context.Context) (done func()) {
+	stop := context.AfterFunc(ctx, func() {
+		if endsSession(context.Cause(ctx)) {
+			_ = s.client.SetWriteDeadline(time.Now().Add(goodbye))
+		}
+	})
+	return func() { stop() }
+}

@@ -253,6 +253,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 		ctx, cancel = context.WithTimeoutCause(ctx, t, errTransactionTimeout)
 		defer cancel()
 	}
+	defer s.boundWrites(ctx)()
 	w := s.watchClient(stop)
 	r := &run{s: s, e: e, d: d, status: status}
 	err := r.run(ctx, stop)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"time"
 
@@ -50,7 +51,7 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	access := engine.Config{
 		Addr: cfg.EngineAddr, Database: "default", User: cfg.EngineUser, Password: cfg.EnginePassword,
-		Settings: threads(cfg.EngineThreads),
+		Settings: settings(cfg.EngineThreads), MaxConns: int32(4*runtime.NumCPU() + cfg.Batch.Stalled),
 	}
 	eng, err := engine.Open(ctx, access)
 	if err != nil {
@@ -116,11 +117,14 @@ func listenMonitor(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-func threads(n int) map[string]string {
-	if n <= 0 {
-		return nil
+// settings are sent with every query. Threads bounds those of one; zero does not.
+func settings(threads int) map[string]string {
+	// A client may pause for longer than the engine would wait for it (five minutes), as one of PostgreSQL may.
+	s := map[string]string{"send_timeout": fmt.Sprint(24 * 60 * 60)}
+	if threads > 0 {
+		s["max_threads"] = fmt.Sprint(threads)
 	}
-	return map[string]string{"max_threads": fmt.Sprint(n)}
+	return s
 }
 
 func newRoute(cfg Config, u *unit, d *batch.Dispatcher, reg prometheus.Registerer) (*analytics.Router, error) {

@@ -11,6 +11,8 @@ type account[T any] struct {
 	// waiting are the tenant's queries in the order of arrival.
 	waiting []*Ticket[T]
 	running int
+	// yielded are queries in the engine that have given their slots to others.
+	yielded int
 	// clock is the CPU time in seconds that the tenant was charged, divided by its shares.
 	clock float64
 	// expected is what a query of the tenant is charged before it is known what it consumes.
@@ -57,6 +59,7 @@ type state uint8
 const (
 	waiting state = iota
 	running
+	yielded
 	gone
 )
 
@@ -87,9 +90,45 @@ func (t *Ticket[T]) Charge(cpu time.Duration) {
 	t.ran = true
 	t.used += cpu
 	a.meter.cpu.Add(cpu.Seconds())
-	if t.state == running && t.used > t.charged {
+	if (t.state == running || t.state == yielded) && t.used > t.charged {
 		a.charge(t, t.used)
 	}
+}
+
+// Yield gives the slot of a running query to others, for as long as the query only waits for those who read its result.
+// It does nothing for a query that has no slot.
+func (t *Ticket[T]) Yield() {
+	s, a := t.scheduler, t.account
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.state != running {
+		return
+	}
+	t.state = yielded
+	s.want(a, func() {
+		s.running--
+		a.running--
+		a.yielded++
+	})
+	s.signal()
+}
+
+// Retake has a query that yielded its slot run again, at once: it is in the engine already, and more run than there are slots until another
+// ends. It does nothing for a query that has not yielded.
+func (t *Ticket[T]) Retake() {
+	t.scheduler.mu.Lock()
+	defer t.scheduler.mu.Unlock()
+	t.retake()
+}
+
+func (t *Ticket[T]) retake() {
+	if t.state != yielded {
+		return
+	}
+	t.state = running
+	t.scheduler.running++
+	t.account.running++
+	t.account.yielded--
 }
 
 // Leave ends the query, wherever it is: in the queue or in the engine. It may be called again.
@@ -97,6 +136,7 @@ func (t *Ticket[T]) Leave() {
 	s := t.scheduler
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	t.retake()
 	if t.state == running {
 		s.end(t)
 	}

@@ -5,6 +5,9 @@
 // shares; whoever's clock is furthest behind runs next. So tenants with 400, 200 and 100 shares that all want more than there is get CPU
 // time in the ratio 4:2:1, and one that wants less leaves the rest to the others.
 //
-// Invariants: while a slot is free, no query waits whose tenant is below its own limit; no limit is ever exceeded; every query that
-// waits is run; a tenant that was idle has neither saved up credit nor debt that others did not pay for.
+// A query that waits for its reader yields its slot, and takes it back when that reads on, though others may have it meanwhile: what has begun is
+// not queued again.
+//
+// Invariants: while a slot is free, no query waits whose tenant is below its own limit; no limit is exceeded but by queries that yielded; every query
+// that waits is run; a tenant that was idle has neither saved up credit nor debt that others did not pay for.
 package shares

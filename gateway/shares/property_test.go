@@ -19,6 +19,8 @@ type machine struct {
 	next      int
 	waiting   map[int]*Ticket[int]
 	running   map[int]*Ticket[int]
+	yielded   map[int]*Ticket[int]
+	retaken   int // of those that run, how many yielded once: they may be more than there are slots
 }
 
 var users = []string{"ann", "bob", "cid", "stranger"}
@@ -44,7 +46,7 @@ func tenants(t *rapid.T) *Table {
 func newMachine(t *rapid.T) *machine {
 	m := &machine{
 		directory: NewDirectory(), now: time.Unix(0, 0), slots: rapid.IntRange(1, 5).Draw(t, "slots"),
-		waiting: map[int]*Ticket[int]{}, running: map[int]*Ticket[int]{},
+		waiting: map[int]*Ticket[int]{}, running: map[int]*Ticket[int]{}, yielded: map[int]*Ticket[int]{},
 	}
 	m.directory.Set(tenants(t))
 	m.scheduler = NewScheduler[int](m.slots, m.directory, func() time.Time { return m.now }, NewMetrics(prometheus.NewRegistry()))
@@ -83,7 +85,7 @@ func (m *machine) take(*rapid.T) {
 }
 
 func (m *machine) leave(t *rapid.T) {
-	for _, tickets := range []map[int]*Ticket[int]{m.running, m.waiting} {
+	for _, tickets := range []map[int]*Ticket[int]{m.running, m.yielded, m.waiting} {
 		if len(tickets) == 0 || !rapid.Bool().Draw(t, "leave") {
 			continue
 		}
@@ -93,6 +95,29 @@ func (m *machine) leave(t *rapid.T) {
 		tickets[i].Leave()
 		delete(tickets, i)
 	}
+}
+
+func (m *machine) yield(t *rapid.T) {
+	if len(m.running) == 0 {
+		return
+	}
+	i := rapid.SampledFrom(keys(m.running, m.next)).Draw(t, "which")
+	m.running[i].Yield()
+	m.running[i].Yield()
+	m.yielded[i] = m.running[i]
+	delete(m.running, i)
+}
+
+func (m *machine) retake(t *rapid.T) {
+	if len(m.yielded) == 0 {
+		return
+	}
+	i := rapid.SampledFrom(keys(m.yielded, m.next)).Draw(t, "which")
+	m.yielded[i].Retake()
+	m.yielded[i].Retake()
+	m.running[i] = m.yielded[i]
+	delete(m.yielded, i)
+	m.retaken++
 }
 
 func keys(tickets map[int]*Ticket[int], last int) (out []int) {
@@ -109,9 +134,10 @@ func (m *machine) reconfigure(t *rapid.T) { m.directory.Set(tenants(t)) }
 // check is called after every step. Limits may have been lowered meanwhile: a tenant above its limit only may not get more.
 func (m *machine) check(t *rapid.T) {
 	s := m.scheduler
-	running, waiting := 0, 0
+	running, yielded, waiting := 0, 0, 0
 	for name, a := range s.accounts {
 		running += a.running
+		yielded += a.yielded
 		waiting += len(a.waiting)
 		if s.running < m.slots && a.wants() && len(s.wake) == 0 && s.edition == m.directory.current.Load() {
 			t.Fatalf("%s waits beside a free slot, and nobody was woken", name)
@@ -120,11 +146,12 @@ func (m *machine) check(t *rapid.T) {
 			t.Fatalf("%s has a clock of %v", name, a.clock)
 		}
 	}
-	if running != s.running || running != len(m.running) || waiting != len(m.waiting) {
-		t.Fatalf("%d running, %d waiting, %d slots taken; want %d running, %d waiting", running, waiting, s.running, len(m.running), len(m.waiting))
+	if running != s.running || running != len(m.running) || yielded != len(m.yielded) || waiting != len(m.waiting) {
+		t.Fatalf("%d running, %d yielded, %d waiting, %d slots taken; want %d running, %d yielded, %d waiting",
+			running, yielded, waiting, s.running, len(m.running), len(m.yielded), len(m.waiting))
 	}
-	if s.running > m.slots {
-		t.Fatalf("%d run in %d slots", s.running, m.slots)
+	if s.running > m.slots+m.retaken {
+		t.Fatalf("%d run in %d slots, %d have come back", s.running, m.slots, m.retaken)
 	}
 }
 
@@ -132,7 +159,7 @@ func TestScheduler_keepsItsInvariantsWhateverComes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"enter": m.enter, "take": m.take, "leave": m.leave, "reconfigure": m.reconfigure, "": m.check,
+			"enter": m.enter, "take": m.take, "leave": m.leave, "yield": m.yield, "retake": m.retake, "reconfigure": m.reconfigure, "": m.check,
 		})
 	})
 }

@@ -72,7 +72,7 @@ func (s *Scheduler[T]) EnterNow(user string, item T) (*Ticket[T], error) {
 		return nil, err
 	}
 	a := t.account
-	if s.running == s.slots || a.room(s.slots) == 0 || s.waitingNow() > 0 {
+	if s.running >= s.slots || a.room(s.slots) == 0 || s.waitingNow() > 0 {
 		return nil, nil
 	}
 	s.want(a, func() { a.waiting = append(a.waiting, t) })
@@ -194,7 +194,7 @@ func (s *Scheduler[T]) end(t *Ticket[T]) {
 // drop forgets an account whose tenant is not configured any more, once it has no queries.
 func (s *Scheduler[T]) drop(a *account[T]) {
 	name := a.tenant.Name
-	if !a.busy() && s.edition.table.byName[name] == nil && s.accounts[name] == a {
+	if !a.busy() && a.yielded == 0 && s.edition.table.byName[name] == nil && s.accounts[name] == a {
 		delete(s.accounts, name)
 		s.metrics.forget(name)
 	}

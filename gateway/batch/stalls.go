@@ -1,0 +1,66 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// patience is for how long a reader may keep the engine waiting although others need its place among [Config.Stalled].
+const patience = 10 * time.Second
+
+// ErrStalled ends a query whose reader took nothing for long while too many did so.
+var ErrStalled = errors.New("the client reads its result too slowly while many do")
+
+// stalls are the executions that yielded their slots because a reader keeps the engine waiting. What is in the engine and in
+// the spools for them is bounded by their number.
+type stalls struct {
+	most  int
+	clock func() time.Time
+
+	mu      sync.Mutex
+	current []*stall // the longest first
+}
+
+// stall is one time that a reader keeps the engine waiting.
+type stall struct {
+	since time.Time
+	end   context.CancelCauseFunc
+}
+
+// enter adds a stall, whose execution end ends; nil while as many as may be are there, none of them for long. One that is, is
+// ended instead.
+func (s *stalls) enter(end context.CancelCauseFunc) *stall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock()
+	if len(s.current) >= s.most {
+		longest := s.current[0]
+		if now.Sub(longest.since) < patience {
+			return nil
+		}
+		longest.end(ErrStalled)
+		s.current = slices.Delete(s.current, 0, 1)
+	}
+	added := &stall{since: now, end: end}
+	s.current = append(s.current, added)
+	return added
+}
+
+// leave takes a stall out; nil is none.
+func (s *stalls) leave(gone *stall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.current, gone); i >= 0 {
+		s.current = slices.Delete(s.current, i, i+1)
+	}
+}
+
+// now is how many stall at the moment.
+func (s *stalls) now() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.current)
+}
