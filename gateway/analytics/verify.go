@@ -78,7 +78,7 @@ func checkKey(s *pgwire.SessionInfo, p *planned) string {
 	for _, rel := range p.plan.Relations {
 		fmt.Fprintf(&b, "@%p", rel.Table)
 	}
-	fmt.Fprintf(&b, "%q%q%t", p.names.Functions, p.names.Operators, p.names.Casts)
+	fmt.Fprintf(&b, "%q%q%t%q", p.names.Functions, p.names.Operators, p.names.Casts, p.names.Called)
 	return b.String()
 }
 
@@ -118,7 +118,10 @@ func judge(rows [][][]byte, p *planned) error {
 		found[string(row[0])] = row
 	}
 	refuse := func(what, reason string) error { return &pgwire.RelayError{Reason: what + " " + reason} }
-	if row := found[overloaded]; row != nil {
+	if row := found[unlike]; row != nil {
+		if string(row[1]) == "t" {
+			return refuse("function "+string(row[4]), "needs PostgreSQL to check the user's privileges on it")
+		}
 		return refuse(string(row[4]), "may mean what the database defines by this name")
 	}
 	for _, a := range p.plan.Accesses {

@@ -50,6 +50,19 @@ type prepared struct {
 	// errors is the count of PostgreSQL's errors when the Parse was sent. If it has not
 	// changed once the flow is quiet, PostgreSQL holds this statement.
 	errors uint64
+	// readAs is how PostgreSQL reads its constants.
+	readAs reading
+}
+
+// reading is the settings by which PostgreSQL reads the constants of a statement when it parses it, as it reported them.
+type reading struct{ timeZone, dateStyle, intervalStyle string }
+
+// reading returns them; none while PostgreSQL has not answered what the client has sent and may set them.
+func (s *session) reading() reading {
+	if _, quiet, _ := s.flow.quiet(); !quiet || s.unit.dirty {
+		return reading{}
+	}
+	return reading{s.parameter("TimeZone"), s.parameter("DateStyle"), s.parameter("IntervalStyle")}
 }
 
 // Bounds of what a session keeps of its prepared statements: of their text in bytes, and of their number between two
@@ -124,7 +137,7 @@ func (s *session) parse(body []byte, size int) error {
 	s.parses++
 	p := &prepared{name: m.Name, class: s.classify(m.Query), parse: s.parses, errors: s.flow.errorCount()}
 	if !p.class.plain || p.class.Kind != Relay {
-		p.sql, p.oids = m.Query, m.ParameterOIDs
+		p.sql, p.oids, p.readAs = m.Query, m.ParameterOIDs, s.reading()
 	}
 	if !p.class.plain && p.class.Kind == Relay && !s.unit.active() {
 		if handled, err := s.prepareFor(p, size); handled || err != nil {

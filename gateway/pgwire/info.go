@@ -28,9 +28,9 @@ func setting(name string) string { return "pg_catalog.current_setting('" + name 
 // custom reads a setting that the server may not know.
 func custom(name string) string { return "pg_catalog.current_setting('" + name + "', true)" }
 
-// takeInfo refreshes info from the row that infoSQL yields. PostgreSQL keeps the freshet.* settings like any other, so that
-// rollback, SET LOCAL, RESET and ALTER ROLE … SET mean what they mean for PostgreSQL's own.
-func (s *session) takeInfo(rows [][][]byte) error {
+// takeInfo refreshes info from the row that infoSQL yields, for which PostgreSQL was asked at the given time. PostgreSQL keeps the freshet.*
+// settings like any other, so that rollback, SET LOCAL, RESET and ALTER ROLE … SET mean what they mean for PostgreSQL's own.
+func (s *session) takeInfo(rows [][][]byte, asked time.Time) error {
 	if len(rows) != 1 || len(rows[0]) != len(infoColumns) {
 		return fmt.Errorf("refresh the session's settings: unexpected answer of %d rows", len(rows))
 	}
@@ -75,7 +75,7 @@ func (s *session) takeInfo(rows [][][]byte) error {
 	}
 	s.settle()
 	s.wantsColumnar = i.Settings.Route == RouteColumnar
-	s.stale = false
+	s.stale, s.infoAt = false, asked
 	return nil
 }
 

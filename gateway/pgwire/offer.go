@@ -26,7 +26,7 @@ const routeIsOLTP = "freshet.route is oltp"
 
 // offer runs a candidate on the analytical route, or gives it to PostgreSQL.
 func (s *session) offer(e *execution, status byte) error {
-	s.stale = s.parametersChanged() || s.stale
+	s.stale = s.parametersChanged() || s.stale || s.srv.cfg.Now().Sub(s.infoAt) > s.srv.cfg.SettingsAge
 	if s.info.ReadSince && s.srv.cfg.Analytics.HiddenEffects() {
 		s.expire()
 	}
@@ -85,6 +85,8 @@ func (s *session) against(e *execution, status byte) string {
 		return "its portal is read in pieces within a transaction block"
 	case e.extended() && !e.wellBound():
 		return "its Bind message does not fit"
+	case e.extended() && e.statement.readAs != s.reading():
+		return "its constants were read under other settings of TimeZone, DateStyle or IntervalStyle"
 	case !e.extended() && e.class.Parameters:
 		return "it has parameters in a simple query"
 	}
@@ -146,6 +148,7 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 	if settle {
 		b = encode(b, &pgproto3.Sync{})
 	}
+	asked := s.srv.cfg.Now()
 	if !known {
 		b = askRequest(b, infoSQL)
 	}
@@ -168,7 +171,7 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 	if !known {
 		rows, err := s.askAnswer()
 		if err == nil {
-			err = s.takeInfo(rows)
+			err = s.takeInfo(rows, asked)
 		}
 		switch {
 		case isSQLError(err): // PostgreSQL refuses even that: it will say why by itself

@@ -39,6 +39,9 @@ type Config struct {
 	Defined func()
 	// DescriptionAge bounds how long PostgreSQL's description of a statement is reused in a session; 30 s when zero.
 	DescriptionAge time.Duration
+	// SettingsAge bounds how long what PostgreSQL said of a session's settings is relied on where nothing that the session sent may have
+	// changed them: a reload of its configuration may. One second when zero.
+	SettingsAge time.Duration
 	// StartupTimeout bounds a connection's time to authenticate; 60 s when zero, as PostgreSQL's.
 	StartupTimeout time.Duration
 	// MaxConnections bounds the client connections; 10,000 when zero.
@@ -55,6 +58,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.DescriptionAge == 0 {
 		c.DescriptionAge = 30 * time.Second
+	}
+	if c.SettingsAge == 0 {
+		c.SettingsAge = time.Second
 	}
 	if c.StartupTimeout == 0 {
 		c.StartupTimeout = time.Minute

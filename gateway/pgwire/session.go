@@ -32,6 +32,7 @@ type session struct {
 	classes       classes
 	block         block
 	info          SessionInfo
+	infoAt        time.Time // when PostgreSQL was asked for it
 	timeouts      timeouts
 	held          [len(ownSettings)]string // the freshet.* settings that PostgreSQL holds
 	told          [len(ownSettings)]string // those of them that are defaults which PostgreSQL was told

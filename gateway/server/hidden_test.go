@@ -177,6 +177,63 @@ func TestGateway_checksTheRightToUseASchema(t *testing.T) {
 	}
 }
 
+func TestGateway_checksTheRightToCallFunctions(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, name text); INSERT INTO item VALUES (1, 'Ann'), (2, 'Bob')",
+		"CREATE ROLE clerk LOGIN PASSWORD 'clerk'; GRANT SELECT ON item TO clerk")
+	admin, c := g.client(), g.client()
+	exec(t, c, "SET ROLE clerk")
+	exec(t, c, "SET freshet.freshness = strong")
+	for function, sql := range map[string]string{
+		"lower(text)":                   "SELECT max(lower(name)) FROM item",
+		"pg_catalog.length(text)":       "SELECT max(pg_catalog.length(name)) FROM item",
+		"pg_catalog.int4mul(int4,int4)": "SELECT max(id * id) FROM item",
+		"pg_catalog.sum(int4)":          "SELECT sum(id) FROM item",
+	} {
+		one(t, c, sql)
+		if got := one(t, c, "SHOW freshet.last_route"); got != "columnar" {
+			t.Errorf("%s took route %s", sql, got)
+		}
+		exec(t, admin, "REVOKE EXECUTE ON FUNCTION "+function+" FROM PUBLIC")
+		if _, err := c.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); !refusedWith(err, "42501") {
+			t.Errorf("%s after the revoke: %v, want 42501", sql, err)
+		}
+	}
+}
+
+// The constants of a prepared statement are read as the session's settings were when it was parsed.
+func TestGateway_preparedStatementKeepsItsTimeZone(t *testing.T) {
+	t.Parallel()
+	g := start(t, `CREATE TABLE visit (id int PRIMARY KEY, at timestamptz NOT NULL);
+INSERT INTO visit SELECT i, timestamptz '2024-01-01 00:00+00' + i * interval '1 hour' FROM generate_series(0, 99) i`)
+	columnar, oltp := g.client(), g.client()
+	exec(t, oltp, "SET freshet.route = oltp")
+	const sql = "SELECT count(*) FROM visit WHERE at < '2024-01-02 00:00'"
+	run := func(c *pgx.Conn) string {
+		r := c.PgConn().ExecPrepared(t.Context(), "q", nil, nil, nil).Read()
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		return string(r.Rows[0][0])
+	}
+	for _, c := range []*pgx.Conn{columnar, oltp} {
+		exec(t, c, "SET TimeZone = 'UTC'")
+		if _, err := c.PgConn().Prepare(t.Context(), "q", sql, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, zone := range []string{"UTC", "Asia/Tokyo", "UTC"} {
+		for _, c := range []*pgx.Conn{columnar, oltp} {
+			exec(t, c, "SET TimeZone = '"+zone+"'")
+		}
+		got, want := run(columnar), run(oltp)
+		route := one(t, columnar, "SHOW freshet.last_route")
+		if got != want || (route == "columnar") != (zone == "UTC") {
+			t.Errorf("in %s: %s by route %s, PostgreSQL says %s", zone, got, route, want)
+		}
+	}
+}
+
 // PostgreSQL locks a table to describe a statement.
 func TestGateway_stopsAStatementThatWaitsForALock(t *testing.T) {
 	t.Parallel()

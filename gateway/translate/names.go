@@ -14,19 +14,23 @@ type Names struct {
 	Functions, Operators []string
 	// Casts says that there is a cast of what is not a literal.
 	Casts bool
+	// Called are the functions that are called, those included that are named with a schema; sorted, each name once.
+	Called []string
 }
 
 // Names finds them, those included that are not written, as the equality of IN.
 func (t *Tree) Names() Names {
-	functions, operators := map[string]bool{}, map[string]bool{}
+	functions, operators, called := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	casts := false
 	for _, s := range t.statements {
 		walk(s.Stmt, func(n *pg.Node) bool {
 			switch v := n.Node.(type) {
 			case *pg.Node_FuncCall:
-				if names := stringsOf(v.FuncCall.Funcname); len(names) == 1 {
+				names := stringsOf(v.FuncCall.Funcname)
+				if len(names) == 1 {
 					functions[names[0]] = true
 				}
+				called[names[len(names)-1]] = true
 			case *pg.Node_AExpr:
 				for _, name := range operatorsOf(v.AExpr) {
 					operators[name] = true
@@ -49,7 +53,10 @@ func (t *Tree) Names() Names {
 		})
 	}
 	maps.DeleteFunc(operators, func(_ string, used bool) bool { return !used })
-	return Names{slices.Sorted(maps.Keys(functions)), slices.Sorted(maps.Keys(operators)), casts}
+	return Names{
+		Functions: slices.Sorted(maps.Keys(functions)), Operators: slices.Sorted(maps.Keys(operators)), Casts: casts,
+		Called: slices.Sorted(maps.Keys(called)),
+	}
 }
 
 // operatorsOf are the operators that an expression looks up. The grammar writes a word in place of those of BETWEEN.
