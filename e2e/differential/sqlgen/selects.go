@@ -107,11 +107,12 @@ func (g *gen) plainSelect(want []family, inner bool) built {
 		return b
 	}
 	var items []item
+	texts := false // DISTINCT makes untyped constants texts
 	for _, fam := range want {
 		e := g.exact(g.expr(c, fam, 2))
 		if g.chance(0.03) {
 			g.use("untyped constant in a set operation")
-			e.sql, e.col = g.untypedConstant(fam), nil
+			e.sql, e.col, texts = g.untypedConstant(fam), nil, true
 		}
 		items = append(items, item{e: e})
 	}
@@ -145,7 +146,7 @@ func (g *gen) plainSelect(want []family, inner bool) built {
 	if keys := f.sc.keys(); want == nil && keys != nil && g.chance(0.04) {
 		return g.distinctOn(b, list, f, keys, where)
 	}
-	if b.comparable() && b.key == nil && g.chance(0.25) && !slices.ContainsFunc(items, untyped) {
+	if b.comparable() && b.key == nil && g.chance(0.25) && !texts && !slices.ContainsFunc(items, untyped) {
 		g.use("distinct")
 		distinct = "DISTINCT "
 		b.repeat = nil
