@@ -15,22 +15,24 @@ var (
 	errLeft        = errors.New("the result was given up")
 )
 
-// ahead is how much of a result the engine may yield before its slowest reader takes it, in bytes; one chunk may always be more.
-const ahead = 1 << 20
+// maxAhead is how much of a result the engine may yield before its slowest reader takes it, in bytes; one chunk may always be more.
+const maxAhead = 1 << 20
 
 // spool holds a result between the engine and its readers. What every reader
 // has taken is dropped once more than limit bytes are held, or a reader has kept the engine waiting; until then new readers may join.
+// A slow reader makes the engine wait, but no other reader: what those have taken already goes to disk.
 type spool struct {
-	limit   int
-	abandon context.CancelFunc
+	limit, ahead int
+	abandon      context.CancelFunc
 	// stalled is called again and again while the engine waits for a reader, and resumed when it goes on.
 	stalled, resumed func()
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change
-	chunks  []datarow.Rows
+	chunks  []chunk
 	first   int // number of chunks that were dropped
-	bytes   int
+	bytes   int // of chunks in memory
+	disk    overflow
 	readers map[int]int // reader → number of chunks taken
 	nextID  int
 	waits   bool // put waits for a reader
@@ -40,7 +42,7 @@ type spool struct {
 
 func newSpool(limit int, abandon context.CancelFunc, stalled, resumed func()) *spool {
 	return &spool{
-		limit: limit, abandon: abandon, stalled: stalled, resumed: resumed, changed: make(chan struct{}), readers: map[int]int{},
+		limit: limit, ahead: maxAhead, abandon: abandon, stalled: stalled, resumed: resumed, changed: make(chan struct{}), readers: map[int]int{},
 	}
 }
 
@@ -54,7 +56,7 @@ func (s *spool) join() (int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	abandoned := s.nextID > 0 && len(s.readers) == 0 && !s.ended
-	if s.first > 0 || s.waits || s.err != nil || abandoned {
+	if s.first > 0 || s.disk.size > 0 || s.waits || s.err != nil || abandoned {
 		return 0, false
 	}
 	s.nextID++
@@ -69,18 +71,24 @@ const stallInterval = time.Second
 func (s *spool) put(ctx context.Context, rows datarow.Rows) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.chunks = append(s.chunks, rows)
+	s.chunks = append(s.chunks, chunk{rows: rows})
 	s.bytes += len(rows.Messages())
 	s.signal()
 	for {
 		if len(s.readers) == 0 {
 			return errNobodyReads
 		}
-		least := s.least()
+		least, most := s.taken()
 		if s.bytes > s.limit || s.waits {
 			s.trim(least)
 		}
-		if left := s.chunks[least-s.first:]; size(left) <= ahead || len(left) == 1 {
+		left := s.chunks[least-s.first:]
+		if s.tooFar(left) && most == s.first+len(s.chunks) && s.disk.takes() { // another reader would wait, too
+			s.bytes -= size(left)
+			s.disk.add(left)
+			s.bytes += size(left)
+		}
+		if !s.tooFar(left) {
 			if s.waits {
 				s.waits = false
 				s.resumed()
@@ -95,18 +103,21 @@ func (s *spool) put(ctx context.Context, rows datarow.Rows) error {
 	}
 }
 
-// least is the number of chunks that every reader has taken.
-func (s *spool) least() int {
-	least := s.first + len(s.chunks)
+// tooFar reports whether the engine is too far ahead of a reader that has yet to take the given chunks.
+func (s *spool) tooFar(left []chunk) bool { return len(left) > 1 && size(left) > s.ahead }
+
+// taken is the number of chunks that the slowest reader has taken, and the fastest.
+func (s *spool) taken() (least, most int) {
+	least = s.first + len(s.chunks)
 	for _, taken := range s.readers {
-		least = min(least, taken)
+		least, most = min(least, taken), max(most, taken)
 	}
-	return least
+	return least, most
 }
 
-func size(chunks []datarow.Rows) (bytes int) {
-	for _, rows := range chunks {
-		bytes += len(rows.Messages())
+func size(chunks []chunk) (bytes int) {
+	for _, c := range chunks {
+		bytes += c.held()
 	}
 	return bytes
 }
@@ -114,8 +125,8 @@ func size(chunks []datarow.Rows) (bytes int) {
 // trim drops the chunks that every reader has taken.
 func (s *spool) trim(least int) {
 	for s.first < least {
-		s.bytes -= len(s.chunks[0].Messages())
-		s.chunks[0] = datarow.Rows{}
+		s.bytes -= s.chunks[0].held()
+		s.chunks[0] = chunk{}
 		s.chunks = s.chunks[1:]
 		s.first++
 	}
@@ -133,7 +144,7 @@ func (s *spool) next(ctx context.Context, id int) (datarow.Rows, error) {
 		if i := taken - s.first; i < len(s.chunks) {
 			s.readers[id] = taken + 1
 			s.signal()
-			return s.chunks[i], nil
+			return s.disk.read(s.chunks[i])
 		}
 		if s.ended {
 			if s.err != nil {
@@ -178,6 +189,9 @@ func (s *spool) leave(id int) {
 	}
 	delete(s.readers, id)
 	s.signal()
+	if len(s.readers) == 0 {
+		s.disk.close()
+	}
 	if len(s.readers) == 0 && !s.ended {
 		s.abandon()
 	}

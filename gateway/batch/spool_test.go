@@ -23,6 +23,8 @@ func TestSpool_everyReaderGetsEveryRowInOrder(t *testing.T) {
 		leaveAt[0] = 1 << 30
 
 		s := newSpool(limit, func() {}, func() {}, func() {})
+		s.ahead = rapid.IntRange(0, 100).Draw(t, "ahead") // a few chunks
+		s.disk.broken = rapid.Bool().Draw(t, "noDisk")
 		var all sync.WaitGroup
 		for r := range readers {
 			id, ok := s.join()

@@ -12,7 +12,7 @@ import (
 	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
-// manyBlocks of [ahead] bytes each are more than the engine may yield before they are read.
+// manyBlocks of [maxAhead] bytes each are more than the engine may yield before they are read.
 const manyBlocks = 20
 
 // bigRow is as much as may be ahead of a reader.
@@ -21,7 +21,7 @@ type bigRow struct{}
 func (bigRow) Results() proto.Results { return nil }
 
 func (bigRow) Encode(int) (datarow.Rows, error) {
-	return datarow.Of([][]byte{bytes.Repeat([]byte{'x'}, ahead)}), nil
+	return datarow.Of([][]byte{bytes.Repeat([]byte{'x'}, maxAhead)}), nil
 }
 
 // big is a query whose result is read while it is made.
@@ -128,5 +128,28 @@ func TestDispatcher_givesUpWhoStallsLongestWhereManyDo(t *testing.T) {
 		if n, err := drain(t, r); n != manyBlocks || err != nil {
 			t.Errorf("got %d rows, %v, want %d", n, err, manyBlocks)
 		}
+	}
+}
+
+func TestDispatcher_readerThatStallsHoldsUpNobodyWhoAsksTheSame(t *testing.T) {
+	f := start(t, Config{})
+	f.eng.blocks = manyBlocks
+	f.store.still = true
+	var readers [2]*Reader
+	for i := range readers {
+		r, err := f.d.Submit(t.Context(), big("same"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers[i] = r
+	}
+	close(f.eng.release)
+	for i, r := range readers { // the second takes nothing before the first has all
+		if n, err := drain(t, r); n != manyBlocks || err != nil {
+			t.Errorf("reader %d got %d rows, %v, want %d", i, n, err, manyBlocks)
+		}
+	}
+	if len(f.eng.ran) != 1 {
+		t.Errorf("engine ran %v, want one run", f.eng.ran)
 	}
 }

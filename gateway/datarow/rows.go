@@ -26,6 +26,9 @@ func Of(rows ...[][]byte) Rows {
 	return w.Rows()
 }
 
+// Messages returns the given number of rows from their messages, as [Rows.Messages] yielded them. It keeps the memory.
+func Messages(messages []byte, count int) Rows { return Rows{messages, count} }
+
 // Len is the number of rows.
 func (r Rows) Len() int { return r.count }
 

@@ -106,7 +106,7 @@ func (c Cluster) kafkaVolumes() []corev1.Volume {
 	if c.Kafka == nil {
 		return nil
 	}
-	volumes := []corev1.Volume{scratch("gateway-tmp")}
+	var volumes []corev1.Volume
 	var sink corev1.Volume
 	if c.Spec.OLTP.CockroachDB != nil {
 		sink = projected("sink", file{SecretKey{SinkName(c.HTAPCluster), sinkKey}, sinkKey})
@@ -121,7 +121,7 @@ func (c Cluster) kafkaVolumes() []corev1.Volume {
 
 func (c Cluster) kafkaMounts() []corev1.VolumeMount {
 	var mounts []corev1.VolumeMount
-	dirs := map[string]string{"kafka": kafkaDir, "connect": connectDir, "sink": sinkDir, "gateway-tmp": "/tmp"}
+	dirs := map[string]string{"kafka": kafkaDir, "connect": connectDir, "sink": sinkDir}
 	for _, v := range c.kafkaVolumes() {
 		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: dirs[v.Name], ReadOnly: v.Projected != nil})
 	}

@@ -86,7 +86,8 @@ func (c Cluster) gateway() corev1.Container {
 	port := func(name string, number int32) corev1.ContainerPort {
 		return corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: corev1.ProtocolTCP}
 	}
-	mounts := []corev1.VolumeMount{{Name: "tls", MountPath: tlsDir, ReadOnly: true}, tenantsMount()}
+	// Its /tmp takes what slow readers of a result have yet to get and, with Kafka, large transactions.
+	mounts := []corev1.VolumeMount{mount("gateway-tmp", "/tmp"), {Name: "tls", MountPath: tlsDir, ReadOnly: true}, tenantsMount()}
 	if c.HasCA {
 		mounts = append(mounts, corev1.VolumeMount{Name: "oltp", MountPath: oltpDir, ReadOnly: true})
 	}
@@ -154,7 +155,7 @@ func (c Cluster) unitVolumes() []corev1.Volume {
 		{Name: "engine", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: EngineName(c.HTAPCluster)}, DefaultMode: ptr.To[int32](0o444),
 		}}},
-		scratch("engine-tmp"),
+		scratch("engine-tmp"), scratch("gateway-tmp"),
 		secretVolume("tls", c.CertificateSecret, "tls.crt", "tls.key"),
 		c.tenantsVolume(),
 	}
