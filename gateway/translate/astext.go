@@ -22,7 +22,7 @@ func (q *query) written(e expr) expr {
 	case e.isNull():
 		return nullOf(oidText)
 	case e.oid == oidBpchar:
-		fail("text of a char with its blanks")
+		return with(oidText, withBlanks(e), e)
 	case e.isUnknown() || isString(e.oid):
 		return q.asText(e)
 	case e.enum:

@@ -197,14 +197,15 @@ func toNumeric(e expr) expr {
 	return out
 }
 
-// trimmed is a text as bpchar: trailing blanks do not count.
+// trimmed is a text as bpchar: trailing blanks do not count, but are shown.
 func trimmed(e expr) expr {
+	out := with(oidBpchar, "trimRight("+e.sql+")", e)
 	if e.lit != nil && e.lit.text != nil {
-		out := textLiteral(oidBpchar, strings.TrimRight(*e.lit.text, " "))
+		out = textLiteral(oidBpchar, strings.TrimRight(*e.lit.text, " "))
 		out.collation = e.collation
-		return out
 	}
-	return with(oidBpchar, "trimRight("+e.sql+")", e)
+	out.blanks = &blanks{out.sql, e.sql}
+	return out
 }
 
 var (

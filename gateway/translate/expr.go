@@ -25,8 +25,10 @@ type expr struct {
 	// dec describes a numeric that is not opaque.
 	dec       decimal
 	collation collation
-	// pad is the width that a bpchar is padded to when shown; -1: not known.
+	// pad is the width that a bpchar is padded to when shown; -1: not known, or not the same for all rows.
 	pad int
+	// blanks is set where a bpchar has blanks at its end that pad does not tell of.
+	blanks *blanks
 	// opaque values can be passed through, and compared for equality if enum is set.
 	opaque, enum bool
 	// low and high bound an integer more narrowly than its type, where bounded.

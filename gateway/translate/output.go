@@ -64,7 +64,8 @@ func finishColumn(e expr, f Field) finish.Column {
 			c.Quotient = &finish.Quotient{Dividend: operand(r.dividend), Divisor: operand(r.divisor)}
 		}
 	case e.oid == oidBpchar && e.pad < 0:
-		fail("char of unknown width")
+		withBlanks(e)
+		c.Kind = finish.String
 	case c.Kind == 0:
 		fail("result of this type")
 	case e.oid == oidInterval && e.lit != nil:
@@ -106,7 +107,11 @@ func engineValues(e expr) []string {
 	}
 	var values []string
 	for _, o := range operands {
-		values = append(values, o.sql)
+		value := o.sql
+		if o.oid == oidBpchar && o.pad < 0 {
+			value = withBlanks(o)
+		}
+		values = append(values, value)
 		if o.displaysByRow() {
 			values = append(values, o.dec.displaySQL)
 		}

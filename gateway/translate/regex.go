@@ -41,17 +41,6 @@ func (q *query) matchRegex(by matcher, x, p expr) expr {
 	return e
 }
 
-// withBlanks is a char(n) with the blanks that patterns see.
-func withBlanks(x expr) string {
-	if x.oid != oidBpchar {
-		return x.sql
-	}
-	if x.pad < 0 {
-		fail("pattern over a char of unknown width")
-	}
-	return "rightPadUTF8(" + x.sql + ", " + itoa(x.pad) + ")"
-}
-
 // requireASCIILetters refuses a pattern whose letters may have other cases than ASCII's. PostgreSQL looks for both cases of the pattern's letters, which
 // for ASCII letters are ASCII letters, too, but for i and I under some collations; the database's own is none there.
 func (t *translator) requireASCIILetters(pattern string, c collation) {
@@ -96,17 +85,32 @@ const maxRegex = 500
 type regex struct {
 	in   []rune
 	fold bool
-	out  strings.Builder
+	// captures says that groups can be referred to; groups counts them.
+	captures bool
+	groups   int
+	out      strings.Builder
 }
 
 // rewriteRegex returns a pattern for the engine's match function.
 func rewriteRegex(pattern string, fold bool) string {
 	r := regex{in: []rune(pattern), fold: fold}
+	// In a group: of a pattern that starts with ^ the engine derives a range of the key, in which it overlooks alternatives.
+	return r.rewrite("(?:")
+}
+
+// rewriteCapturing returns a pattern for the engine's functions that replace matches, and the number of its groups.
+func rewriteCapturing(pattern string, fold bool) (text string, groups int) {
+	r := regex{in: []rune(pattern), fold: fold, captures: true}
+	text = r.rewrite("(?s:") // there, a newline would not be a character like others
+	return text, r.groups
+}
+
+// rewrite writes the pattern into a group that begins with open.
+func (r *regex) rewrite(open string) string {
 	if len(r.in) > maxRegex {
 		refuseRegex()
 	}
-	// In a group: of a pattern that starts with ^ the engine derives a range of the key, in which it overlooks alternatives.
-	r.out.WriteString("(?:")
+	r.out.WriteString(open)
 	r.alternatives()
 	r.out.WriteString(")")
 	if len(r.in) > 0 {
@@ -203,10 +207,16 @@ func (r *regex) piece() part {
 }
 
 func (r *regex) group() part {
-	if r.next('?') && !r.next(':') {
+	plain := r.next('?')
+	if plain && !r.next(':') {
 		refuseRegex()
 	}
-	r.out.WriteString("(?:")
+	if plain || !r.captures {
+		r.out.WriteString("(?:")
+	} else {
+		r.groups++
+		r.out.WriteByte('(')
+	}
 	p := r.alternatives()
 	if !r.next(')') {
 		refuseRegex()
@@ -263,7 +273,9 @@ func (r *regex) quantifier(p part) part {
 	} else {
 		r.out.WriteRune(c)
 	}
-	r.next('?')
+	if r.next('?') && r.captures {
+		refuseRegex()
+	}
 	if r.atAny("*+?{") || p.repeats > maxRepeats {
 		refuseRegex()
 	}

@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"pgregory.net/rapid"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/engine"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -81,20 +83,7 @@ func patternOf(t *rapid.T, depth int) string {
 }
 
 func TestRegularExpressions_matchAsInPostgreSQL(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("texts of seed %d", seed)
-	var rows, tuples []string
-	for i, s := range strangeTexts(rand.New(rand.NewPCG(seed, 2))) {
-		short := string([]rune(s)[:min(len([]rune(s)), 6)])
-		rows = append(rows, fmt.Sprintf("(%d, %s, %s)", i, literalOf(s), literalOf(short)))
-		tuples = append(tuples, fmt.Sprintf("(%d, %s, %s)", i, engineLiteral(s), engineLiteral(strings.TrimRight(short, " "))))
-	}
-	conn, client := load(t, []string{
-		`CREATE TABLE strange (id int PRIMARY KEY, s text NOT NULL, c char(6) COLLATE "en-x-icu")`, "INSERT INTO strange VALUES " + strings.Join(rows, ",") + ", (-1, '', NULL)",
-	}, []string{
-		"CREATE TABLE strange (id Int32, s String, c Nullable(String)) ENGINE = MergeTree ORDER BY (s, id) SETTINGS index_granularity = 4",
-		"INSERT INTO strange VALUES " + strings.Join(tuples, ",") + ", (-1, '', NULL)",
-	})
+	conn, client := loadStrange(t)
 	matched, refused := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		var conditions []string
@@ -130,4 +119,70 @@ func isTranslated(condition string) bool {
 	}
 	_, err = translate.Translate(tree, translate.Env{Catalog: strange{}, TimeZone: "UTC", Fields: []translate.Field{{TypeOID: 23}}})
 	return err == nil
+}
+
+// replacingPattern draws a pattern near the subset by which matches are replaced.
+func replacingPattern(t *rapid.T) string {
+	one := func(choice ...string) string { return rapid.SampledFrom(choice).Draw(t, "choice") }
+	p := one("", "", "^")
+	for range rapid.IntRange(1, 4).Draw(t, "pieces") {
+		atom := rapid.OneOf(
+			rapid.SampledFrom([]string{"a", "b", "ab", "k", "s", " ", "[ab]", "[^a]", "[^/]", "[a-z]", "[0-9]", ".", `\.`, "/", "(?:ab)", "(?:a)", "é"}),
+			rapid.Custom(func(t *rapid.T) string { return patternOf(t, 2) })).Draw(t, "atom")
+		atom += one("", "", "*", "+", "?", "{1,2}", "{2}", "*?")
+		p += one(atom, atom, "("+atom+")", "(?:"+atom+")", "("+atom+")?")
+	}
+	return p + one("", "", "$")
+}
+
+func TestRegexpReplace_replacesAsInPostgreSQL(t *testing.T) {
+	conn, client := loadStrange(t)
+	replaced, refused := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		var values []string
+		for range 12 {
+			pattern := replacingPattern(r)
+			by := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"x", "", `\1`, `\2`, `\&`, `\\`, "$1", "é", "'", `\`}), 0, 3).Draw(r, "by"), "")
+			value := "regexp_replace(" + rapid.SampledFrom([]string{"s", "s", "c"}).Draw(r, "column") + ", " + literalOf(pattern) + ", " + literalOf(by)
+			if flags := rapid.SampledFrom([]string{"-", "-", "", "g", "g", "i", "gi", "n"}).Draw(r, "flags"); flags != "-" {
+				value += ", " + literalOf(flags)
+			}
+			if value += ")"; isTranslated(value + " = ''") {
+				values = append(values, value)
+				replaced++
+			} else {
+				refused++
+			}
+		}
+		if len(values) == 0 {
+			return
+		}
+		sql := "SELECT id, " + strings.Join(values, ", ") + " FROM strange ORDER BY id"
+		if _, err := compareAnswers(t.Context(), conn, client, strange{}, sql); err != nil {
+			r.Fatalf("%s: %v", sql, err)
+		}
+	})
+	t.Logf("%d patterns replaced, %d refused", replaced, refused)
+	if replaced == 0 {
+		t.Error("no pattern was translated")
+	}
+}
+
+// loadStrange puts texts into a table of PostgreSQL and of the engine.
+func loadStrange(t *testing.T) (*pgconn.PgConn, *engine.Client) {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("texts of seed %d", seed)
+	var rows, tuples []string
+	for i, s := range strangeTexts(rand.New(rand.NewPCG(seed, 2))) {
+		short := string([]rune(s)[:min(len([]rune(s)), 6)])
+		rows = append(rows, fmt.Sprintf("(%d, %s, %s)", i, literalOf(s), literalOf(short)))
+		tuples = append(tuples, fmt.Sprintf("(%d, %s, %s)", i, engineLiteral(s), engineLiteral(strings.TrimRight(short, " "))))
+	}
+	return load(t, []string{
+		`CREATE TABLE strange (id int PRIMARY KEY, s text NOT NULL, c char(6) COLLATE "en-x-icu")`, "INSERT INTO strange VALUES " + strings.Join(rows, ",") + ", (-1, '', NULL)",
+	}, []string{
+		"CREATE TABLE strange (id Int32, s String, c Nullable(String)) ENGINE = MergeTree ORDER BY (s, id) SETTINGS index_granularity = 4",
+		"INSERT INTO strange VALUES " + strings.Join(tuples, ",") + ", (-1, '', NULL)",
+	})
 }

@@ -264,7 +264,7 @@ func (q *query) caseExpr(c *pg.CaseExpr) expr {
 		}
 		return b.String() + part(otherwise) + ")"
 	}
-	e := q.choice(build, unified)
+	e := chosenBlanks(q.choice(build, unified), build, unified)
 	for _, cond := range conds {
 		e.refs |= cond.refs
 	}
@@ -319,7 +319,7 @@ func (q *query) coalesce(args []*pg.Node) expr {
 		}
 		return "coalesce(" + strings.Join(texts, ", ") + ")"
 	}
-	e := q.choice(build, parts)
+	e := chosenBlanks(q.choice(build, parts), build, parts)
 	e.null = true
 	for _, p := range parts {
 		e.null = e.null && p.null

@@ -57,11 +57,11 @@ func textLength(q *query, _ string, args []expr) expr {
 }
 
 func octetLength(q *query, _ string, args []expr) expr {
-	if args[0].oid == oidBpchar {
-		fail("octet_length of char")
+	x := args[0]
+	if x.oid != oidBpchar {
+		x = q.asText(x)
 	}
-	x := q.asText(args[0])
-	return smallInteger("toInt32(length("+x.sql+"))", 0, 1<<30, x)
+	return smallInteger("toInt32(length("+withBlanks(x)+"))", 0, 1<<30, x)
 }
 
 // smallInteger is an int4 within bounds.

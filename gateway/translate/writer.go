@@ -46,6 +46,9 @@ func (w *writer) write() *rows {
 			if r := t.e.quotient(); r != nil { // finish divides what topItem writes
 				column.ratio = &ratio{sql: name, dividend: r.dividend, divisor: r.divisor, spread: r.spread}
 			}
+			if t.e.blanks != nil { // topItem writes them
+				column.blanks = &blanks{name, name}
+			}
 			out.columns = append(out.columns, outColumn{t.name, column})
 			items[i] = w.q.t.topItem(t.e, i)
 			continue
@@ -106,6 +109,7 @@ func (w *writer) distinct() (bool, []string) {
 	if isDistinct(w.stmt) {
 		for i := range w.targets {
 			w.targets[i].e.sql = groupable(w.targets[i].e)
+			w.targets[i].e.blanks = nil // which of several a row shows is PostgreSQL's choice
 		}
 		return true, nil
 	}

@@ -1,0 +1,40 @@
+package server_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A bpchar is shown with blanks that do not count otherwise.
+func TestGateway_showsBlanksAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	const schema = `CREATE TABLE c (id int PRIMARY KEY, p char(5), q char(8), r bpchar, s text, v varchar(6));
+INSERT INTO c VALUES (0, NULL, NULL, NULL, NULL, NULL), (1, '', '', '', '', ''), (2, 'a', 'a', 'a ', 'a ', 'a'), (3, 'a b', 'a  b', 'b', 'x  ', 'x '),
+ (4, 'é', 'éé', 'é  ', 'é ', 'é'), (5, 'zzzzz', 'zzzzzzzz', 'zz', 'zz', 'zzzzzz'), (6, E'a\t', E'a\n', E'a\t ', E'a\t', 'A')`
+	var statements []string
+	for _, value := range []string{
+		"p", "q", "CASE WHEN id > 2 THEN p ELSE q END", "CASE WHEN id > 2 THEN p ELSE 'ab  ' END", "CASE WHEN id > 2 THEN p ELSE '' END",
+		"CASE WHEN id > 2 THEN p END", "CASE id WHEN 2 THEN p WHEN 3 THEN q ELSE s END", "CASE WHEN id > 2 THEN p ELSE v END",
+		"coalesce(p, q)", "coalesce(p, 'none')", "coalesce(p, 'none ')", "coalesce(NULL, p, q)", "coalesce(p, s)", "nullif(p, q)", "nullif(q, p)", "nullif(p, 'a')",
+		"greatest(p, q)", "least(q, p)", "concat(p, '|')", "concat(p, q, v)", "concat_ws('-', p, s, q)", "format('<%s>', p)",
+		"concat(coalesce(p, q), '|')", "coalesce(p, q) || '|'", "p || '|'", "'|' || q", "p || q", "p::text || '|'", "p::varchar || '|'", "p::bpchar || '|'",
+		"s::bpchar", "concat(s::bpchar, '|')", "coalesce(p, s::bpchar)", "coalesce(p, s::char(3))", "(coalesce(p, q))::char(6)", "(coalesce(p, q))::text",
+		"length(p)", "length(coalesce(q, p))", "octet_length(p)", "octet_length(coalesce(p, q, 'x '))", "upper(coalesce(p, q))",
+		"coalesce(p, q) = 'a'", "coalesce(p, q) = p", "coalesce(p, q) < 'a  '", "coalesce(p, q) IN ('a', 'é')", "coalesce(p, q) LIKE 'a%'", "coalesce(p, q) LIKE '%b  '",
+		"coalesce(p, q) LIKE 'a    '", "coalesce(p, 'a ') LIKE 'a_'", "CASE WHEN id > 2 THEN p ELSE q END LIKE 'a____'", "coalesce(p, q) ~ ' $'", "coalesce(p, 'x') ~ 'x$'",
+		"'a '::bpchar", "'a '::char(4)", "concat('a '::bpchar, '|')", "CASE WHEN id > 2 THEN 'a '::bpchar ELSE 'b'::char(3) END", "r", "coalesce(r, p)",
+	} {
+		statements = append(statements, fmt.Sprintf("SELECT id, %s AS x FROM c ORDER BY id", value))
+	}
+	for _, value := range []string{"coalesce(p, q)", "CASE WHEN id > 2 THEN p ELSE 'ab  ' END", "nullif(p, q)"} {
+		for _, form := range []string{
+			"SELECT %s AS x, id FROM c ORDER BY x COLLATE \"C\", id", "SELECT id FROM c ORDER BY (%s) COLLATE \"C\", id", "SELECT x, id FROM (SELECT id, %s AS x FROM c) t ORDER BY id",
+			"SELECT DISTINCT %s IS NULL AS x FROM c ORDER BY 1", "SELECT count(DISTINCT %s) FROM c", "SELECT count(*) FROM c GROUP BY %s ORDER BY 1", "SELECT max(length(%s)) FROM c",
+			"SELECT id, %s AS x FROM c ORDER BY id LIMIT 3", "SELECT c.id, d.id FROM c JOIN c d ON (SELECT %s FROM c LIMIT 0) IS NULL ORDER BY 1, 2",
+			"SELECT id FROM c WHERE id IN (SELECT length(%s) FROM c) ORDER BY id", "SELECT id, concat(x, '|') AS y FROM (SELECT id, %s AS x FROM c) t ORDER BY id",
+		} {
+			statements = append(statements, fmt.Sprintf(form, value))
+		}
+	}
+	wantAlike(t, schema, 0.7, statements)
+}

@@ -1,0 +1,186 @@
+package translate
+
+import (
+	"regexp/syntax"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// regexpReplace replaces the first match of a regular expression, or all of them. All but the text must be constants.
+func regexpReplace(q *query, _ string, args []expr) expr {
+	constant := func(i int) string {
+		if args[i].lit == nil || args[i].lit.text == nil {
+			fail("regexp_replace by what is not a constant text")
+		}
+		return *args[i].lit.text
+	}
+	for _, a := range args {
+		if a.isNull() {
+			return nullOf(oidText)
+		}
+	}
+	x, pattern, by, flags := q.asText(args[0]), constant(1), constant(2), ""
+	if len(args) == 4 {
+		flags = constant(3)
+	}
+	if strings.Trim(flags, "gi") != "" {
+		fail("regexp_replace with these flags")
+	}
+	if x.collation.name == unknownCollation {
+		fail("regular expression under a collation that is not known")
+	}
+	fold, function := strings.Contains(flags, "i"), "replaceRegexpOne"
+	if fold {
+		q.t.requireASCIILetters(pattern, x.collation)
+	}
+	if strings.Contains(flags, "g") {
+		function = "replaceRegexpAll"
+	}
+	text, groups := rewriteCapturing(pattern, fold)
+	if !matchesAlike(text) {
+		refuseRegex()
+	}
+	e := with(oidText, function+"("+x.sql+", "+quote(text)+", "+quote(replacement(by, groups))+")", x)
+	e.costly = true
+	return e
+}
+
+// replacement rewrites what matches are replaced by: \1 to \9 stand for groups, \& for the match. (The engine, version 26.7, takes \\1 for one, too.)
+func replacement(by string, groups int) string {
+	var b strings.Builder
+	for in := by; in != ""; {
+		before, after, found := strings.Cut(in, `\`)
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		switch {
+		case after == "":
+			fail("replacement that ends in a backslash")
+		case after[0] == '&':
+			b.WriteString(`\0`)
+		case after[0] >= '1' && int(after[0]-'0') <= groups:
+			b.WriteString(`\` + after[:1])
+		default:
+			fail("replacement of this form")
+		}
+		in = after[1:]
+	}
+	return b.String()
+}
+
+// step is what a pattern matches next: one character of a set, or some repetitions of what begins with one.
+type step struct {
+	set      runes
+	nullable bool
+	repeated bool
+}
+
+// matchesAlike reports whether PostgreSQL and the engine match the same part of any text by a pattern, and the same parts by its groups.
+// PostgreSQL takes the longest match, and for what stands first as much of that as it can; the engine, as Perl, takes as much
+// as it can for each repetition in turn. That is the same where no repetition has a choice, since it cannot go on with what comes next,
+// and where a single one has, between ends of a match that are fixed.
+func matchesAlike(pattern string) bool {
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return false
+	}
+	var steps []step
+	var starts, ends bool
+	ok := flatten(re, &steps, &starts, &ends)
+	if !ok || len(steps) == 0 || allNullable(steps) {
+		return false
+	}
+	choices := 0
+	for i, s := range steps {
+		if s.repeated && follows(steps[i+1:]).intersects(s.set) {
+			choices++
+		}
+	}
+	return choices == 0 || choices == 1 && starts && ends
+}
+
+// allNullable reports whether steps match an empty text.
+func allNullable(steps []step) bool {
+	for _, s := range steps {
+		if !s.nullable {
+			return false
+		}
+	}
+	return true
+}
+
+// follows are the characters that some of the steps may begin with.
+func follows(steps []step) runes {
+	var set runes
+	for _, s := range steps {
+		set = append(set, s.set...)
+		if !s.nullable {
+			break
+		}
+	}
+	return set
+}
+
+// flatten appends a pattern's steps; false where it is none that is understood.
+func flatten(re *syntax.Regexp, steps *[]step, starts, ends *bool) bool {
+	switch re.Op {
+	case syntax.OpBeginText:
+		*starts = true
+		return len(*steps) == 0
+	case syntax.OpEndText:
+		*ends = true
+	case syntax.OpLiteral:
+		for _, c := range re.Rune {
+			set := runes{c, c}
+			if re.Flags&syntax.FoldCase != 0 {
+				for f := unicode.SimpleFold(c); f != c; f = unicode.SimpleFold(f) {
+					set = append(set, f, f)
+				}
+			}
+			*steps = append(*steps, step{set: set})
+		}
+	case syntax.OpCharClass:
+		*steps = append(*steps, step{set: re.Rune})
+	case syntax.OpAnyChar:
+		*steps = append(*steps, step{set: runes{0, utf8.MaxRune}})
+	case syntax.OpCapture, syntax.OpConcat:
+		for _, sub := range re.Sub {
+			if *ends || !flatten(sub, steps, starts, ends) {
+				return false
+			}
+		}
+	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
+		var inner []step
+		var anchored bool
+		if re.Flags&syntax.NonGreedy != 0 || re.MaxCap() > 0 || !flatten(re.Sub[0], &inner, &anchored, &anchored) || anchored || len(inner) == 0 {
+			return false
+		}
+		for _, s := range inner {
+			if s.repeated {
+				return false
+			}
+		}
+		nullable := re.Op == syntax.OpStar || re.Op == syntax.OpQuest || re.Op == syntax.OpRepeat && re.Min == 0
+		counted := re.Op == syntax.OpRepeat && re.Min == re.Max
+		*steps = append(*steps, step{set: inner[0].set, nullable: nullable, repeated: !counted})
+	default:
+		return false
+	}
+	return true
+}
+
+// runes are pairs of the first and the last character of a range.
+type runes []rune
+
+func (r runes) intersects(o runes) bool {
+	for i := 0; i < len(r); i += 2 {
+		for j := 0; j < len(o); j += 2 {
+			if r[i] <= o[j+1] && o[j] <= r[i+1] {
+				return true
+			}
+		}
+	}
+	return false
+}
