@@ -135,25 +135,7 @@ func (q *query) divide(l, r expr) expr {
 	if scale < leastQuotientScale || scale < max(l.dec.scale, r.dec.scale) {
 		fail("division of numerics of so many digits")
 	}
-	unscaled := func(name string, s int) string {
-		return fmt.Sprintf("abs(reinterpret(CAST(%s, 'Decimal(76, %d)'), 'Int256'))", name, s)
-	}
-	leading := func(text, exponent string) string {
-		return fmt.Sprintf("toUInt32(rightPad(substring(%s, 1, %s %% 4 + 1), %s %% 4 + 1, '0'))", text, exponent, exponent)
-	}
-	// The quotient's unscaled value is |l| · 10^(d + r.scale - l.scale) / |r|, computed with p = 10^(scale - d).
-	body := fmt.Sprintf("(reinterpret(intDiv(a * toInt256('%s') + n, n * 2) * p * if((l < 0) != (r < 0), toInt256(-1), toInt256(1)), 'Decimal(76, %d)'), d)",
-		new(big.Int).Mul(pow10(scale+r.dec.scale-l.dec.scale), big.NewInt(2)), scale)
-	body = bind(body, "n", "b * p")
-	body = bind(body, "p", fmt.Sprintf("toInt256(concat('1', repeat('0', %d - if(throwIf(d > %d, 'freshet guard: scale of a quotient') = 0, d, 0))))", scale, scale))
-	body = bind(body, "d", "toInt32(greatest(16 - 4 * (if(a = 0, 0, intDiv(e, 4) - 100) - (intDiv(f, 4) - 100) - if(g <= h, 1, 0)), j, k))")
-	body = bind(body, "g", leading("s", "e"), "h", leading("u", "f"))
-	// Exponents of the leading decimal digit; +400 keeps them positive.
-	body = bind(body, "e", fmt.Sprintf("toInt32(length(s)) + %d", 399-l.dec.scale), "f", fmt.Sprintf("toInt32(length(u)) + %d", 399-r.dec.scale))
-	body = bind(body, "s", "toString(a)", "u", "toString(b)")
-	body = bind(body, "a", unscaled("l", l.dec.scale),
-		"b", "if(throwIf(r = 0, 'freshet guard: division by zero') = 0, "+unscaled("r", r.dec.scale)+", toInt256(1))")
-	both := bind(body, "l", l.orElse(0), "r", r.orElse(1), "j", boundDisplay(l), "k", boundDisplay(r))
+	both := quotientText(l, r, scale)
 	d := decimal{integer: min(l.dec.integer+r.dec.scale+1, maxPrecision-scale), scale: scale, display: displayDynamic}
 	d.displaySQL = renulled("tupleElement("+both+", 2)", l, r)
 	e := numericWith(renulled("CAST(tupleElement("+both+", 1), '"+d.String()+"')", l, r), d, l, r)
