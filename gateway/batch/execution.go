@@ -29,19 +29,11 @@ func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
 	}
 	ctx, cancel := context.WithCancelCause(d.ctx)
 	now := d.clock()
-	e := &Execution{snapshot: s, done: make(chan struct{}), started: now, staleness: now.Sub(s.Time())}
-	var stalled *stall // of the goroutine below, which alone puts rows into the spool
-	e.spool = newSpool(d.cfg.ShareBytes, func() { cancel(errNobodyReads) }, func() {
-		if stalled == nil {
-			if stalled = d.stalls.enter(cancel); stalled != nil {
-				q.ticket.Yield()
-			}
-		}
-	}, func() {
-		d.stalls.leave(stalled)
-		stalled = nil
-		q.ticket.Retake()
-	})
+	place := &slot{stalls: d.stalls, ticket: q.ticket, end: cancel}
+	e := &Execution{
+		snapshot: s, done: make(chan struct{}), started: now, staleness: now.Sub(s.Time()),
+		spool: newSpool(d.cfg.ShareBytes, func() { cancel(errNobodyReads) }, place),
+	}
 	sql, err := q.Build(s)
 	if err == nil {
 		err = d.enter()
@@ -61,11 +53,10 @@ func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
 	go func() {
 		defer d.running.Done()
 		defer close(e.done)
-		defer q.ticket.Leave()
+		defer place.leave()
 		defer s.Release()
 		defer cancel(nil)
 		err := d.run(ctx, e, sql, q)
-		d.stalls.leave(stalled)
 		if errors.Is(err, context.Canceled) && d.ctx.Err() != nil {
 			err = ErrClosed
 		}

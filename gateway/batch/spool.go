@@ -24,8 +24,7 @@ const maxAhead = 1 << 20
 type spool struct {
 	limit, ahead int
 	abandon      context.CancelFunc
-	// stalled is called again and again while the engine waits for a reader, and resumed when it goes on.
-	stalled, resumed func()
+	place        place
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change
@@ -40,10 +39,16 @@ type spool struct {
 	err     error
 }
 
-func newSpool(limit int, abandon context.CancelFunc, stalled, resumed func()) *spool {
-	return &spool{
-		limit: limit, ahead: maxAhead, abandon: abandon, stalled: stalled, resumed: resumed, changed: make(chan struct{}), readers: map[int]int{},
-	}
+// place is an execution's in the engine. Both methods may be called again.
+type place interface {
+	// yield is called while the engine waits for a reader, every [stallInterval].
+	yield()
+	// retake is called when it goes on.
+	retake()
+}
+
+func newSpool(limit int, abandon context.CancelFunc, p place) *spool {
+	return &spool{limit: limit, ahead: maxAhead, abandon: abandon, place: p, changed: make(chan struct{}), readers: map[int]int{}}
 }
 
 func (s *spool) signal() {
@@ -89,14 +94,12 @@ func (s *spool) put(ctx context.Context, rows datarow.Rows) error {
 			s.bytes += size(left)
 		}
 		if !s.tooFar(left) {
-			if s.waits {
-				s.waits = false
-				s.resumed()
-			}
+			s.waits = false
+			s.place.retake()
 			return nil
 		}
 		s.waits = true
-		s.stalled()
+		s.place.yield()
 		if err := s.waitLocked(ctx, time.After(stallInterval)); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func TestSpool_everyReaderGetsEveryRowInOrder(t *testing.T) {
 		leaveAt := rapid.SliceOfN(rapid.IntRange(0, 80), readers, readers).Draw(t, "leaveAt") // beyond chunks: stays
 		leaveAt[0] = 1 << 30
 
-		s := newSpool(limit, func() {}, func() {}, func() {})
+		s := newSpool(limit, func() {}, noPlace{})
 		s.ahead = rapid.IntRange(0, 100).Draw(t, "ahead") // a few chunks
 		s.disk.broken = rapid.Bool().Draw(t, "noDisk")
 		var all sync.WaitGroup
@@ -59,10 +59,16 @@ func TestSpool_everyReaderGetsEveryRowInOrder(t *testing.T) {
 	})
 }
 
+// noPlace is that of no execution.
+type noPlace struct{}
+
+func (noPlace) yield()  {}
+func (noPlace) retake() {}
+
 func row(value string) datarow.Rows { return datarow.Of([][]byte{[]byte(value)}) }
 
 func TestSpool_lateReaderJoinsOnlyWhileTheBeginningIsThere(t *testing.T) {
-	s := newSpool(1<<20, func() {}, func() {}, func() {})
+	s := newSpool(1<<20, func() {}, noPlace{})
 	first, _ := s.join()
 	if err := s.put(t.Context(), row("a")); err != nil {
 		t.Fatal(err)
@@ -91,7 +97,7 @@ func TestSpool_lateReaderJoinsOnlyWhileTheBeginningIsThere(t *testing.T) {
 
 func TestSpool_lastReaderToLeaveEndsTheExecution(t *testing.T) {
 	abandoned := false
-	s := newSpool(1, func() { abandoned = true }, func() {}, func() {})
+	s := newSpool(1, func() { abandoned = true }, noPlace{})
 	a, _ := s.join()
 	b, _ := s.join()
 	s.leave(a)

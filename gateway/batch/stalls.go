@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/freshet-io/freshet/gateway/shares"
 )
 
 // patience is for how long a reader may keep the engine waiting although others need its place among [Config.Stalled].
@@ -56,6 +58,38 @@ func (s *stalls) leave(gone *stall) {
 	if i := slices.Index(s.current, gone); i >= 0 {
 		s.current = slices.Delete(s.current, i, i+1)
 	}
+}
+
+// slot is an execution's place in the engine: the slot of its ticket or, while a reader keeps the engine waiting, one among the stalls.
+// It is used by one goroutine.
+type slot struct {
+	stalls *stalls
+	ticket *shares.Ticket[*Query]
+	end    context.CancelCauseFunc
+	stall  *stall // nil: none
+}
+
+func (s *slot) yield() {
+	if s.stall != nil {
+		return
+	}
+	if s.stall = s.stalls.enter(s.end); s.stall != nil {
+		s.ticket.Yield()
+	}
+}
+
+func (s *slot) retake() {
+	if s.stall != nil {
+		s.stalls.leave(s.stall)
+		s.stall = nil
+		s.ticket.Retake()
+	}
+}
+
+// leave gives the place up.
+func (s *slot) leave() {
+	s.stalls.leave(s.stall)
+	s.ticket.Leave()
 }
 
 // now is how many stall at the moment.
