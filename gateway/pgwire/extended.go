@@ -59,7 +59,10 @@ type reading struct{ timeZone, dateStyle, intervalStyle string }
 
 // reading returns them; none while PostgreSQL has not answered what the client has sent and may set them.
 func (s *session) reading() reading {
-	if _, quiet, _ := s.flow.quiet(); !quiet || s.unit.dirty {
+	if _, quiet, _ := s.flow.quiet(); quiet && !s.unit.dirty {
+		s.maySet = false
+	}
+	if s.maySet {
 		return reading{}
 	}
 	return reading{s.parameter("TimeZone"), s.parameter("DateStyle"), s.parameter("IntervalStyle")}

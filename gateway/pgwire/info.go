@@ -117,6 +117,7 @@ type block struct {
 
 // noteRelayed keeps account of what a statement may change when PostgreSQL runs it.
 func (s *session) noteRelayed(c *class) {
+	s.maySet = s.maySet || c.SetsSession || c.Writes || c.ends && s.blockSets
 	switch {
 	case c.Writes:
 		s.info.WroteSince, s.unsure = true, true

@@ -201,39 +201,6 @@ func TestGateway_checksTheRightToCallFunctions(t *testing.T) {
 	}
 }
 
-// The constants of a prepared statement are read as the session's settings were when it was parsed.
-func TestGateway_preparedStatementKeepsItsTimeZone(t *testing.T) {
-	t.Parallel()
-	g := start(t, `CREATE TABLE visit (id int PRIMARY KEY, at timestamptz NOT NULL);
-INSERT INTO visit SELECT i, timestamptz '2024-01-01 00:00+00' + i * interval '1 hour' FROM generate_series(0, 99) i`)
-	columnar, oltp := g.client(), g.client()
-	exec(t, oltp, "SET freshet.route = oltp")
-	const sql = "SELECT count(*) FROM visit WHERE at < '2024-01-02 00:00'"
-	run := func(c *pgx.Conn) string {
-		r := c.PgConn().ExecPrepared(t.Context(), "q", nil, nil, nil).Read()
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-		return string(r.Rows[0][0])
-	}
-	for _, c := range []*pgx.Conn{columnar, oltp} {
-		exec(t, c, "SET TimeZone = 'UTC'")
-		if _, err := c.PgConn().Prepare(t.Context(), "q", sql, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, zone := range []string{"UTC", "Asia/Tokyo", "UTC"} {
-		for _, c := range []*pgx.Conn{columnar, oltp} {
-			exec(t, c, "SET TimeZone = '"+zone+"'")
-		}
-		got, want := run(columnar), run(oltp)
-		route := one(t, columnar, "SHOW freshet.last_route")
-		if got != want || (route == "columnar") != (zone == "UTC") {
-			t.Errorf("in %s: %s by route %s, PostgreSQL says %s", zone, got, route, want)
-		}
-	}
-}
-
 // PostgreSQL locks a table to describe a statement.
 func TestGateway_stopsAStatementThatWaitsForALock(t *testing.T) {
 	t.Parallel()

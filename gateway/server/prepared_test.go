@@ -1,0 +1,68 @@
+package server_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The constants of a prepared statement are read as the session's settings were when it was parsed.
+func TestGateway_preparedStatementKeepsItsTimeZone(t *testing.T) {
+	t.Parallel()
+	g := start(t, `CREATE TABLE visit (id int PRIMARY KEY, at timestamptz NOT NULL);
+INSERT INTO visit SELECT i, timestamptz '2024-01-01 00:00+00' + i * interval '1 hour' FROM generate_series(0, 99) i`)
+	columnar, oltp := g.client(), g.client()
+	exec(t, oltp, "SET freshet.route = oltp")
+	const sql = "SELECT count(*) FROM visit WHERE at < '2024-01-02 00:00'"
+	run := func(c *pgx.Conn) string {
+		r := c.PgConn().ExecPrepared(t.Context(), "q", nil, nil, nil).Read()
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		return string(r.Rows[0][0])
+	}
+	for _, c := range []*pgx.Conn{columnar, oltp} {
+		exec(t, c, "SET TimeZone = 'UTC'")
+		if _, err := c.PgConn().Prepare(t.Context(), "q", sql, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, zone := range []string{"UTC", "Asia/Tokyo", "UTC"} {
+		for _, c := range []*pgx.Conn{columnar, oltp} {
+			exec(t, c, "SET TimeZone = '"+zone+"'")
+		}
+		got, want := run(columnar), run(oltp)
+		route := one(t, columnar, "SHOW freshet.last_route")
+		if got != want || (route == "columnar") != (zone == "UTC") {
+			t.Errorf("in %s: %s by route %s, PostgreSQL says %s", zone, got, route, want)
+		}
+	}
+}
+
+// A driver may send BEGIN and a statement together: nothing of that changes how the statement's constants are read.
+func TestGateway_statementPreparedWithItsBlockRunsOnTheReplica(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, n int NOT NULL); INSERT INTO item SELECT i, i FROM generate_series(1, 100) i")
+	c := g.client()
+	for _, first := range []struct{ name, sql, route string }{
+		{"plain", "BEGIN READ ONLY", "columnar"},
+		{"set", "SET TimeZone = 'Asia/Tokyo'", "oltp"}, // which PostgreSQL has not reported when the statement comes
+	} {
+		p := c.PgConn().StartPipeline(t.Context())
+		p.SendQueryParams(first.sql, nil, nil, nil, nil)
+		p.SendPrepare(first.name, "SELECT sum(n) FROM item", nil)
+		if err := p.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		exec(t, c, "ROLLBACK")
+		if r := c.PgConn().ExecPrepared(t.Context(), first.name, nil, nil, nil).Read(); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if got := one(t, c, "SHOW freshet.last_route"); got != first.route {
+			t.Errorf("prepared with %s: route %s, want %s", first.sql, got, first.route)
+		}
+	}
+}
