@@ -138,9 +138,9 @@ func (s *session) parse(body []byte, size int) error {
 		return s.streamed('P')
 	}
 	s.parses++
-	p := &prepared{name: m.Name, class: s.classify(m.Query), parse: s.parses, errors: s.flow.errorCount()}
+	p := &prepared{name: m.Name, class: s.classify(m.Query), parse: s.parses, errors: s.flow.errorCount(), readAs: s.reading()}
 	if !p.class.plain || p.class.Kind != Relay {
-		p.sql, p.oids, p.readAs = m.Query, m.ParameterOIDs, s.reading()
+		p.sql, p.oids = m.Query, m.ParameterOIDs
 	}
 	if !p.class.plain && p.class.Kind == Relay && !s.unit.active() {
 		if handled, err := s.prepareFor(p, size); handled || err != nil {

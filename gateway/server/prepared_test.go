@@ -44,8 +44,10 @@ func TestGateway_statementPreparedWithItsBlockRunsOnTheReplica(t *testing.T) {
 	t.Parallel()
 	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, n int NOT NULL); INSERT INTO item SELECT i, i FROM generate_series(1, 100) i")
 	c := g.client()
+	exec(t, c, "SET search_path = public")
 	for _, first := range []struct{ name, sql, route string }{
 		{"plain", "BEGIN READ ONLY", "columnar"},
+		{"later", "BEGIN READ ONLY", "columnar"},       // after a SET that PostgreSQL has answered
 		{"set", "SET TimeZone = 'Asia/Tokyo'", "oltp"}, // which PostgreSQL has not reported when the statement comes
 	} {
 		p := c.PgConn().StartPipeline(t.Context())

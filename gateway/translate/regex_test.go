@@ -137,6 +137,23 @@ func replacingPattern(t *rapid.T) string {
 
 func TestRegexpReplace_replacesAsInPostgreSQL(t *testing.T) {
 	conn, client := loadStrange(t)
+	// What PostgreSQL makes as long as it can are several repetitions together.
+	for _, pattern := range []string{
+		"^[a-z]+(?:ab)?([0-9]*)$", "^a+(?:ab)?(b*)$", "^a{1,2}(?:ab)?(b*)$", "^((a+)(?:ab)?)(b*)$", "^(?:ab)+(?:abc)?(c*)$", "^a?(?:ab)?(b+)$", "^[^/]+(?:b/)?(/?)$",
+		"^(a+)(?:ab)?(b*)$", `^https?://(?:www\.)?([^/]+)/.*$`, `^(?:a)?([^/]+)/.*$`, "^(.*)([ab]+)$", "^.*(a)$", "^a?([ab]+)(b)c?$",
+	} {
+		value := "regexp_replace(s, " + literalOf(pattern) + `, '<\1>')`
+		if !isTranslated(value + " = ''") {
+			if strings.HasPrefix(pattern, "^https") {
+				t.Errorf("%s is not translated", pattern)
+			}
+			continue
+		}
+		texts := "(SELECT id, replace(replace(replace(left(s, 4), 'A', 'a'), 'B', 'b'), 'k', 'ab') AS s FROM strange) t"
+		if _, err := compareAnswers(t.Context(), conn, client, strange{}, "SELECT id, "+value+" FROM "+texts+" ORDER BY id"); err != nil {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
 	replaced, refused := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		var values []string

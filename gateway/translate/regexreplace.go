@@ -75,30 +75,37 @@ type step struct {
 	set      runes
 	nullable bool
 	repeated bool
+	// run tells steps apart between which a group begins or ends.
+	run int
 }
 
 // matchesAlike reports whether PostgreSQL and the engine match the same part of any text by a pattern, and the same parts by its groups.
 // PostgreSQL takes the longest match, and for what stands first as much of that as it can; the engine, as Perl, takes as much
 // as it can for each repetition in turn. That is the same where no repetition has a choice, since it cannot go on with what comes next,
-// and where a single one has, between ends of a match that are fixed.
+// and where a single one has, between ends of a match that are fixed, and what comes next up to the bounds of a group has a fixed length:
+// PostgreSQL makes all of that together as long as it can.
 func matchesAlike(pattern string) bool {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return false
 	}
-	var steps []step
-	var starts, ends bool
-	ok := flatten(re, &steps, &starts, &ends)
-	if !ok || len(steps) == 0 || allNullable(steps) {
+	var f flattened
+	if !f.add(re) || len(f.steps) == 0 || allNullable(f.steps) {
 		return false
 	}
 	choices := 0
-	for i, s := range steps {
-		if s.repeated && follows(steps[i+1:]).intersects(s.set) {
-			choices++
+	for i, s := range f.steps {
+		if !s.repeated || !follows(f.steps[i+1:]).intersects(s.set) {
+			continue
+		}
+		choices++
+		for _, next := range f.steps[i+1:] {
+			if next.run == s.run && next.repeated {
+				return false
+			}
 		}
 	}
-	return choices == 0 || choices == 1 && starts && ends
+	return choices == 0 || choices == 1 && f.starts && f.ends && !f.nested
 }
 
 // allNullable reports whether steps match an empty text.
@@ -123,48 +130,63 @@ func follows(steps []step) runes {
 	return set
 }
 
-// flatten appends a pattern's steps; false where it is none that is understood.
-func flatten(re *syntax.Regexp, steps *[]step, starts, ends *bool) bool {
+// flattened is a pattern as a sequence of steps.
+type flattened struct {
+	steps []step
+	// starts and ends say that it matches at the ends of a text only.
+	starts, ends bool
+	// nested says that there is a group in a group.
+	nested bool
+	run    int
+}
+
+// add appends a pattern's steps; false where it is none that is understood.
+func (f *flattened) add(re *syntax.Regexp) bool {
+	one := func(set runes) { f.steps = append(f.steps, step{set: set, run: f.run}) }
 	switch re.Op {
 	case syntax.OpBeginText:
-		*starts = true
-		return len(*steps) == 0
+		f.starts = true
+		return len(f.steps) == 0
 	case syntax.OpEndText:
-		*ends = true
+		f.ends = true
 	case syntax.OpLiteral:
 		for _, c := range re.Rune {
 			set := runes{c, c}
 			if re.Flags&syntax.FoldCase != 0 {
-				for f := unicode.SimpleFold(c); f != c; f = unicode.SimpleFold(f) {
-					set = append(set, f, f)
+				for other := unicode.SimpleFold(c); other != c; other = unicode.SimpleFold(other) {
+					set = append(set, other, other)
 				}
 			}
-			*steps = append(*steps, step{set: set})
+			one(set)
 		}
 	case syntax.OpCharClass:
-		*steps = append(*steps, step{set: re.Rune})
+		one(re.Rune)
 	case syntax.OpAnyChar:
-		*steps = append(*steps, step{set: runes{0, utf8.MaxRune}})
-	case syntax.OpCapture, syntax.OpConcat:
+		one(runes{0, utf8.MaxRune})
+	case syntax.OpCapture:
+		f.nested = f.nested || re.Sub[0].MaxCap() > 0
+		f.run++
+		defer func() { f.run++ }()
+		return !f.ends && f.add(re.Sub[0])
+	case syntax.OpConcat:
 		for _, sub := range re.Sub {
-			if *ends || !flatten(sub, steps, starts, ends) {
+			if f.ends || !f.add(sub) {
 				return false
 			}
 		}
 	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
-		var inner []step
-		var anchored bool
-		if re.Flags&syntax.NonGreedy != 0 || re.MaxCap() > 0 || !flatten(re.Sub[0], &inner, &anchored, &anchored) || anchored || len(inner) == 0 {
+		var inner flattened
+		if re.Flags&syntax.NonGreedy != 0 || re.MaxCap() > 0 || !inner.add(re.Sub[0]) || inner.starts || inner.ends || len(inner.steps) == 0 {
 			return false
 		}
-		for _, s := range inner {
+		for _, s := range inner.steps {
 			if s.repeated {
 				return false
 			}
 		}
 		nullable := re.Op == syntax.OpStar || re.Op == syntax.OpQuest || re.Op == syntax.OpRepeat && re.Min == 0
 		counted := re.Op == syntax.OpRepeat && re.Min == re.Max
-		*steps = append(*steps, step{set: inner[0].set, nullable: nullable, repeated: !counted})
+		f.steps = append(f.steps, step{set: inner.steps[0].set, nullable: nullable, repeated: !counted, run: f.run})
 	default:
 		return false
 	}
