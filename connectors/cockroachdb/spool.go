@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/tempfile"
 )
 
 // run is a file of sorted rows, which is gone when the process is.
@@ -26,12 +27,8 @@ type run struct {
 const runHeader = 8 + 4 + 4 + 1 + 4 + 4
 
 func createRun(dir string) (*run, error) {
-	f, err := os.CreateTemp(dir, "freshet-spool-")
+	f, err := tempfile.Create(dir, "freshet-spool-")
 	if err != nil {
-		return nil, fmt.Errorf("spool rows: %w", err)
-	}
-	if err := os.Remove(f.Name()); err != nil { // nothing stays behind, whatever happens
-		_ = f.Close()
 		return nil, fmt.Errorf("spool rows: %w", err)
 	}
 	return &run{file: f, w: bufio.NewWriterSize(f, 256<<10), first: map[int]int64{}}, nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/freshet-io/freshet/connectors/tempfile"
 )
 
 // The operations in messages.
@@ -77,14 +79,11 @@ func (r *run) add(row storedRow) int {
 // spill moves what is in memory to disk.
 func (r *run) spill(dir string) error {
 	if r.file == nil {
-		f, err := os.CreateTemp(dir, "freshet-spool-")
+		f, err := tempfile.Create(dir, "freshet-spool-")
 		if err != nil {
 			return fmt.Errorf("spool a large transaction: %w", err)
 		}
 		r.file = f
-		if err := os.Remove(f.Name()); err != nil { // nothing stays behind, whatever happens
-			return fmt.Errorf("spool a large transaction: %w", err)
-		}
 	}
 	if _, err := r.file.Write(r.buf); err != nil {
 		return fmt.Errorf("spool a large transaction: %w", err)

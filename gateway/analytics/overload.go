@@ -11,9 +11,9 @@ import (
 // firstUserOID is the lowest that PostgreSQL gives to what a user or an extension defines (FirstNormalObjectId).
 const firstUserOID = 16384
 
-// unlike is the OID by which overloadSQL tells of what is not a relation. What follows is true for a function that the user may
+// noRelation is the OID by which overloadSQL tells of what is not a relation. What follows is true for a function that the user may
 // not execute, and false for what the database defines.
-const unlike = "0"
+const noRelation = "0"
 
 // overloadSQL adds to checkSQL's rows what the database defines by names that the statement uses, for operands of built-in types alone: where such a
 // definition fits the operands better than the built-in one, PostgreSQL takes it. A built-in operator takes no part for operands of another category,
@@ -21,7 +21,7 @@ const unlike = "0"
 func overloadSQL(n translate.Names) string {
 	var b strings.Builder
 	addAs := func(forbidden bool, name, from string) {
-		fmt.Fprintf(&b, " UNION ALL SELECT %s, %t, false, false, %s::text, false, current_user::text FROM %s", unlike, forbidden, name, from)
+		fmt.Fprintf(&b, " UNION ALL SELECT %s, %t, false, false, %s::text, false, current_user::text FROM %s", noRelation, forbidden, name, from)
 	}
 	add := func(name, from string) { addAs(false, name, from) }
 	forbidden := func(which string) {

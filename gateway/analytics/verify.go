@@ -118,7 +118,7 @@ func judge(rows [][][]byte, p *planned) error {
 		found[string(row[0])] = row
 	}
 	refuse := func(what, reason string) error { return &pgwire.RelayError{Reason: what + " " + reason} }
-	if row := found[unlike]; row != nil {
+	if row := found[noRelation]; row != nil {
 		if string(row[1]) == "t" {
 			return refuse("function "+string(row[4]), "needs PostgreSQL to check the user's privileges on it")
 		}

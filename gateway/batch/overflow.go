@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/freshet-io/freshet/connectors/tempfile"
 	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
@@ -35,16 +36,12 @@ func (o *overflow) takes() bool { return !o.broken && o.size < maxOverflow }
 // add moves chunks to disk; one that the disk does not take stays where it is, as do all after it.
 func (o *overflow) add(chunks []chunk) {
 	if o.file == nil {
-		file, err := os.CreateTemp("", "freshet-result-")
+		file, err := tempfile.Create("", "freshet-result-")
 		if err != nil {
 			o.broken = true
 			return
 		}
 		o.file = file
-		if err := os.Remove(file.Name()); err != nil { // rows must not outlive who may read them
-			o.broken = true
-			return
-		}
 	}
 	for i := range chunks {
 		c := &chunks[i]

@@ -192,10 +192,11 @@ func (s *spool) leave(id int) {
 	}
 	delete(s.readers, id)
 	s.signal()
-	if len(s.readers) == 0 {
-		s.disk.close()
+	if len(s.readers) > 0 {
+		return
 	}
-	if len(s.readers) == 0 && !s.ended {
+	s.disk.close()
+	if !s.ended {
 		s.abandon()
 	}
 }

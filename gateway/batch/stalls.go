@@ -60,6 +60,13 @@ func (s *stalls) leave(gone *stall) {
 	}
 }
 
+// now is how many stall at the moment.
+func (s *stalls) now() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.current)
+}
+
 // slot is an execution's place in the engine: the slot of its ticket or, while a reader keeps the engine waiting, one among the stalls.
 // It is used by one goroutine.
 type slot struct {
@@ -90,11 +97,4 @@ func (s *slot) retake() {
 func (s *slot) leave() {
 	s.stalls.leave(s.stall)
 	s.ticket.Leave()
-}
-
-// now is how many stall at the moment.
-func (s *stalls) now() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.current)
 }

@@ -21,13 +21,16 @@ var ErrUnavailable = errors.New("columnar engine is unavailable")
 // Config says where the engine is.
 type Config struct {
 	Addr, Database, User, Password string
-	// MaxConns bounds the connections; zero means four for each CPU.
+	// MaxConns bounds the connections; zero means [DefaultConns].
 	MaxConns int32
 	// Settings are sent with every query.
 	Settings map[string]string
 	// Dialer, when set, replaces plain TCP (TLS in clusters).
 	Dialer ch.Dialer
 }
+
+// DefaultConns is how many connections are enough for queries that all make progress: four for each CPU.
+func DefaultConns() int32 { return int32(4 * runtime.NumCPU()) }
 
 // Client is a pool of connections to one engine. It is safe for concurrent use.
 type Client struct {
@@ -39,7 +42,7 @@ type Client struct {
 func Open(ctx context.Context, cfg Config) (*Client, error) {
 	maxConns := cfg.MaxConns
 	if maxConns <= 0 {
-		maxConns = int32(4 * runtime.NumCPU())
+		maxConns = DefaultConns()
 	}
 	pool, err := chpool.New(ctx, chpool.Options{
 		ClientOptions: ch.Options{

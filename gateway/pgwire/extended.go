@@ -50,21 +50,15 @@ type prepared struct {
 	// errors is the count of PostgreSQL's errors when the Parse was sent. If it has not
 	// changed once the flow is quiet, PostgreSQL holds this statement.
 	errors uint64
-	// readAs is how PostgreSQL reads its constants.
+	// readAs is how PostgreSQL reads its constants; the zero value: not known.
 	readAs reading
 }
 
-// reading is the settings by which PostgreSQL reads the constants of a statement when it parses it, as it reported them.
+// reading is the settings by which PostgreSQL reads the constants of a statement when it parses it.
 type reading struct{ timeZone, dateStyle, intervalStyle string }
 
-// reading returns them; none while PostgreSQL has not answered what the client has sent and may set them.
+// reading returns them as PostgreSQL reported them last.
 func (s *session) reading() reading {
-	if _, quiet, _ := s.flow.quiet(); quiet && !s.unit.dirty {
-		s.maySet = false
-	}
-	if s.maySet {
-		return reading{}
-	}
 	return reading{s.parameter("TimeZone"), s.parameter("DateStyle"), s.parameter("IntervalStyle")}
 }
 
@@ -138,9 +132,15 @@ func (s *session) parse(body []byte, size int) error {
 		return s.streamed('P')
 	}
 	s.parses++
-	p := &prepared{name: m.Name, class: s.classify(m.Query), parse: s.parses, errors: s.flow.errorCount(), readAs: s.reading()}
+	if _, quiet, _ := s.flow.quiet(); quiet && !s.unit.dirty {
+		s.maySet = false
+	}
+	p := &prepared{name: m.Name, class: s.classify(m.Query), parse: s.parses, errors: s.flow.errorCount()}
 	if !p.class.plain || p.class.Kind != Relay {
 		p.sql, p.oids = m.Query, m.ParameterOIDs
+		if !s.maySet {
+			p.readAs = s.reading()
+		}
 	}
 	if !p.class.plain && p.class.Kind == Relay && !s.unit.active() {
 		if handled, err := s.prepareFor(p, size); handled || err != nil {

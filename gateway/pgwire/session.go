@@ -40,7 +40,7 @@ type session struct {
 	stale         bool                     // info is to be refreshed before it is used
 	unsure        bool                     // a write since the last offer may have changed settings: by a trigger, a default, a rule
 	blockSets     bool                     // a statement in the open block may have changed settings
-	maySet        bool                     // a statement that PostgreSQL has not answered may change settings
+	maySet        bool                     // a statement that PostgreSQL had not answered at the last Parse may change settings
 	last          LastRun
 	described     map[string]*description
 	parses        uint64 // of the client's Parse messages so far

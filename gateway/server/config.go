@@ -104,9 +104,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.ReadyStaleness <= 0 {
 		c.ReadyStaleness = 5 * time.Second
 	}
-	if c.Batch.Stalled == 0 {
-		c.Batch.Stalled = batch.DefaultStalled
-	}
 	if c.Replica.FlushInterval == 0 { // whose epochs must not be rarer than readiness wants them
 		c.Replica.FlushInterval = min(replica.DefaultFlushInterval, c.ReadyStaleness/4)
 	}

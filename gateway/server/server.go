@@ -1,11 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
 	"slices"
 	"time"
 
@@ -51,7 +51,7 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	access := engine.Config{
 		Addr: cfg.EngineAddr, Database: "default", User: cfg.EngineUser, Password: cfg.EnginePassword,
-		Settings: settings(cfg.EngineThreads), MaxConns: int32(4*runtime.NumCPU() + cfg.Batch.Stalled),
+		Settings: settings(cfg.EngineThreads), MaxConns: engine.DefaultConns() + int32(cmp.Or(cfg.Batch.Stalled, batch.DefaultStalled)),
 	}
 	eng, err := engine.Open(ctx, access)
 	if err != nil {

@@ -97,27 +97,25 @@ func (m *machine) leave(t *rapid.T) {
 	}
 }
 
-func (m *machine) yield(t *rapid.T) {
-	if len(m.running) == 0 {
-		return
-	}
-	i := rapid.SampledFrom(keys(m.running, m.next)).Draw(t, "which")
-	m.running[i].Yield()
-	m.running[i].Yield()
-	m.yielded[i] = m.running[i]
-	delete(m.running, i)
-}
+func (m *machine) yield(t *rapid.T) { m.move(t, m.running, m.yielded, (*Ticket[int]).Yield) }
 
 func (m *machine) retake(t *rapid.T) {
-	if len(m.yielded) == 0 {
-		return
+	if m.move(t, m.yielded, m.running, (*Ticket[int]).Retake) {
+		m.retaken++
 	}
-	i := rapid.SampledFrom(keys(m.yielded, m.next)).Draw(t, "which")
-	m.yielded[i].Retake()
-	m.yielded[i].Retake()
-	m.running[i] = m.yielded[i]
-	delete(m.yielded, i)
-	m.retaken++
+}
+
+// move changes one of some tickets, twice as that must make no difference; false if there is none.
+func (m *machine) move(t *rapid.T, from, to map[int]*Ticket[int], change func(*Ticket[int])) bool {
+	if len(from) == 0 {
+		return false
+	}
+	i := rapid.SampledFrom(keys(from, m.next)).Draw(t, "which")
+	change(from[i])
+	change(from[i])
+	to[i] = from[i]
+	delete(from, i)
+	return true
 }
 
 func keys(tickets map[int]*Ticket[int], last int) (out []int) {

@@ -64,7 +64,7 @@ func finishColumn(e expr, f Field) finish.Column {
 			c.Quotient = &finish.Quotient{Dividend: operand(r.dividend), Divisor: operand(r.divisor)}
 		}
 	case e.oid == oidBpchar && e.pad < 0:
-		withBlanks(e)
+		withBlanks(e) // which topItem writes, are known
 		c.Kind = finish.String
 	case c.Kind == 0:
 		fail("result of this type")

@@ -12,7 +12,7 @@ func quotientText(l, r expr, scale int) string {
 	if quotientFits(l, r) {
 		form = shortQuotient
 	}
-	// What the last levels compute: the display scale d, the absolute value q with d digits after the point, and 10^(scale - d).
+	// The last levels compute the display scale d, p = 10^(scale - d), and by them the absolute value with d digits after the point.
 	p := fmt.Sprintf("toInt256(concat('1', repeat('0', %d - if(throwIf(d > %d, 'freshet guard: scale of a quotient') = 0, d, 0))))", scale, scale)
 	body, names := form.absolute(l.dec.scale, r.dec.scale, scale)
 	body = fmt.Sprintf("(reinterpret(%s * p * if((a < 0) != (b < 0), -1, 1), 'Decimal(76, %d)'), d)", body, scale)
@@ -62,9 +62,9 @@ var shortQuotient = quotientForm{"Int128", 38, func(dividend, divisor, _ int) (s
 		[]string{"m", fmt.Sprintf("toInt128(concat('1', repeat('0', least(d + %d, %d))))", divisor-dividend, shortDigits)}
 }}
 
-// quotientFits reports whether dividend · 10^d has no more digits than [shortDigits] once both operands are integers. If d is as select_div_scale derives it, the quotient
-// has at most 20 digits, or is below 2 · 10^20, and the product is that times the divisor; if d is an operand's display scale, it is the
-// dividend with so many digits more.
+// quotientFits reports whether dividend · 10^d has no more digits than [shortDigits] once both operands are integers. If d is as
+// select_div_scale derives it, the quotient has at most 20 digits, or is below 2 · 10^20, and the product is that times the divisor; if d
+// is an operand's display scale, it is the dividend with so many digits more.
 func quotientFits(l, r expr) bool {
 	j, k := l.dec.display, r.dec.display
 	return j == l.dec.scale && k >= 0 && l.dec.precision() <= 38 && r.dec.precision() <= shortDigits-20 &&

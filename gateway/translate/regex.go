@@ -19,16 +19,12 @@ func (q *query) matchRegex(by matcher, x, p expr) expr {
 		fail("regular expression that is not a constant")
 	case !isString(x.oid) || x.opaque:
 		fail("regular expression over this type")
-	case x.collation.name == unknownCollation: // PostgreSQL refuses to choose
-		fail("regular expression under a collation that is not known")
 	}
 	pattern := *p.lit.text
 	if by.similar {
 		pattern = similarPattern(pattern)
 	}
-	if by.fold {
-		q.t.requireASCIILetters(pattern, x.collation)
-	}
+	q.t.requireLetters(pattern, by.fold, x.collation)
 	sql := "match(" + withBlanks(x) + ", " + quote(rewriteRegex(pattern, by.fold)) + ")"
 	if text, ok := regexAsLike(pattern, by.fold); ok {
 		sql = withBlanks(x) + " LIKE " + quote(text)
@@ -41,9 +37,15 @@ func (q *query) matchRegex(by matcher, x, p expr) expr {
 	return e
 }
 
-// requireASCIILetters refuses a pattern whose letters may have other cases than ASCII's. PostgreSQL looks for both cases of the pattern's letters, which
-// for ASCII letters are ASCII letters, too, but for i and I under some collations; the database's own is none there.
-func (t *translator) requireASCIILetters(pattern string, c collation) {
+// requireLetters refuses a pattern under a collation that is not known, or, where it ignores case, whose letters may have other cases than ASCII's. PostgreSQL
+// looks for both cases of the pattern's letters, which for ASCII letters are ASCII letters, too, but for i and I under some collations; the database's own is none there.
+func (t *translator) requireLetters(pattern string, fold bool, c collation) {
+	if c.name == unknownCollation { // PostgreSQL refuses to choose
+		fail("regular expression under a collation that is not known")
+	}
+	if !fold {
+		return
+	}
 	if !isASCII(pattern) {
 		fail("regular expression beyond ASCII that ignores case")
 	}

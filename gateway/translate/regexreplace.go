@@ -2,6 +2,7 @@ package translate
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,13 +28,8 @@ func regexpReplace(q *query, _ string, args []expr) expr {
 	if strings.Trim(flags, "gi") != "" {
 		fail("regexp_replace with these flags")
 	}
-	if x.collation.name == unknownCollation {
-		fail("regular expression under a collation that is not known")
-	}
 	fold, function := strings.Contains(flags, "i"), "replaceRegexpOne"
-	if fold {
-		q.t.requireASCIILetters(pattern, x.collation)
-	}
+	q.t.requireLetters(pattern, fold, x.collation)
 	if strings.Contains(flags, "g") {
 		function = "replaceRegexpAll"
 	}
@@ -90,7 +86,7 @@ func matchesAlike(pattern string) bool {
 		return false
 	}
 	var f flattened
-	if !f.add(re) || len(f.steps) == 0 || allNullable(f.steps) {
+	if !f.add(re) || !slices.ContainsFunc(f.steps, func(s step) bool { return !s.nullable }) {
 		return false
 	}
 	choices := 0
@@ -99,23 +95,11 @@ func matchesAlike(pattern string) bool {
 			continue
 		}
 		choices++
-		for _, next := range f.steps[i+1:] {
-			if next.run == s.run && next.repeated {
-				return false
-			}
-		}
-	}
-	return choices == 0 || choices == 1 && f.starts && f.ends && !f.nested
-}
-
-// allNullable reports whether steps match an empty text.
-func allNullable(steps []step) bool {
-	for _, s := range steps {
-		if !s.nullable {
+		if slices.ContainsFunc(f.steps[i+1:], func(next step) bool { return next.run == s.run && next.repeated }) {
 			return false
 		}
 	}
-	return true
+	return choices == 0 || choices == 1 && f.starts && f.ends && !f.nested
 }
 
 // follows are the characters that some of the steps may begin with.
@@ -179,10 +163,8 @@ func (f *flattened) add(re *syntax.Regexp) bool {
 		if re.Flags&syntax.NonGreedy != 0 || re.MaxCap() > 0 || !inner.add(re.Sub[0]) || inner.starts || inner.ends || len(inner.steps) == 0 {
 			return false
 		}
-		for _, s := range inner.steps {
-			if s.repeated {
-				return false
-			}
+		if slices.ContainsFunc(inner.steps, func(s step) bool { return s.repeated }) {
+			return false
 		}
 		nullable := re.Op == syntax.OpStar || re.Op == syntax.OpQuest || re.Op == syntax.OpRepeat && re.Min == 0
 		counted := re.Op == syntax.OpRepeat && re.Min == re.Max

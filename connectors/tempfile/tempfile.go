@@ -1,0 +1,21 @@
+// Package tempfile provides files for what is too large for memory. They have no name, so that nothing stays behind, whatever
+// happens, and nobody else can open them.
+package tempfile
+
+import (
+	"errors"
+	"os"
+)
+
+// Create returns a new file that is gone when it is closed or its process ends. The pattern names it until then, in errors alone; an empty
+// dir is that of [os.TempDir].
+func Create(dir, pattern string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
