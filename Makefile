@@ -48,13 +48,9 @@ test: need-go need-npm ## All tests, with real servers; those of Kafka where Jav
 ifneq ($(PKG),)
 	go test $(RACE) -timeout 20m $(PKG) $(ARGS)
 else
-	go test $(RACE) -timeout 20m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)') $(ARGS)
+	@$(if $(HAVE_KAFKA),,echo "no Java or no Maven: the tests of Kafka are left out; make test-kafka tells what to install")
+	go test $(RACE) $(if $(HAVE_KAFKA),-tags kafka) -timeout 30m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)') $(ARGS)
 	go test $(RACE) -timeout 40m -p 1 $(HEAVY) $(ARGS)
-ifeq ($(HAVE_KAFKA),)
-	@echo "no Java or no Maven: the tests of Kafka are left out; make test-kafka tells what to install"
-else
-	@$(MAKE) --no-print-directory test-kafka
-endif
 endif
 
 SEED    ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')

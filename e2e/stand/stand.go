@@ -55,10 +55,15 @@ func Postgres(t testing.TB, options ...func(*pgserver.Config)) *pgserver.Server 
 	if err != nil {
 		t.Fatal(err)
 	}
+	cache, err := toolchain.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := pgserver.Config{
 		Home:     home,
 		DataDir:  filepath.Join(Dir(t), "postgres"),
 		Volatile: true,
+		Template: cache.Dir,
 	}
 	for _, option := range options {
 		option(&cfg)

@@ -44,11 +44,11 @@ func defaults() map[string]string {
 	}
 }
 
-// initialise runs initdb beside and renames the result, so that a data folder is never half made.
+// initialise makes the data folder if it is not there, and never half of it.
 func (s *Server) initialise(ctx context.Context) error {
 	version, err := os.ReadFile(filepath.Join(s.cfg.DataDir, "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := s.initdb(ctx); err != nil {
+		if err := s.create(ctx); err != nil {
 			return err
 		}
 		return s.readPassword()
@@ -71,7 +71,8 @@ func (s *Server) readPassword() error {
 	return nil
 }
 
-func (s *Server) initdb(ctx context.Context) error {
+// create makes a data folder beside and renames it.
+func (s *Server) create(ctx context.Context) error {
 	if left, err := os.ReadDir(s.cfg.DataDir); err == nil && len(left) > 0 {
 		return errors.New("it is not empty, but holds no PostgreSQL data; choose another folder")
 	}
@@ -83,20 +84,33 @@ func (s *Server) initdb(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(staging), 0o755); err != nil {
 		return err
 	}
+	if err := errors.Join(os.Mkdir(staging, 0o700), s.give(staging)); err != nil {
+		return err
+	}
 	data := filepath.Join(staging, "data")
-	secret := filepath.Join(staging, "password")
-	for _, dir := range []string{staging, data} {
-		if err := errors.Join(os.Mkdir(dir, 0o700), s.give(dir)); err != nil {
+	if s.cfg.Template != "" {
+		if err := s.copyTemplate(ctx, data); err != nil {
 			return err
 		}
+	} else if err := s.initdb(ctx, data, filepath.Join(staging, "password")); err != nil {
+		return err
+	}
+	if err := os.Remove(s.cfg.DataDir); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty folder may be there
+		return err
+	}
+	return os.Rename(data, s.cfg.DataDir)
+}
+
+// initdb fills the folder data, which it makes. The file secret receives the superuser's password, and ends in that folder.
+func (s *Server) initdb(ctx context.Context, data, secret string) error {
+	if err := errors.Join(os.Mkdir(data, 0o700), s.give(data)); err != nil {
+		return err
 	}
 	if err := errors.Join(os.WriteFile(secret, []byte(rand.Text()+"\n"), 0o600), s.give(secret)); err != nil {
 		return err
 	}
-	args := []string{"-D", data, "--username", Superuser, "--pwfile", secret, "--auth", "scram-sha-256",
-		// Text that orders by its bytes everywhere, whatever this machine's locale: what the columnar engine does too.
-		"--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"}
-	if s.cfg.Volatile {
+	args := append(initArgs(), "-D", data, "--pwfile", secret)
+	if s.cfg.Volatile && s.cfg.Template == "" { // a template outlives the machine's crashes
 		args = append(args, "--no-sync")
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(s.cfg.Home, "bin", "initdb"), args...)
@@ -110,13 +124,14 @@ func (s *Server) initdb(ctx context.Context) error {
 	if err := os.Rename(secret, filepath.Join(data, passwordFile)); err != nil {
 		return err
 	}
-	if err := includeSettings(filepath.Join(data, "postgresql.conf")); err != nil {
-		return err
-	}
-	if err := os.Remove(s.cfg.DataDir); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty folder may be there
-		return err
-	}
-	return os.Rename(data, s.cfg.DataDir)
+	return includeSettings(filepath.Join(data, "postgresql.conf"))
+}
+
+// initArgs are those that are the same for all data folders.
+func initArgs() []string {
+	return []string{"--username", Superuser, "--auth", "scram-sha-256",
+		// Text that orders by its bytes everywhere, whatever this machine's locale: what the columnar engine does too.
+		"--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"}
 }
 
 // includeSettings makes the server read the file that writeSettings writes.

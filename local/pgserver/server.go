@@ -37,6 +37,9 @@ type Config struct {
 	RunAs string
 	// Volatile leaves out the fsyncs of initialising the data folder, not those of the server.
 	Volatile bool
+	// Template is a folder of data folders that initdb has filled, for servers of tests: a new data folder is a copy of one there, which is
+	// made if need be. Copies have the same password and the same system identifier. Empty has initdb fill each data folder.
+	Template string
 }
 
 // Server is one server on one data folder. Start, Stop and Kill must not be called at the same time.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-io/freshet/local/pgserver"
 	"github.com/freshet-io/freshet/local/ports"
@@ -106,6 +107,42 @@ func TestServer_refusesAWrongPassword(t *testing.T) {
 		t.Fatal("a wrong password was accepted")
 	} else if !strings.Contains(err.Error(), "28P01") {
 		t.Fatalf("got %v, want SQLSTATE 28P01", err)
+	}
+}
+
+func TestServer_startsOnCopiesOfATemplate(t *testing.T) {
+	template := t.TempDir()
+	if err := os.Chmod(filepath.Dir(template), 0o711); err != nil {
+		t.Fatal(err)
+	}
+	servers := make([]*pgserver.Server, 3)
+	var g errgroup.Group
+	for i := range servers { // side by side, so that several make the template
+		cfg := config(t)
+		cfg.Template = template
+		s, err := pgserver.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers[i] = s
+		t.Cleanup(func() {
+			if err := s.Kill(); err != nil {
+				t.Error(err)
+			}
+		})
+		g.Go(func() error { return s.Start(timeout(t)) })
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers {
+		if got := ask(t, s, "WITH made AS (SELECT pg_create_logical_replication_slot('s', 'pgoutput')) SELECT 'ok' FROM made"); got != "ok" {
+			t.Errorf("got %s", got)
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(template, "*"))
+	if err != nil || len(kept) != 1 {
+		t.Errorf("the template's folder holds %v (%v), want one data folder", kept, err)
 	}
 }
 
