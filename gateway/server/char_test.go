@@ -36,5 +36,5 @@ INSERT INTO c VALUES (0, NULL, NULL, NULL, NULL, NULL), (1, '', '', '', '', ''),
 			statements = append(statements, fmt.Sprintf(form, value))
 		}
 	}
-	wantAlike(t, schema, 0.7, statements)
+	wantAlike(t, schema, 0.8, statements)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Each value is NULL in some rows, another one in each.
@@ -70,6 +72,12 @@ func TestGateway_computesWithNullsAsPostgreSQLDoes(t *testing.T) {
 func wantAlike(t *testing.T, schema string, share float64, statements []string) {
 	t.Helper()
 	columnar, oltp := start(t, schema).routes()
+	wantAlikeIn(t, columnar, oltp, share, statements)
+}
+
+// wantAlikeIn is wantAlike in sessions of the two routes.
+func wantAlikeIn(t *testing.T, columnar, oltp *pgx.Conn, share float64, statements []string) {
+	t.Helper()
 	ran := 0
 	for _, sql := range statements {
 		got := outcome(t, columnar, sql)

@@ -2,7 +2,7 @@ package translate
 
 import (
 	"fmt"
-	"math/big"
+	"strconv"
 	"strings"
 
 	"github.com/freshet-io/freshet/gateway/finish"
@@ -83,12 +83,12 @@ func offsetText(micros string) string {
 
 // format is format() of a constant in which %s stands for the arguments in turn.
 func format(q *query, _ string, args []expr) expr {
-	if args[0].lit == nil || args[0].lit.text == nil {
+	rest, ok := args[0].constantText()
+	if !ok {
 		fail("format that is not constant")
 	}
 	var parts []string
 	operands := args[1:]
-	rest := *args[0].lit.text
 	used := 0
 	for rest != "" {
 		before, after, found := strings.Cut(rest, "%")
@@ -120,20 +120,20 @@ func format(q *query, _ string, args []expr) expr {
 
 // overlay replaces a piece of a text by another: as many characters as that has, or a constant number of them.
 func overlay(q *query, _ string, args []expr) expr {
-	x, by, from := q.asText(args[0]), q.asText(args[1]), q.asInt(args[2])
+	x, by := q.asText(args[0]), q.asText(args[1])
 	const most = 1 << 30 // well within what positions are counted in
-	if from.lit == nil || from.lit.integer.Sign() <= 0 || from.lit.integer.Cmp(big.NewInt(most)) > 0 {
+	start, ok := q.asInt(args[2]).constantFrom(1)
+	if !ok || start > most {
 		fail("overlay from what is not a constant")
 	}
 	count := "lengthUTF8(" + by.sql + ")"
 	if len(args) == 4 {
-		n := q.asInt(args[3])
-		if n.lit == nil || n.lit.integer.Sign() < 0 || n.lit.integer.Cmp(big.NewInt(most)) > 0 {
+		n, ok := q.asInt(args[3]).constantFrom(0)
+		if !ok || n > most {
 			fail("overlay for what is not a constant")
 		}
-		count = n.lit.integer.String()
+		count = strconv.FormatInt(n, 10)
 	}
-	start := from.lit.integer.String()
-	sql := fmt.Sprintf("concat(substringUTF8(%[1]s, 1, %[2]s - 1), %[3]s, substringUTF8(%[1]s, %[2]s + %[4]s))", x.sql, start, by.sql, count)
+	sql := fmt.Sprintf("concat(substringUTF8(%[1]s, 1, %[2]d - 1), %[3]s, substringUTF8(%[1]s, %[2]d + %[4]s))", x.sql, start, by.sql, count)
 	return with(oidText, sql, x, by)
 }

@@ -49,10 +49,11 @@ func (q *query) typeCast(c *pg.TypeCast) expr { return q.cast(q.value(c.Arg), ty
 func (q *query) cast(e expr, to castType) expr {
 	oid, mods := to.oid, to.mods
 	if oid == oidInterval {
-		if e.lit == nil || e.lit.text == nil {
+		text, ok := e.constantText()
+		if !ok {
 			fail("cast to interval")
 		}
-		i, ok := parseInterval(*e.lit.text, to.unit)
+		i, ok := parseInterval(text, to.unit)
 		if !ok {
 			fail("interval constant of this form")
 		}
@@ -210,8 +211,8 @@ func (q *query) castString(e expr, oid uint32, mods []int64) expr {
 	}
 	if width >= 0 {
 		out = with(oid, "substringUTF8("+e.sql+", 1, "+itoa(width)+")", e)
-		if e.lit != nil && e.lit.text != nil {
-			r := []rune(*e.lit.text)
+		if text, ok := e.constantText(); ok {
+			r := []rune(text)
 			cut := string(r[:min(len(r), width)])
 			if oid == oidBpchar {
 				cut = strings.TrimRight(cut, " ")

@@ -170,7 +170,6 @@ type findings struct {
 	// parameters are named ($1).
 	parameters bool
 	writes     string // why it may write
-	foreign    string // why it is no candidate for other reasons
 }
 
 func (q findings) reason() string {
@@ -181,8 +180,6 @@ func (q findings) reason() string {
 		return q.writes
 	case q.locking:
 		return "locking clause"
-	case q.foreign != "":
-		return q.foreign
 	case q.tables == 0:
 		return "reads no table"
 	}
@@ -211,7 +208,7 @@ func inspect(s *pg.SelectStmt) findings {
 			}
 		default:
 			if !known(n) {
-				q.foreign = "syntax that is not translated"
+				q.writes = "syntax that is not translated" // below it anything may be called
 			}
 		}
 		return true

@@ -24,6 +24,8 @@ func TestClassify_tellsStatementsApart(t *testing.T) {
 		{"SELECT a INTO u FROM t", translate.Class{Statements: 1, Kind: translate.KindModify, Writes: true}},
 		{"WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d, t", translate.Class{Statements: 1, Kind: translate.KindModify, Writes: true}},
 		{"SELECT set_config('a', 'b', false) FROM t", translate.Class{Statements: 1, Kind: translate.KindQuery, Writes: true}},
+		{"SELECT xmlelement(name a, nextval('s')) FROM t", translate.Class{Statements: 1, Kind: translate.KindQuery, Writes: true}},
+		{"SELECT make_interval(days => nextval('s')::int) FROM t", translate.Class{Statements: 1, Kind: translate.KindQuery, Writes: true}},
 		{"SELECT nextval('s')", translate.Class{Statements: 1, Kind: translate.KindQuery, Writes: true, FromLess: true}},
 		{"SELECT a FROM t; SELECT b FROM t", translate.Class{Statements: 2, Kind: translate.KindQuery}},
 		{"UPDATE t SET a = 1", translate.Class{Statements: 1, Kind: translate.KindModify, Writes: true}},

@@ -200,8 +200,8 @@ func toNumeric(e expr) expr {
 // trimmed is a text as bpchar: trailing blanks do not count, but are shown.
 func trimmed(e expr) expr {
 	out := with(oidBpchar, "trimRight("+e.sql+")", e)
-	if e.lit != nil && e.lit.text != nil {
-		out = textLiteral(oidBpchar, strings.TrimRight(*e.lit.text, " "))
+	if text, ok := e.constantText(); ok {
+		out = textLiteral(oidBpchar, strings.TrimRight(text, " "))
 		out.collation = e.collation
 	}
 	out.blanks = &blanks{out.sql, e.sql}
@@ -274,7 +274,7 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 	case oidName:
 		return textLiteral(oid, clipName(s))
 	case oidBpchar:
-		return textLiteral(oid, strings.TrimRight(s, " "))
+		return trimmed(textLiteral(oidText, s))
 	case oidInt2, oidInt4, oidInt8:
 		i, ok := new(big.Int).SetString(trimBlanks(s), 10)
 		if ok && i.Cmp(big.NewInt(minOf[oid])) >= 0 && i.Cmp(big.NewInt(maxOf[oid])) <= 0 {

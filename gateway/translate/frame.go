@@ -3,7 +3,6 @@ package translate
 import (
 	"fmt"
 	"math"
-	"math/big"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -77,14 +76,14 @@ func bound(o int, n *pg.Node, offset func(*pg.Node) int64) (sql string, away int
 
 // rowsAway reads an offset in rows, or in the unit of integers.
 func (q *query) rowsAway(n *pg.Node) int64 {
-	e := q.value(n)
-	if e.lit == nil || e.lit.integer == nil || e.lit.integer.Sign() < 0 {
+	rows, ok := q.value(n).constantFrom(0)
+	if !ok {
 		fail("window frame offset that is not a constant")
 	}
-	if e.lit.integer.Cmp(big.NewInt(math.MaxInt32)) >= 0 { // more than the engine takes
+	if rows >= math.MaxInt32 { // more than the engine takes
 		fail("window frame of this length")
 	}
-	return e.lit.integer.Int64()
+	return rows
 }
 
 // mostAway bounds an interval as an offset, in days: the engine wants a number of seconds within 32 bits, and the sum with a moment must not come near

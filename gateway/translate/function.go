@@ -47,8 +47,11 @@ func (q *query) call(f *pg.FuncCall) expr {
 	if e, ok := q.castCall(f, name); ok {
 		return e
 	}
-	if isNow(name) && len(f.Args) == 0 {
+	switch {
+	case isNow(name) && len(f.Args) == 0:
 		return q.now()
+	case name == "make_interval":
+		return q.makeInterval(f)
 	}
 	def, ok := functions[name]
 	if !ok {
@@ -125,11 +128,11 @@ func (q *query) places(args []expr) int {
 	if len(args) == 1 {
 		return 0
 	}
-	n := args[1]
-	if n.lit == nil || n.lit.integer == nil || n.lit.integer.Sign() < 0 || n.lit.integer.Int64() > 30 {
+	n, ok := args[1].constantFrom(0)
+	if !ok || n > 30 {
 		fail("rounding to places that are not a constant")
 	}
-	return int(n.lit.integer.Int64())
+	return int(n)
 }
 
 func (q *query) roundable(x expr, args []expr) expr {

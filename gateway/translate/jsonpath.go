@@ -61,11 +61,10 @@ func (q *query) jsonDocument(n *pg.Node) expr {
 
 // jsonKey is a constant key of an object. One with characters that are escaped in a document is left to PostgreSQL.
 func (q *query) jsonKey(n *pg.Node) string {
-	e := q.value(n)
-	if e.lit == nil || e.lit.text == nil || e.isNull() {
+	key, ok := q.value(n).constantText()
+	if !ok {
 		fail("key of a json document that is not a constant text")
 	}
-	key := *e.lit.text
 	if strings.ContainsAny(key, `"\`) || strings.IndexFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0 {
 		fail("key of a json document with such characters")
 	}
@@ -110,11 +109,11 @@ func (q *query) jsonContains(a *pg.A_Expr) expr {
 		}
 		value = cast.Arg
 	}
-	text := q.value(value)
-	if text.lit == nil || text.lit.text == nil {
+	text, ok := q.value(value).constantText()
+	if !ok {
 		fail("json document that is not constant")
 	}
-	decoder := json.NewDecoder(strings.NewReader(*text.lit.text))
+	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var object map[string]any
 	if err := decoder.Decode(&object); err != nil || object == nil || decoder.More() {

@@ -23,11 +23,11 @@ func (q *query) matchPattern(op matcher, x expr, n *pg.Node) expr {
 		return q.matchRegex(op, x, q.value(f.Args[0]))
 	}
 	if f != nil && !op.regex && functionName(f) == "like_escape" && len(f.Args) == 2 {
-		e := q.value(f.Args[1])
-		if e.lit == nil || e.lit.text == nil {
+		escape, ok := q.value(f.Args[1]).constantText()
+		if !ok {
 			fail("ESCAPE that is not a constant")
 		}
-		return q.like(op, x, q.value(f.Args[0]), *e.lit.text)
+		return q.like(op, x, q.value(f.Args[0]), escape)
 	}
 	return q.matchValue(op, x, q.value(n))
 }
@@ -44,7 +44,8 @@ func (q *query) like(by matcher, x, p expr, escape string) expr {
 	if x.isNull() || p.isNull() {
 		return nullOf(oidBool)
 	}
-	if p.lit == nil || p.lit.text == nil {
+	text, ok := p.constantText()
+	if !ok {
 		return q.likeColumn(x, p, by.negated, by.fold || escape != `\`)
 	}
 	if x.isUnknown() {
@@ -54,12 +55,12 @@ func (q *query) like(by matcher, x, p expr, escape string) expr {
 		fail("LIKE over this type")
 	}
 	if by.fold {
-		if !isASCII(*p.lit.text) {
+		if !isASCII(text) {
 			fail("ILIKE beyond ASCII")
 		}
 		q.t.requireASCIICase(x.collation)
 	}
-	pattern := likePattern(*p.lit.text, escape)
+	pattern := likePattern(text, escape)
 	subject := x.sql
 	if x.oid == oidBpchar && strings.ContainsAny(pattern, " _") || x.oid == oidBpchar && !strings.HasSuffix(pattern, "%") {
 		// The pattern sees the padding.

@@ -65,6 +65,23 @@ func constant(c *pg.A_Const) expr {
 	return expr{}
 }
 
+// constantText returns a string that is known at translation, also one of unknown type. A NULL is none.
+func (e expr) constantText() (string, bool) {
+	if e.lit == nil || e.lit.text == nil {
+		return "", false
+	}
+	return *e.lit.text, true
+}
+
+// constantFrom returns an integer that is known at translation and not below low.
+func (e expr) constantFrom(low int64) (int64, bool) {
+	if e.lit == nil || e.lit.integer == nil || !e.lit.integer.IsInt64() {
+		return 0, false
+	}
+	n := e.lit.integer.Int64()
+	return n, n >= low
+}
+
 func nullOf(oid uint32) expr {
 	return expr{sql: "NULL", oid: oid, null: true, lit: &literal{null: true}, pad: -1, dec: decimal{integer: 1}}
 }
@@ -282,6 +299,5 @@ func parseInterval(s, unit string) (interval, bool) {
 		out.micros += n * one.micros
 		rest = rest[len(m[0]):]
 	}
-	fits := absolute(out.months) <= longestInterval/30 && absolute(out.days) <= longestInterval && absolute(out.micros) <= longestInterval*microsPerDay
-	return out, s != "" && fits
+	return out, s != "" && out.fits()
 }

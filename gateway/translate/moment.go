@@ -178,10 +178,12 @@ var timeFields = map[string][2]int64{
 
 // extract is EXTRACT (numeric) and date_part (float8).
 func extract(q *query, name string, args []expr) expr {
-	if args[0].lit == nil || args[0].lit.text == nil {
+	field, ok := args[0].constantText()
+	if !ok {
 		fail("extract of a field that is not constant")
 	}
-	field, x := strings.ToLower(*args[0].lit.text), args[1]
+	field = strings.ToLower(field)
+	x := args[1]
 	if x.oid == oidInterval {
 		return q.extractDuration(name, field, x)
 	}
@@ -319,7 +321,8 @@ func truncatedConstant(field string, micros *big.Int) (*big.Int, bool) {
 
 // dateTrunc truncates timestamps; dates are taken as timestamps with time zone by PostgreSQL.
 func dateTrunc(q *query, _ string, args []expr) expr {
-	if args[0].lit == nil || args[0].lit.text == nil || len(args) != 2 {
+	field, ok := args[0].constantText()
+	if !ok || len(args) != 2 {
 		fail("date_trunc to a field that is not constant")
 	}
 	x, local := args[1], args[1]
@@ -331,7 +334,7 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 	if x.oid != oidTimestamp && x.oid != oidTimestampTZ || x.isNull() {
 		fail("date_trunc of this type")
 	}
-	field := strings.ToLower(*args[0].lit.text)
+	field = strings.ToLower(field)
 	if local.lit != nil {
 		if first, ok := truncatedConstant(field, q.coerce(local, oidTimestamp).lit.integer); ok {
 			return q.coerce(integerLiteral(oidTimestamp, first), x.oid)

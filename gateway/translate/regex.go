@@ -14,13 +14,13 @@ func (q *query) matchRegex(by matcher, x, p expr) expr {
 	if x.isUnknown() {
 		x = resolveUnknown(x)
 	}
+	pattern, ok := p.constantText()
 	switch {
-	case p.lit == nil || p.lit.text == nil:
+	case !ok:
 		fail("regular expression that is not a constant")
 	case !isString(x.oid) || x.opaque:
 		fail("regular expression over this type")
 	}
-	pattern := *p.lit.text
 	if by.similar {
 		pattern = similarPattern(pattern)
 	}

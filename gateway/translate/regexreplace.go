@@ -11,10 +11,11 @@ import (
 // regexpReplace replaces the first match of a regular expression, or all of them. All but the text must be constants.
 func regexpReplace(q *query, _ string, args []expr) expr {
 	constant := func(i int) string {
-		if args[i].lit == nil || args[i].lit.text == nil {
+		text, ok := args[i].constantText()
+		if !ok {
 			fail("regexp_replace by what is not a constant text")
 		}
-		return *args[i].lit.text
+		return text
 	}
 	for _, a := range args {
 		if a.isNull() {

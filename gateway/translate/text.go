@@ -1,6 +1,9 @@
 package translate
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // asText brings an operand of a text function to text.
 func (q *query) asText(e expr) expr {
@@ -122,10 +125,10 @@ func trim(q *query, name string, args []expr) expr {
 	x := q.asText(args[0])
 	set := " "
 	if len(args) == 2 {
-		if args[1].lit == nil || args[1].lit.text == nil || !isASCII(*args[1].lit.text) || *args[1].lit.text == "" {
+		set, _ = args[1].constantText()
+		if set == "" || !isASCII(set) {
 			fail("trim of a set that is not constant")
 		}
-		set = *args[1].lit.text
 	}
 	return with(oidText, "trim("+side+" "+quote(set)+" FROM "+x.sql+")", x)
 }
@@ -137,7 +140,7 @@ func strpos(q *query, _ string, args []expr) expr {
 
 func replaceText(q *query, _ string, args []expr) expr {
 	x, from, to := q.asText(args[0]), q.asText(args[1]), q.asText(args[2])
-	if from.lit == nil || from.isNull() || *from.lit.text == "" {
+	if text, _ := from.constantText(); text == "" {
 		fail("replace of what is not a constant")
 	}
 	return with(oidText, "replaceAll("+x.sql+", "+from.sql+", "+to.sql+")", x, to)
@@ -175,16 +178,17 @@ func reverse(q *query, _ string, args []expr) expr {
 
 // pad is lpad or rpad to a constant width; longer texts are cut.
 func pad(q *query, name string, args []expr) expr {
-	x, n := q.asText(args[0]), q.asInt(args[1])
+	x := q.asText(args[0])
+	width, ok := q.asInt(args[1]).constantFrom(0)
 	fill := textLiteral(oidText, " ")
 	if len(args) == 3 {
 		fill = q.asText(args[2])
 	}
-	if n.lit == nil || n.lit.integer.Sign() < 0 || fill.lit == nil || fill.isNull() || *fill.lit.text == "" {
+	if text, _ := fill.constantText(); !ok || text == "" {
 		fail("padding that is not constant")
 	}
 	f := map[string]string{"lpad": "leftPadUTF8", "rpad": "rightPadUTF8"}[name]
-	return with(oidText, f+"("+x.sql+", "+n.lit.integer.String()+", "+fill.sql+")", x)
+	return with(oidText, f+"("+x.sql+", "+strconv.FormatInt(width, 10)+", "+fill.sql+")", x)
 }
 
 func repeat(q *query, _ string, args []expr) expr {
@@ -218,15 +222,16 @@ func concatWS(q *query, _ string, args []expr) expr {
 
 // splitPart counts the parts from 1; there is an empty text where there is no such part.
 func splitPart(q *query, _ string, args []expr) expr {
-	x, by, n := q.asText(args[0]), q.asText(args[1]), q.asInt(args[2])
-	if by.lit == nil || *by.lit.text == "" || n.lit == nil || n.lit.integer.Sign() <= 0 {
+	x, by := q.asText(args[0]), q.asText(args[1])
+	n, ok := q.asInt(args[2]).constantFrom(1)
+	if text, _ := by.constantText(); !ok || text == "" {
 		fail("split_part by what is not a constant")
 	}
 	text := x.sql
 	if x.null {
 		text = "ifNull(" + x.sql + ", '')"
 	}
-	e := with(oidText, "splitByString("+by.sql+", "+text+")["+n.lit.integer.String()+"]", x)
+	e := with(oidText, "splitByString("+by.sql+", "+text+")["+strconv.FormatInt(n, 10)+"]", x)
 	return e.renulledBy(x)
 }
 
@@ -237,16 +242,18 @@ func md5(q *query, _ string, args []expr) expr {
 
 // translateText replaces single characters; those without a counterpart go, before others may become them.
 func translateText(q *query, _ string, args []expr) expr {
-	x, from, to := q.asText(args[0]), q.asText(args[1]), q.asText(args[2])
-	if from.lit == nil || to.lit == nil || !isASCII(*from.lit.text) || !isASCII(*to.lit.text) {
+	x := q.asText(args[0])
+	from, known := q.asText(args[1]).constantText()
+	to, ok := q.asText(args[2]).constantText()
+	if !known || !ok || !isASCII(from) || !isASCII(to) {
 		fail("translate by what is not a constant list of ASCII characters")
 	}
 	sql, replaced, by := x.sql, "", ""
-	for i, c := range *from.lit.text {
+	for i, c := range from {
 		switch {
-		case strings.IndexRune(*from.lit.text, c) < i: // the first one counts
-		case i < len(*to.lit.text):
-			replaced, by = replaced+string(c), by+(*to.lit.text)[i:i+1]
+		case strings.IndexRune(from, c) < i: // the first one counts
+		case i < len(to):
+			replaced, by = replaced+string(c), by+to[i:i+1]
 		default:
 			sql = "replaceAll(" + sql + ", " + quote(string(c)) + ", '')"
 		}
@@ -259,11 +266,11 @@ func translateText(q *query, _ string, args []expr) expr {
 
 // chr is a constant character.
 func chr(q *query, _ string, args []expr) expr {
-	n := q.asInt(args[0])
-	if n.lit == nil || n.lit.integer.Sign() <= 0 || n.lit.integer.Int64() >= 0xd800 {
+	n, ok := q.asInt(args[0]).constantFrom(1)
+	if !ok || n >= 0xd800 {
 		fail("chr of what is not a constant")
 	}
-	return textLiteral(oidText, string(rune(n.lit.integer.Int64())))
+	return textLiteral(oidText, string(rune(n)))
 }
 
 // initCap guards what is no letter, digit or blank, since the engines differ on where a word begins.

@@ -54,6 +54,8 @@ func walkExpr(n *pg.Node, visit func(*pg.Node) bool) {
 		if v.FuncCall.Over != nil {
 			walkWindow(v.FuncCall.Over, visit)
 		}
+	case *pg.Node_NamedArgExpr:
+		walk(v.NamedArgExpr.Arg, visit)
 	case *pg.Node_CaseExpr:
 		walk(v.CaseExpr.Arg, visit)
 		walkAll(v.CaseExpr.Args, visit)
@@ -88,7 +90,7 @@ func known(n *pg.Node) bool {
 	switch n.Node.(type) {
 	case *pg.Node_SelectStmt, *pg.Node_CommonTableExpr, *pg.Node_ResTarget, *pg.Node_JoinExpr, *pg.Node_RangeSubselect, *pg.Node_RangeFunction,
 		*pg.Node_RangeVar, *pg.Node_List, *pg.Node_SortBy, *pg.Node_GroupingSet, *pg.Node_WindowDef, *pg.Node_AExpr,
-		*pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_FuncCall, *pg.Node_CaseExpr,
+		*pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_FuncCall, *pg.Node_NamedArgExpr, *pg.Node_CaseExpr,
 		*pg.Node_CaseWhen, *pg.Node_CoalesceExpr, *pg.Node_MinMaxExpr, *pg.Node_TypeCast, *pg.Node_CollateClause,
 		*pg.Node_SubLink, *pg.Node_RowExpr, *pg.Node_AArrayExpr, *pg.Node_AIndirection, *pg.Node_GroupingFunc,
 		*pg.Node_ColumnRef, *pg.Node_AConst, *pg.Node_ParamRef, *pg.Node_SqlvalueFunction, *pg.Node_AStar,

@@ -3,6 +3,7 @@ package translate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -119,11 +120,14 @@ func (q *query) window(f *pg.FuncCall, name string) expr {
 		e.bounded, e.low, e.high = true, 0, 1<<62
 		return e
 	case "ntile":
-		if len(args) != 1 || args[0].lit == nil || args[0].lit.integer == nil || args[0].lit.integer.Sign() <= 0 {
+		if len(args) != 1 {
+			fail("ntile with so many arguments")
+		}
+		number, ok := args[0].constantFrom(1)
+		if !ok {
 			fail("ntile of what is not a constant")
 		}
-		number := args[0].lit.integer.String()
-		return expr{sql: "toInt32(ntile(" + number + ")" + w.over(wholePartition) + ")", oid: oidInt4, pad: -1, refs: q.scope.mask()}
+		return expr{sql: "toInt32(ntile(" + strconv.FormatInt(number, 10) + ")" + w.over(wholePartition) + ")", oid: oidInt4, pad: -1, refs: q.scope.mask()}
 	case "percent_rank", "cume_dist":
 		return q.relativeRank(name, w)
 	}
@@ -159,10 +163,10 @@ func (q *query) shifted(name string, args []expr, over string) expr {
 	}
 	rows := int64(1)
 	if len(args) > 1 {
-		if args[1].lit == nil || args[1].lit.integer == nil || args[1].lit.integer.Sign() < 0 || !args[1].lit.integer.IsInt64() {
+		var ok bool
+		if rows, ok = args[1].constantFrom(0); !ok {
 			fail("%s by an offset that is not a constant", name)
 		}
-		rows = args[1].lit.integer.Int64()
 	}
 	values := args[:1]
 	if len(args) > 2 {
@@ -198,10 +202,14 @@ func (q *query) neighbour(name string, args []expr, over string) expr {
 		}
 		e.sql = name + "_respect_nulls(" + nullable + ")" + over
 	case "nth_value":
-		if len(args) != 2 || args[1].lit == nil || args[1].lit.integer == nil || args[1].lit.integer.Sign() <= 0 {
+		if len(args) != 2 {
+			fail("nth_value with so many arguments")
+		}
+		n, ok := args[1].constantFrom(1)
+		if !ok {
 			fail("nth_value by an offset that is not a constant")
 		}
-		e.sql = fmt.Sprintf("nth_value(%s, %s)%s", nullable, args[1].lit.integer, over)
+		e.sql = fmt.Sprintf("nth_value(%s, %d)%s", nullable, n, over)
 	}
 	return e
 }

@@ -282,8 +282,9 @@ func (q *query) rowCount(n *pg.Node) (uint64, bool) {
 	if e.isUnknown() {
 		e = q.coerce(e, oidInt8)
 	}
-	if e.lit == nil || e.lit.integer == nil || e.lit.integer.Sign() < 0 {
+	rows, ok := e.constantFrom(0)
+	if !ok {
 		fail("LIMIT or OFFSET that is not a plain number")
 	}
-	return e.lit.integer.Uint64(), true
+	return uint64(rows), true
 }

@@ -108,10 +108,11 @@ func (q *query) clocked(e expr) expr {
 
 // atTimeZone is AT TIME ZONE: it makes a timestamp with time zone one without, and the other way round.
 func atTimeZone(q *query, _ string, args []expr) expr {
-	if args[0].lit == nil || args[0].lit.text == nil {
+	zone, ok := args[0].constantText()
+	if !ok {
 		fail("time zone that is not constant")
 	}
-	zone, x := *args[0].lit.text, args[1]
+	x := args[1]
 	switch session := q.t.env.TimeZone; {
 	case finish.IsUTC(zone) && (finish.IsUTC(session) || strings.Contains(session, "/") && !strings.ContainsAny(session, ",<")):
 	case !strings.Contains(zone, "/"): // an abbreviation perhaps, and what that means depends on the session's zone

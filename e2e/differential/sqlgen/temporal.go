@@ -43,7 +43,8 @@ func (g *gen) dateExpr(c ctx, depth int) expr {
 
 func (g *gen) interval() string {
 	return g.one("interval '1 day'", "interval '3 months'", "interval '1 year'", "interval '1 month'", "interval '-7 days'",
-		"interval '2 hours'", "interval '90' day", "'1 week'::interval", "interval '1 year 2 months 3 days'")
+		"interval '2 hours'", "interval '90' day", "'1 week'::interval", "interval '1 year 2 months 3 days'",
+		"(interval '1 day' * 30)", "(-2 * interval '1 mon 2 days 01:30')", "(interval '1 month' - interval '36 hours')", "make_interval(weeks => 2, mins => -5)")
 }
 
 // duration is the difference of two moments, one of them a timestamp.

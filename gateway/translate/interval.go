@@ -1,0 +1,111 @@
+package translate
+
+import (
+	"strconv"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// fits says that an interval is well within PostgreSQL's limits.
+func (i interval) fits() bool {
+	return absolute(i.months) <= longestInterval/30 && absolute(i.days) <= longestInterval && absolute(i.micros) <= longestInterval*microsPerDay
+}
+
+func (i interval) plus(j interval) interval {
+	return interval{i.months + j.months, i.days + j.days, i.micros + j.micros}
+}
+
+// times multiplies by a whole number: nothing of a month is left over for the days, nor of a day for the hours (interval_mul).
+func (i interval) times(n int64) interval { return interval{i.months * n, i.days * n, i.micros * n} }
+
+// exactly says that times is exact, here and in PostgreSQL, which multiplies in float8.
+func (i interval) exactly(n int64) bool {
+	const whole = 1 << 53
+	for _, part := range []int64{i.months, i.days, i.micros} {
+		if n != 0 && absolute(part) > whole/absolute(n) {
+			return false
+		}
+	}
+	return true
+}
+
+// intervalArithmetic computes with constant intervals, part by part as PostgreSQL does.
+func intervalArithmetic(op string, l, r expr) expr {
+	if l.oid != oidInterval {
+		if op != "*" {
+			fail("operator over an interval")
+		}
+		l, r = r, l
+	}
+	if l.lit == nil || l.lit.interval == nil {
+		fail("arithmetic with an interval that is not constant")
+	}
+	i := *l.lit.interval
+	switch {
+	case r.oid == oidInterval && (r.lit == nil || r.lit.interval == nil):
+		fail("arithmetic with an interval that is not constant")
+	case op == "+" && r.oid == oidInterval:
+		i = i.plus(*r.lit.interval)
+	case op == "-" && r.oid == oidInterval:
+		i = i.plus(r.lit.interval.times(-1))
+	case op == "*":
+		n, ok := wholeFactor(r)
+		if !ok || !i.exactly(n) {
+			fail("interval times what is not a constant whole number")
+		}
+		i = i.times(n)
+	default:
+		fail("operator over an interval")
+	}
+	if !i.fits() {
+		fail("interval out of range")
+	}
+	return intervalLiteral(i)
+}
+
+// wholeFactor is a constant that multiplies an interval, if it is a whole number of at most longestInterval: an integer, or a
+// parameter, which is a float8 there.
+func wholeFactor(e expr) (int64, bool) {
+	if text, ok := e.constantText(); ok && e.oid == oidFloat8 {
+		v, err := strconv.ParseFloat(trimBlanks(text), 64)
+		n := int64(v)
+		return n, err == nil && absolute(n) <= longestInterval && float64(n) == v
+	}
+	if !isInteger(e.oid) {
+		return 0, false
+	}
+	n, ok := e.constantFrom(-longestInterval)
+	return n, ok && n <= longestInterval
+}
+
+// makeIntervalUnits are the arguments of make_interval, in order.
+var makeIntervalUnits = []string{"years", "months", "weeks", "days", "hours", "mins", "secs"}
+
+// makeInterval is make_interval() of whole numbers, by position or by name.
+func (q *query) makeInterval(f *pg.FuncCall) expr {
+	if len(f.Args) > len(makeIntervalUnits) {
+		fail("make_interval with so many arguments")
+	}
+	var out interval
+	seen := map[string]bool{}
+	for at, arg := range f.Args {
+		name := makeIntervalUnits[at]
+		if named := arg.GetNamedArgExpr(); named != nil {
+			name, arg = named.Name, named.Arg
+		}
+		unit, ok := intervalUnits[name]
+		if !ok || seen[name] {
+			fail("make_interval with this argument")
+		}
+		seen[name] = true
+		n, ok := wholeFactor(q.value(arg))
+		if !ok {
+			fail("make_interval of what is not a constant whole number")
+		}
+		out = out.plus(unit.times(n))
+	}
+	if !out.fits() {
+		fail("interval out of range")
+	}
+	return intervalLiteral(out)
+}
