@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"math"
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -68,8 +69,10 @@ func intervalArithmetic(op string, l, r expr) expr {
 func wholeFactor(e expr) (int64, bool) {
 	if text, ok := e.constantText(); ok && e.oid == oidFloat8 {
 		v, err := strconv.ParseFloat(trimBlanks(text), 64)
-		n := int64(v)
-		return n, err == nil && absolute(n) <= longestInterval && float64(n) == v
+		if err != nil || !(math.Abs(v) <= longestInterval) {
+			return 0, false
+		}
+		return int64(v), v == math.Trunc(v)
 	}
 	if !isInteger(e.oid) {
 		return 0, false
