@@ -39,8 +39,8 @@ func (i interval) total() int64 { return (i.months*30+i.days)*microsPerDay + i.m
 
 // comparedAs is an interval as the number that it is compared by.
 func (e expr) comparedAs() expr {
-	if e.lit != nil && e.lit.interval != nil {
-		e.sql = fmt.Sprintf("toInt64(%d)", e.lit.interval.total())
+	if i, ok := e.constantInterval(); ok {
+		e.sql = fmt.Sprintf("toInt64(%d)", i.total())
 	}
 	e.lit = nil
 	return e

@@ -121,10 +121,10 @@ func (q *query) distance(order []*pg.Node) (key string, null bool, offset func(*
 		if away.isUnknown() && !away.isNull() {
 			away = q.t.parseLiteral(*away.lit.text, oidInterval)
 		}
-		if away.lit == nil || away.lit.interval == nil {
+		i, ok := away.constantInterval()
+		if !ok {
 			fail("window frame offset that is not a constant")
 		}
-		i := *away.lit.interval
 		if i.months != 0 || i.days < 0 || i.micros < 0 || i.days > 0 && e.oid == oidTimestampTZ || i.total() > mostAway*microsPerDay || i.total()%unit != 0 {
 			fail("window frame of this length")
 		}

@@ -38,17 +38,15 @@ func intervalArithmetic(op string, l, r expr) expr {
 		}
 		l, r = r, l
 	}
-	if l.lit == nil || l.lit.interval == nil {
-		fail("arithmetic with an interval that is not constant")
-	}
-	i := *l.lit.interval
+	i, ok := l.constantInterval()
+	j, both := r.constantInterval()
 	switch {
-	case r.oid == oidInterval && (r.lit == nil || r.lit.interval == nil):
+	case !ok, r.oid == oidInterval && !both:
 		fail("arithmetic with an interval that is not constant")
-	case op == "+" && r.oid == oidInterval:
-		i = i.plus(*r.lit.interval)
-	case op == "-" && r.oid == oidInterval:
-		i = i.plus(r.lit.interval.times(-1))
+	case op == "+" && both:
+		i = i.plus(j)
+	case op == "-" && both:
+		i = i.plus(j.times(-1))
 	case op == "*":
 		n, ok := wholeFactor(r)
 		if !ok || !i.exactly(n) {

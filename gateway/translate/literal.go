@@ -82,6 +82,14 @@ func (e expr) constantFrom(low int64) (int64, bool) {
 	return n, n >= low
 }
 
+// constantInterval returns an interval that is known at translation.
+func (e expr) constantInterval() (interval, bool) {
+	if e.lit == nil || e.lit.interval == nil {
+		return interval{}, false
+	}
+	return *e.lit.interval, true
+}
+
 func nullOf(oid uint32) expr {
 	return expr{sql: "NULL", oid: oid, null: true, lit: &literal{null: true}, pad: -1, dec: decimal{integer: 1}}
 }
@@ -294,9 +302,7 @@ func parseInterval(s, unit string) (interval, bool) {
 			return out, false
 		}
 		seen[one] = true
-		out.months += n * one.months
-		out.days += n * one.days
-		out.micros += n * one.micros
+		out = out.plus(one.times(n))
 		rest = rest[len(m[0]):]
 	}
 	return out, s != "" && out.fits()

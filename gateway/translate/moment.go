@@ -89,12 +89,12 @@ func (q *query) addDays(op string, l, r expr) expr {
 
 // addInterval adds a constant interval. A date becomes a timestamp.
 func (q *query) addInterval(op string, l, r expr) expr {
-	if r.lit == nil || r.lit.interval == nil {
+	i, ok := r.constantInterval()
+	if !ok {
 		fail("interval that is not constant")
 	}
-	i := *r.lit.interval
 	if op == "-" {
-		i = interval{-i.months, -i.days, -i.micros}
+		i = i.times(-1)
 	}
 	if l.isNull() {
 		return nullOf(oidTimestamp)
@@ -359,10 +359,11 @@ func dateBin(q *query, _ string, args []expr) expr {
 	if stride.isUnknown() {
 		stride = q.cast(stride, castType{oid: oidInterval})
 	}
-	if stride.lit == nil || stride.lit.interval == nil || stride.lit.interval.months != 0 {
+	every, ok := stride.constantInterval()
+	if !ok || every.months != 0 {
 		fail("date_bin by what is not a constant of days and hours")
 	}
-	width := stride.lit.interval.days*microsPerDay + stride.lit.interval.micros
+	width := every.total()
 	x, origin := args[1], args[2]
 	switch {
 	case width <= 0:
