@@ -66,6 +66,11 @@ func (s *session) relay(e *execution, reason string) error {
 	if reason != "" {
 		s.record(LastRun{Route: "oltp", Reason: reason})
 	}
+	if e.within {
+		s.scan += e.size
+		s.release()
+		return nil
+	}
 	s.noteRelayed(e.class)
 	s.scan += e.size
 	if e.extended() {
@@ -78,11 +83,15 @@ func (s *session) relay(e *execution, reason string) error {
 	return nil
 }
 
-// answered takes an execution that the client has its answer to out of the stream.
+// answered takes an execution that the client has its answer to out of the stream. What follows one that failed, up to Sync, is skipped.
 func (s *session) answered(e *execution) {
 	s.scan += e.size
 	s.drop()
 	s.unit.reset()
+	if e.within {
+		status, _, _ := s.flow.quiet()
+		s.unit.rejected = status == 'E' // an error fails the block
+	}
 }
 
 // checkSetting checks SET freshet.… before PostgreSQL, which would accept any value, gets it.
@@ -192,7 +201,7 @@ func (s *session) reject(e *execution, reason error) error {
 	if err := s.acquire(); err != nil {
 		return err
 	}
-	if err := s.rejectHeld(reason); err != nil {
+	if err := s.rejectHeld(e, reason); err != nil {
 		return err
 	}
 	s.handBack()
@@ -201,15 +210,15 @@ func (s *session) reject(e *execution, reason error) error {
 }
 
 // rejectHeld is reject while the backend is held.
-func (s *session) rejectHeld(reason error) error {
+func (s *session) rejectHeld(e *execution, reason error) error {
 	failed, status, err := s.settleUnit()
 	if err != nil {
 		return err
 	}
 	if failed { // PostgreSQL's own error came first
-		_, err = s.client.Write(encode(nil, &pgproto3.ReadyForQuery{TxStatus: status}))
+		_, err = s.client.Write(e.ready(nil, status))
 	} else {
-		err = s.fail(reason, true)
+		err = s.fail(reason, !e.within)
 	}
 	return err
 }

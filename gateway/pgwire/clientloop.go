@@ -183,10 +183,9 @@ func (s *session) message(kind byte, size int) error {
 		s.scan += size
 		return nil
 	default: // the unit has more than this execution
-		if err := s.rejectBeside(h.class); err != nil {
+		if err := s.attendWithin(); err != nil {
 			return err
 		}
-		s.release()
 	}
 	if s.unit.rejected {
 		return s.skipRejected(kind, size)
@@ -207,16 +206,27 @@ func (s *session) message(kind byte, size int) error {
 // query handles a simple Query.
 func (s *session) query(body []byte, size int) error {
 	text, ok := cString(&body)
-	if s.block.columnar && s.unit.active() {
-		return s.endColumnar()
-	}
-	if !ok || len(body) > 0 || s.unit.active() {
+	if !ok || len(body) > 0 {
+		if s.block.columnar {
+			return s.endColumnar()
+		}
 		s.noteRelayed(&unknownClass)
 		s.pass('Q', size)
 		return nil
 	}
-	s.statements.settle(&s.flow)
 	c := s.classify(unsafeString(text))
+	if err := s.settleBeside(c); err != nil {
+		return err
+	}
+	if s.unit.rejected {
+		return s.skipRejected('Q', size)
+	}
+	if s.unit.active() {
+		s.noteRelayed(c)
+		s.pass('Q', size)
+		return nil
+	}
+	s.statements.settle(&s.flow)
 	if c.plain && !s.block.columnar && !s.wantsColumnar {
 		s.noteRelayed(c)
 		s.pass('Q', size)

@@ -34,9 +34,18 @@ type execution struct {
 	describes bool
 	closes    bool
 	maxRows   uint32
+	within    bool // more of its unit follows
 }
 
 func (e *execution) extended() bool { return e.statement != nil }
+
+// ready appends what ends the answer to an execution: nothing where more of its unit follows.
+func (e *execution) ready(b []byte, status byte) []byte {
+	if e.within {
+		return b
+	}
+	return encode(b, &pgproto3.ReadyForQuery{TxStatus: status})
+}
 
 // prepared is a prepared statement of the session.
 type prepared struct {
@@ -164,7 +173,18 @@ func (s *session) bind(body []byte, size int) error {
 		return s.streamed('B')
 	}
 	name, _ := cString(&portal)
-	p := s.statements.byName[unsafeString(name)]
+	c, p := &unknownClass, s.statements.byName[unsafeString(name)]
+	if p != nil {
+		c = p.class
+		if s.unit.dirty {
+			if err := s.settleBeside(c); err != nil {
+				return err
+			}
+		}
+		if s.unit.rejected {
+			return s.skipRejected('B', size)
+		}
+	}
 	attend := p != nil && (p.sql != "" || s.block.columnar || s.wantsColumnar) && !s.unit.dirty
 	if attend {
 		e := &execution{sql: p.sql, class: p.class, statement: p, from: s.scan}
@@ -174,15 +194,11 @@ func (s *session) bind(body []byte, size int) error {
 			return nil
 		}
 	}
-	c := &unknownClass
-	if p != nil {
-		c = p.class
-	}
-	if err := s.rejectBeside(c); err != nil {
+	switch refuse, err := s.mustNotRelay(c); {
+	case err != nil:
 		return err
-	}
-	if s.unit.rejected {
-		return s.skipRejected('B', size)
+	case refuse:
+		return s.rejectUnit(besideSnapshot("its Bind message does not fit, or the gateway does not know its statement"), size)
 	}
 	s.unit.dirty = true
 	s.noteBound(c)
@@ -248,23 +264,61 @@ func (s *session) sync(size int) error {
 	return nil
 }
 
-// rejectBeside refuses what PostgreSQL would have to run in the middle of a unit, where the block's snapshot is a columnar one that
-// the statement would read beside. The unit's rejected tells whether it did.
-func (s *session) rejectBeside(c *class) error {
-	if !s.beside(c) {
+// attendWithin deals with the held execution, which more of its unit follows. Where the open block reads a columnar snapshot, which PostgreSQL
+// would read beside, it is run there at once; anywhere else all of the unit is PostgreSQL's.
+func (s *session) attendWithin() error {
+	h := s.unit.held
+	switch alone, err := s.mustNotRelay(h.class); {
+	case err != nil:
+		return err
+	case !alone:
+		s.release()
 		return nil
+	case !h.executed:
+		s.unit.held = nil
+		return s.rejectUnit(besideSnapshot("its portal is not executed at once"), 0)
+	}
+	h.size, h.within = s.scan-h.from, true
+	s.scan = h.from
+	return s.attend(h)
+}
+
+// settleBeside has PostgreSQL answer what the unit had for it, where a statement follows that PostgreSQL must not run. If that fails, the
+// rest of the unit is to be skipped: its rejected says so.
+func (s *session) settleBeside(c *class) error {
+	if !s.unit.active() {
+		return nil
+	}
+	beside, err := s.mustNotRelay(c)
+	if err != nil || !beside {
+		return err
+	}
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	failed, _, err := s.settleUnit()
+	if err != nil {
+		return err
+	}
+	s.handBack()
+	s.unit.reset()
+	s.unit.rejected = failed
+	return nil
+}
+
+// mustNotRelay reports whether the open block reads a columnar snapshot that PostgreSQL would read beside if it ran the statement.
+func (s *session) mustNotRelay(c *class) (bool, error) {
+	if !s.beside(c) {
+		return false, nil
 	}
 	status, known, err := s.awaitQuiet()
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case !known:
-		return s.endColumnar()
-	case status != 'T': // PostgreSQL refuses it itself
-		return nil
+		return false, s.endColumnar()
 	}
-	s.unit.held = nil
-	return s.rejectUnit(besideSnapshot("it is in a pipeline with others, without a Sync after each"), 0)
+	return status == 'T', nil // PostgreSQL refuses all in a block that has failed
 }
 
 // letGo releases what is held beside a message that is not looked at, or for being long: where it may not be PostgreSQL's, the session ends.

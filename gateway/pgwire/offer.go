@@ -61,7 +61,7 @@ func (s *session) offer(e *execution, status byte) error {
 		return err // the connection ends, and with it the backend
 	}
 	if outcome == relayed && errors.Is(context.Cause(ctx), errCanceled) { // while PostgreSQL was asked
-		outcome, err = done, s.rejectHeld(errCanceled)
+		outcome, err = done, s.rejectHeld(e, errCanceled)
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 	}
 	switch {
 	case failed && settle: // PostgreSQL's error is with the client; its Sync is still to be answered
-		_, err := s.client.Write(encode(nil, &pgproto3.ReadyForQuery{TxStatus: status}))
+		_, err := s.client.Write(e.ready(nil, status))
 		return nil, done, err
 	case failed:
 		return nil, relayed, nil
@@ -207,7 +207,7 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 		if e.class.Kind == Explain {
 			refused = moveError(refused, e)
 		}
-		_, err := s.client.Write(encode(refused, &pgproto3.ReadyForQuery{TxStatus: status}))
+		_, err := s.client.Write(e.ready(refused, status))
 		return nil, done, err
 	}
 	if describe {
@@ -231,7 +231,7 @@ func moveError(raw []byte, e *execution) []byte {
 func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *execution, d *description, status byte, against string) (outcome, error) {
 	s.settle()
 	if s.invalid != nil {
-		return done, s.rejectHeld(s.invalid)
+		return done, s.rejectHeld(e, s.invalid)
 	}
 	if s.info.Settings.Route == RouteOLTP {
 		if e.class.Kind == Explain || s.block.columnar {
@@ -330,7 +330,7 @@ func (s *session) turnDown(e *execution, status byte, why *RelayError) (outcome,
 		if r.Hint == "" {
 			r.Hint = hint
 		}
-		return done, s.rejectHeld(r)
+		return done, s.rejectHeld(e, r)
 	}
 	if why.Stale {
 		s.expire()
@@ -342,7 +342,7 @@ func (s *session) turnDown(e *execution, status byte, why *RelayError) (outcome,
 	case s.info.Settings.Route == RouteColumnar:
 		return refuse("freshet.route is columnar, but this statement cannot run there: "+why.Error(), hint)
 	case s.block.columnar:
-		return done, s.rejectHeld(besideSnapshot(why.Error()))
+		return done, s.rejectHeld(e, besideSnapshot(why.Error()))
 	}
 	s.record(LastRun{Route: "oltp", Reason: why.Error()})
 	return relayed, nil

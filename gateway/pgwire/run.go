@@ -203,9 +203,9 @@ func (r *run) finish(err error) error {
 		if err := r.flush(); err != nil {
 			return err
 		}
-		return s.fail(err, true)
+		return s.fail(err, !r.e.within)
 	}
-	r.out = encode(r.out, &pgproto3.ReadyForQuery{TxStatus: r.status})
+	r.out = r.e.ready(r.out, r.status)
 	return r.flush()
 }
 

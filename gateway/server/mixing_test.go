@@ -1,81 +1,162 @@
 package server_test
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Once a block reads from a columnar snapshot, nothing in it may read from PostgreSQL's, whichever way it is sent.
+// Once a block reads from a columnar snapshot, nothing in it may read from PostgreSQL's, whichever way it is sent. What can run on the snapshot does, and
+// is answered message by message as by PostgreSQL; the rest is refused.
 func TestGateway_readsOneSnapshotInABlock(t *testing.T) {
 	t.Parallel()
 	g := start(t, accounts)
 	direct := g.connect(g.oltp.URL("postgres"))
 	const sum = "SELECT count(*) FROM account WHERE branch >= 0"
 	bind, execute, sync := &pgproto3.Bind{PreparedStatement: "a"}, &pgproto3.Execute{}, &pgproto3.Sync{}
-	for name, ways := range map[string][]pgproto3.FrontendMessage{
-		"a pipeline":              {bind, execute, bind, execute, sync},
-		"a parse after it":        {bind, execute, &pgproto3.Parse{Query: sum}, bind, execute, sync},
-		"a flush":                 {bind, execute, &pgproto3.Flush{}, sync},
-		"a row limit":             {bind, &pgproto3.Execute{MaxRows: 1}, sync},
-		"no execution":            {bind, sync, execute, sync},
-		"a portal":                {&pgproto3.Bind{PreparedStatement: "a", DestinationPortal: "p"}, &pgproto3.Sync{}, &pgproto3.Execute{Portal: "p"}, sync},
-		"the route":               {&pgproto3.Query{String: "SET LOCAL freshet.route = oltp"}, &pgproto3.Query{String: sum}},
-		"the route, extended":     {&pgproto3.Query{String: "SET LOCAL freshet.route = oltp"}, bind, execute, sync},
-		"after a setting":         {&pgproto3.Parse{Query: "SET LOCAL work_mem = '8MB'"}, &pgproto3.Bind{}, execute, bind, execute, sync},
-		"a query in the middle":   {bind, execute, &pgproto3.Query{String: sum}, sync},
-		"a statement of its own":  {&pgproto3.Parse{Query: sum}, &pgproto3.Bind{}, &pgproto3.Describe{ObjectType: 'P'}, execute, sync},
-		"an execution and commit": {bind, execute, &pgproto3.Parse{Query: "COMMIT"}, &pgproto3.Bind{}, execute, sync},
+	unnamed := func(sql string) []pgproto3.FrontendMessage {
+		return []pgproto3.FrontendMessage{&pgproto3.Parse{Query: sql}, &pgproto3.Bind{}, execute}
+	}
+	all := slices.Concat[[]pgproto3.FrontendMessage]
+	type messages = []pgproto3.FrontendMessage
+	for name, test := range map[string]struct {
+		ways    messages
+		refused bool
+	}{
+		"a pipeline":              {ways: messages{bind, execute, bind, execute, sync}},
+		"a parse after it":        {ways: messages{bind, execute, &pgproto3.Parse{Query: sum}, bind, execute, sync}},
+		"a flush":                 {ways: messages{bind, execute, &pgproto3.Flush{}, bind, &pgproto3.Describe{ObjectType: 'P'}, execute, &pgproto3.Close{ObjectType: 'P'}, &pgproto3.Flush{}, sync}},
+		"after a setting":         {ways: all(unnamed("SET LOCAL work_mem = '8MB'"), messages{bind, execute}, unnamed("SHOW work_mem"), messages{bind, execute, sync})},
+		"a query in the middle":   {ways: messages{bind, execute, &pgproto3.Query{String: sum}, sync}},
+		"a query after a parse":   {ways: messages{&pgproto3.Parse{Query: sum}, &pgproto3.Query{String: sum}, bind, execute, sync}},
+		"a setting after a parse": {ways: messages{&pgproto3.Parse{Query: sum}, &pgproto3.Query{String: "SET LOCAL work_mem = '8MB'"}, bind, execute, sync}},
+		"a statement of its own":  {ways: messages{&pgproto3.Parse{Query: sum}, &pgproto3.Bind{}, &pgproto3.Describe{ObjectType: 'P'}, execute, sync}},
+		"an execution and commit": {ways: all(messages{bind, execute}, unnamed("COMMIT"), messages{sync})},
+		"an error of syntax":      {ways: messages{bind, execute, &pgproto3.Parse{Query: "SELEC"}, bind, execute, sync, bind, execute, sync}},
+		"an error in PostgreSQL":  {ways: all(messages{bind, execute}, unnamed("SET LOCAL work_mem = 'much'"), messages{bind, execute, sync})},
+		"a write":                 {ways: all(messages{bind, execute}, unnamed("DELETE FROM account"), messages{bind, execute, sync})},
+		"a savepoint": {ways: all(messages{bind, execute}, unnamed("SAVEPOINT s"), messages{bind, execute, &pgproto3.Parse{Query: "SELEC"}, execute, sync},
+			unnamed("ROLLBACK TO SAVEPOINT s"), messages{bind, execute, sync})},
+		"a row limit":         {ways: messages{bind, &pgproto3.Execute{MaxRows: 1}, sync}, refused: true},
+		"no execution":        {ways: messages{bind, sync, execute, sync}, refused: true},
+		"a portal":            {ways: messages{&pgproto3.Bind{PreparedStatement: "a", DestinationPortal: "p"}, &pgproto3.Sync{}, &pgproto3.Execute{Portal: "p"}, sync}, refused: true},
+		"the route":           {ways: messages{&pgproto3.Query{String: "SET LOCAL freshet.route = oltp"}, &pgproto3.Query{String: sum}}, refused: true},
+		"the route, extended": {ways: messages{&pgproto3.Query{String: "SET LOCAL freshet.route = oltp"}, bind, execute, sync}, refused: true},
+		"an error of a value": {ways: all(messages{bind, execute}, unnamed("SELECT 1 / (count(*) - count(*)) FROM account"), messages{bind, execute, sync, bind, execute, sync}), refused: true},
+		"another function":    {ways: all(messages{bind, execute}, unnamed("SELECT count(pg_backend_pid()) FROM account"), messages{bind, execute, sync}), refused: true},
 	} {
-		c := g.client()
+		c, plain := g.client(), g.connect(g.oltp.URL("postgres"))
 		exec(t, c, "SET freshet.freshness = strong")
-		if _, err := c.PgConn().Prepare(t.Context(), "a", sum, nil); err != nil {
-			t.Fatal(err)
+		for _, conn := range []*pgx.Conn{c, plain} {
+			if _, err := conn.PgConn().Prepare(t.Context(), "a", sum, nil); err != nil {
+				t.Fatal(err)
+			}
+			exec(t, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 		}
-		exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 		want := one(t, c, sum)
+		if equal := one(t, plain, sum); equal != want {
+			t.Fatalf("%s: the block counts %s, PostgreSQL %s", name, want, equal)
+		}
 		if route := one(t, c, "SHOW freshet.last_route"); route != "columnar" {
 			t.Fatalf("%s: the block reads from %s", name, route)
 		}
 		exec(t, direct, "INSERT INTO account SELECT max(id) + 1, 3, 100 FROM account")
-		syncs := 0
-		for _, m := range ways {
-			c.PgConn().Frontend().Send(m)
-			switch m.(type) {
-			case *pgproto3.Sync, *pgproto3.Query:
-				syncs++
-			}
-		}
-		if err := c.PgConn().Frontend().Flush(); err != nil {
-			t.Fatal(err)
-		}
-		if name == "a query in the middle" { // the Query is skipped up to Sync where the execution before it is refused
-			syncs--
-		}
-		for syncs > 0 {
-			m, err := c.PgConn().ReceiveMessage(t.Context())
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			switch m := m.(type) {
-			case *pgproto3.DataRow:
-				if got := string(m.Values[0]); got != want {
-					t.Errorf("%s: the block counts %s, and %s before", name, got, want)
+		got := converse(t, c, test.ways)
+		if test.refused {
+			for _, m := range got {
+				kind, value, _ := strings.Cut(m, " ")
+				// Refused, and what follows in the failed block.
+				if kind == "DataRow" && value != want || kind == "ErrorResponse" && !slices.Contains([]string{"0A000", "25P02", "34000", "55000"}, value) {
+					t.Errorf("%s: %s", name, m)
 				}
-			case *pgproto3.ErrorResponse:
-				if !slices.Contains([]string{"0A000", "25P02", "34000", "55000"}, m.Code) { // refused, and what follows in the failed block
-					t.Errorf("%s: %s %s", name, m.Code, m.Message)
-				}
-			case *pgproto3.ReadyForQuery:
-				syncs--
 			}
+			if !slices.Contains(got, "ErrorResponse 0A000") {
+				t.Errorf("%s: not refused: %q", name, got)
+			}
+		} else if diff := cmp.Diff(converse(t, plain, test.ways), got); diff != "" {
+			t.Errorf("%s: answered otherwise than by PostgreSQL (-want +got):\n%s", name, diff)
 		}
 		exec(t, c, "ROLLBACK")
 		if want, got := one(t, direct, sum), one(t, c, sum); got != want {
 			t.Errorf("%s: afterwards the session counts %s, there are %s", name, got, want)
 		}
+	}
+}
+
+// converse sends the messages at once, and returns what they are answered by.
+func converse(t *testing.T, c *pgx.Conn, ways []pgproto3.FrontendMessage) []string {
+	t.Helper()
+	var answers []string
+	due := 0
+	for _, m := range ways {
+		c.PgConn().Frontend().Send(m)
+		switch m.(type) {
+		case *pgproto3.Sync, *pgproto3.Query:
+			due++
+		}
+	}
+	if err := c.PgConn().Frontend().Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for due > 0 {
+		m, err := c.PgConn().ReceiveMessage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := strings.TrimPrefix(fmt.Sprintf("%T", m), "*pgproto3.")
+		switch m := m.(type) {
+		case *pgproto3.DataRow:
+			answer += " " + string(bytes.Join(m.Values, []byte("|")))
+		case *pgproto3.CommandComplete:
+			answer += " " + string(m.CommandTag)
+		case *pgproto3.ErrorResponse:
+			answer += " " + m.Code
+		case *pgproto3.ReadyForQuery:
+			answer += " " + string(m.TxStatus)
+			due--
+		}
+		answers = append(answers, answer)
+	}
+	return answers
+}
+
+// A batch of statements within a block reads the block's snapshot, as each of them alone.
+func TestGateway_runsABatchOnTheBlocksSnapshot(t *testing.T) {
+	t.Parallel()
+	g := start(t, accounts)
+	c := g.client()
+	tx, err := c.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sum = "SELECT sum(balance)::bigint FROM account WHERE branch >= $1"
+	var want int64
+	if err := tx.QueryRow(t.Context(), sum, 0).Scan(&want); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, g.connect(g.oltp.URL("postgres")), "UPDATE account SET balance = balance + 1")
+	var b pgx.Batch
+	got := make([]int64, 3)
+	for i := range got {
+		b.Queue(sum, 0).QueryRow(func(row pgx.Row) error { return row.Scan(&got[i]) })
+	}
+	if err := tx.SendBatch(t.Context(), &b).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{want, want, want}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if route := one(t, c, "SHOW freshet.last_route"); route != "columnar" {
+		t.Errorf("the batch read from %s", route)
 	}
 }
 
