@@ -133,9 +133,21 @@ func (s *session) toClient(failed *bool) func(kind byte, raw []byte) error {
 	}
 }
 
-// closePortal closes PostgreSQL's portal of a name that the client binds anew, lest it be read on by that name.
-func (s *session) closePortal(name string) error {
-	if err := s.send(encode(nil, &pgproto3.Close{ObjectType: 'P', Name: name}, &pgproto3.Sync{})); err != nil {
+// closeReplaced closes what PostgreSQL would have dropped at the execution: its portal of the name that the client binds anew, lest it be read on
+// by that name, and for a simple query its unnamed portal and statement.
+func (s *session) closeReplaced(e *execution, status byte) error {
+	var b []byte
+	if s.block.bound && status == 'T' {
+		b = encode(b, &pgproto3.Close{ObjectType: 'P', Name: e.bind.DestinationPortal})
+	}
+	if !e.extended() && s.statements.byName[""] != nil {
+		s.statements.forget("")
+		b = encode(b, &pgproto3.Close{ObjectType: 'S'})
+	}
+	if b == nil {
+		return nil
+	}
+	if err := s.send(encode(b, &pgproto3.Sync{})); err != nil {
 		return err
 	}
 	_, err := s.untilReady(nil)

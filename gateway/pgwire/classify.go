@@ -31,6 +31,9 @@ type class struct {
 var unknownClass = class{plain: true, data: true, forgets: true, ends: true, readOnly: true,
 	Candidate: Candidate{Writes: true, SetsSession: true, Reason: "not looked at by the gateway"}}
 
+// emptyClass is the class of a text without a statement, by which clients find out whether a connection is alive.
+var emptyClass = class{plain: true}
+
 // keywordClasses are the statements that are not queries. What is not here may do anything.
 var keywordClasses = map[string]class{
 	"begin":     {plain: true, begins: true},
@@ -89,6 +92,9 @@ func (s *session) classify(sql string) *class {
 	word := firstWord(sql)
 	if isQuery(word) {
 		return s.classifyQuery(sql, word)
+	}
+	if word == "" && isEmpty(sql) {
+		return &emptyClass
 	}
 	if several(sql) {
 		return &unknownClass
@@ -204,6 +210,22 @@ func (s *session) classifyQuery(sql, word string) *class {
 
 // firstWord returns the first keyword of sql in lower case, after blanks, comments and parentheses.
 func firstWord(sql string) string {
+	rest, _ := skipBlanks(sql)
+	j := 0
+	for j < len(rest) && (rest[j]|0x20 >= 'a' && rest[j]|0x20 <= 'z' || rest[j] == '_') {
+		j++
+	}
+	return lower(rest[:j])
+}
+
+// isEmpty reports whether sql holds no statement: nothing but blanks, comments before them, and semicolons.
+func isEmpty(sql string) bool {
+	rest, ok := skipBlanks(sql)
+	return ok && strings.Trim(rest, "; \t\r\n\f\v") == "" && !strings.Contains(sql, "(")
+}
+
+// skipBlanks returns what follows blanks, comments and parentheses; ok is false where a comment is not followed to its end.
+func skipBlanks(sql string) (rest string, ok bool) {
 	i := 0
 	for i < len(sql) {
 		switch c := sql[i]; {
@@ -213,25 +235,21 @@ func firstWord(sql string) string {
 		case strings.HasPrefix(sql[i:], "--"):
 			n := strings.IndexByte(sql[i:], '\n')
 			if n < 0 {
-				return ""
+				return "", true
 			}
 			i += n + 1
 			continue
 		case strings.HasPrefix(sql[i:], "/*"):
 			n := strings.Index(sql[i:], "*/")
 			if n < 0 || strings.Contains(sql[i+2:i+n], "/*") {
-				return "" // a comment within a comment: not worth following
+				return "", false // a comment within a comment: not worth following
 			}
 			i += n + 2
 			continue
 		}
 		break
 	}
-	j := i
-	for j < len(sql) && (sql[j]|0x20 >= 'a' && sql[j]|0x20 <= 'z' || sql[j] == '_') {
-		j++
-	}
-	return lower(sql[i:j])
+	return sql[i:], true
 }
 
 // lower returns the lower case of an ASCII word, without allocating for the usual ones.

@@ -142,6 +142,7 @@ func (s *session) streamed(kind byte) error {
 	switch kind {
 	case 'Q', 'F':
 		s.noteRelayed(&unknownClass)
+		s.mixes()
 	case 'P', 'B':
 		s.statements.clear()
 		s.noteRelayed(&unknownClass)
@@ -166,8 +167,18 @@ func (s *session) endColumnar() error {
 func (s *session) pass(kind byte, size int) {
 	s.scan += size
 	switch kind {
-	case 'Q', 'S':
+	case 'Q':
+		s.mixes()
 		s.flow.sent(kind)
+	case 'S':
+		s.flow.sent(kind)
+	}
+}
+
+// mixes tells the flow of a Query within a unit of the extended protocol.
+func (s *session) mixes() {
+	if s.unit.active() {
+		s.flow.mixed()
 	}
 }
 
@@ -214,15 +225,17 @@ func (s *session) query(body []byte, size int) error {
 		s.pass('Q', size)
 		return nil
 	}
+	if s.block.columnar && s.unit.active() {
+		if err := s.settleWithin(); err != nil {
+			return err
+		}
+		if s.unit.rejected {
+			return s.skipRejected('Q', size)
+		}
+	}
 	c := s.classify(unsafeString(text))
-	if err := s.settleBeside(c); err != nil {
-		return err
-	}
-	if s.unit.rejected {
-		return s.skipRejected('Q', size)
-	}
 	if s.unit.active() {
-		s.noteRelayed(c)
+		s.noteRelayed(&unknownClass)
 		s.pass('Q', size)
 		return nil
 	}

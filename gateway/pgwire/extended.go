@@ -176,8 +176,8 @@ func (s *session) bind(body []byte, size int) error {
 	c, p := &unknownClass, s.statements.byName[unsafeString(name)]
 	if p != nil {
 		c = p.class
-		if s.unit.dirty {
-			if err := s.settleBeside(c); err != nil {
+		if s.unit.dirty && s.beside(c) {
+			if err := s.settleWithin(); err != nil {
 				return err
 			}
 		}
@@ -283,15 +283,14 @@ func (s *session) attendWithin() error {
 	return s.attend(h)
 }
 
-// settleBeside has PostgreSQL answer what the unit had for it, where a statement follows that PostgreSQL must not run. If that fails, the
-// rest of the unit is to be skipped: its rejected says so.
-func (s *session) settleBeside(c *class) error {
-	if !s.unit.active() {
-		return nil
-	}
-	beside, err := s.mustNotRelay(c)
-	if err != nil || !beside {
+// settleWithin has PostgreSQL answer what the unit had for it, so that what follows begins anew. Only within a block, where a Sync ends nothing.
+// If that fails, the rest of the unit is to be skipped: its rejected says so.
+func (s *session) settleWithin() error {
+	switch _, known, err := s.awaitQuiet(); {
+	case err != nil:
 		return err
+	case !known:
+		return s.endColumnar()
 	}
 	if err := s.acquire(); err != nil {
 		return err

@@ -13,6 +13,7 @@ type flow struct {
 	syncs       int  // how many of those are Syncs
 	copyIn      bool // PostgreSQL reads COPY data, and ignores Sync meanwhile
 	copyEnds    int  // CopyDone and CopyFail sent since the flow was last quiet
+	mixing      bool // one of them is a Query behind messages of the extended protocol without their Sync
 	lost        bool // the count cannot be trusted: nothing is offered any more
 	status      byte // of the last ReadyForQuery
 	errors      uint64
@@ -38,6 +39,14 @@ func (f *flow) sent(kind byte) {
 	}
 }
 
+// mixed notes that the Query that is sent next follows messages of the extended protocol without a Sync. If one of those fails, PostgreSQL skips
+// the Query, and the ReadyForQuery after the error may be the Query's or the next Sync's.
+func (f *flow) mixed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mixing = true
+}
+
 // ready counts a ReadyForQuery.
 func (f *flow) ready(status byte) {
 	f.mu.Lock()
@@ -50,7 +59,7 @@ func (f *flow) ready(status byte) {
 	f.outstanding--
 	f.syncs = min(f.syncs, f.outstanding)
 	if f.outstanding == 0 {
-		f.copyEnds = 0
+		f.copyEnds, f.mixing = 0, false
 		f.wake()
 	}
 }
@@ -76,6 +85,9 @@ func (f *flow) failed() {
 	f.errors++
 	f.unitFailed = true
 	f.copyIn = false
+	if f.mixing {
+		f.lose()
+	}
 }
 
 // failing reports an ErrorResponse since the last ReadyForQuery: PostgreSQL skips all up to the next Sync.

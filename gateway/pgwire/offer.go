@@ -51,8 +51,8 @@ func (s *session) offer(e *execution, status byte) error {
 		return err
 	}
 	d, outcome, err := s.prepareOffer(e, known, against == "")
-	if err == nil && outcome == undecided && e.extended() && s.block.bound && status == 'T' {
-		err = s.closePortal(e.bind.DestinationPortal)
+	if err == nil && outcome == undecided {
+		err = s.closeReplaced(e, status)
 	}
 	if err == nil && outcome == undecided {
 		outcome, err = s.decide(ctx, stop, e, d, status, against)

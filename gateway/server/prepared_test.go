@@ -68,3 +68,25 @@ func TestGateway_statementPreparedWithItsBlockRunsOnTheReplica(t *testing.T) {
 		}
 	}
 }
+
+// Pools ask by an empty statement whether a connection is alive: neither prepared statements nor settings change by that.
+func TestGateway_knowsItsStatementsAfterAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, n int NOT NULL); INSERT INTO item SELECT i, i FROM generate_series(1, 100) i")
+	c := g.client()
+	if _, err := c.PgConn().Prepare(t.Context(), "a", "SELECT sum(n) FROM item", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, empty := range []string{"", " ", ";", "-- alive?", "/* alive? */ ;\n"} {
+		exec(t, c, empty)
+		if r := c.PgConn().ExecParams(t.Context(), empty, nil, nil, nil, nil).Read(); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if r := c.PgConn().ExecPrepared(t.Context(), "a", nil, nil, nil).Read(); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if got := one(t, c, "SHOW freshet.last_route"); got != "columnar" {
+			t.Errorf("after %q: route %s: %s", empty, got, one(t, c, "SHOW freshet.last_reason"))
+		}
+	}
+}
