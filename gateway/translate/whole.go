@@ -12,6 +12,7 @@ import (
 func (n *tree) asWhole(conds []expr) []expr {
 	out := slices.Clone(conds)
 	n.walk(func(leaf *tree) {
+		leaf.askLater(conds, out)
 		if !leaf.mayFail() {
 			return
 		}
@@ -19,13 +20,30 @@ func (n *tree) asWhole(conds []expr) []expr {
 			switch {
 			case c.refs&bit(leaf.id) == 0:
 			case c.hasSubplan():
-				leaf.whole, out[i].sql = true, hide+c.sql+hideEnd
+				leaf.whole, out[i].sql = true, hide+out[i].sql+hideEnd
 			case leaf.stays != nil && leaf.stays(c.sql):
 				leaf.whole = true
 			}
 		}
 	})
 	return out
+}
+
+// askLater has conditions on a subquery that nothing but CROSS JOIN ties to others asked once it is joined, where what is asked of one of these may
+// fail: the engine reads none of that one where the conditions leave nothing of the subquery, while PostgreSQL reads it first if it has more rows.
+func (n *tree) askLater(conds, out []expr) {
+	mask := bit(n.id)
+	joined := func(c expr) bool { return c.keys != nil && c.refs&mask != 0 }
+	beside := slices.IndexFunc(conds, func(c expr) bool { return c.fails && c.refs&^mask != 0 && c.refs&mask == 0 })
+	if n.source != 0 || beside < 0 || slices.ContainsFunc(conds, joined) {
+		return
+	}
+	for i, c := range conds {
+		if c.refs == mask {
+			out[i].sql = "identity(" + c.sql + " AND NOT ignore(" + conds[beside].sql + "))"
+			out[i].refs |= conds[beside].refs
+		}
+	}
 }
 
 // hasSubplan reports whether a condition reads a subquery that is not just a value, known before the rows are.
