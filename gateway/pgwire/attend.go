@@ -239,19 +239,28 @@ func (s *session) settleUnit() (failed bool, status byte, err error) {
 	return failed, status, err
 }
 
-// fail tells the client of an error, and of ReadyForQuery if that is due, after putting an open block into the failed state.
+// fail tells the client of an error, puts an open block into the failed state, and tells of ReadyForQuery if that is due: settings that the block
+// had are reported anew between the two, as by PostgreSQL.
 func (s *session) fail(reason error, ready bool) error {
 	status, _, _ := s.flow.quiet()
+	b := encode(nil, errorResponse("ERROR", reason))
 	if status == 'T' {
+		if err := s.tellClient(b); err != nil {
+			return err
+		}
 		var err error
 		if status, err = s.failTransaction(); err != nil {
 			return err
 		}
+		b = nil
 	}
-	b := encode(nil, errorResponse("ERROR", reason))
 	if ready {
 		b = encode(b, &pgproto3.ReadyForQuery{TxStatus: status})
 	}
+	return s.tellClient(b)
+}
+
+func (s *session) tellClient(b []byte) error {
 	if _, err := s.client.Write(b); err != nil {
 		return fmt.Errorf("write to the client: %w", err)
 	}

@@ -5,17 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
-	"pgregory.net/rapid"
-
-	"github.com/freshet-io/freshet/e2e/stand"
 )
-
-type messages = []pgproto3.FrontendMessage
 
 // Once a block reads from a columnar snapshot, nothing in it may read from PostgreSQL's, whichever way it is sent. What can run on the snapshot does, and
 // is answered message by message as by PostgreSQL; the rest is refused.
@@ -94,42 +88,6 @@ func TestGateway_readsOneSnapshotInABlock(t *testing.T) {
 	}
 }
 
-// converse sends the messages at once, and returns what they are answered by. An empty query tells the end: PostgreSQL answers it also in a block that has
-// failed, and skips no more than what is before the last Sync.
-func converse(t *testing.T, c *pgx.Conn, ways messages) []string {
-	t.Helper()
-	var answers []string
-	for _, m := range append(slices.Clone(ways), &pgproto3.Query{}) {
-		c.PgConn().Frontend().Send(m)
-	}
-	if err := c.PgConn().Frontend().Flush(); err != nil {
-		t.Fatal(err)
-	}
-	for ended := false; ; {
-		m, err := c.PgConn().ReceiveMessage(stand.Within(t, time.Minute))
-		if err != nil {
-			t.Fatalf("after %q: %v", answers, err)
-		}
-		answer := strings.TrimPrefix(fmt.Sprintf("%T", m), "*pgproto3.")
-		switch m := m.(type) {
-		case *pgproto3.DataRow:
-			answer += fmt.Sprintf(" %q", m.Values)
-		case *pgproto3.CommandComplete:
-			answer += " " + string(m.CommandTag)
-		case *pgproto3.ErrorResponse:
-			answer += " " + m.Code
-		case *pgproto3.EmptyQueryResponse: // one of the extended protocol follows its BindComplete
-			ended = len(answers) == 0 || strings.HasPrefix(answers[len(answers)-1], "ReadyForQuery")
-		case *pgproto3.ReadyForQuery:
-			answer += " " + string(m.TxStatus)
-			if ended {
-				return append(answers, answer)
-			}
-		}
-		answers = append(answers, answer)
-	}
-}
-
 // A batch of statements within a block reads the block's snapshot, as each of them alone.
 func TestGateway_runsABatchOnTheBlocksSnapshot(t *testing.T) {
 	t.Parallel()
@@ -192,67 +150,4 @@ func TestGateway_noticesWhatBlocksAndCursorsChange(t *testing.T) {
 		exec(t, conn, "COMMIT")
 	}
 	wantSameAnswer(t, c, oltp, sql)
-}
-
-// Whatever messages come in whatever order within a block on a columnar snapshot, they are answered as by PostgreSQL, up to one that is refused.
-func TestGateway_answersAnyPipelineInABlockAsPostgreSQLDoes(t *testing.T) {
-	t.Parallel()
-	g := start(t, accounts)
-	const sum = "SELECT count(*), $1::int FROM account WHERE branch >= 0"
-	run := func(portal, statement string, describe, closes bool, params ...[]byte) messages {
-		m := messages{&pgproto3.Bind{DestinationPortal: portal, PreparedStatement: statement, Parameters: params}}
-		if describe {
-			m = append(m, &pgproto3.Describe{ObjectType: 'P', Name: portal})
-		}
-		m = append(m, &pgproto3.Execute{Portal: portal})
-		if closes {
-			m = append(m, &pgproto3.Close{ObjectType: 'P', Name: portal})
-		}
-		return m
-	}
-	pool := []messages{
-		run("", "a", false, false, []byte("7")), run("", "a", true, false, []byte("8")), run("", "a", true, true, nil), run("p", "a", false, true, []byte("7")), run("", "a", false, false, []byte("x")),
-		run("", "a", true, false), run("", "b", true, true), run("", "b", false, false), run("", "set", true, false), run("", "none", false, false), run("", "", false, false),
-		{&pgproto3.Parse{Query: "SELECT max(id) FROM account"}}, {&pgproto3.Parse{Name: "b", Query: "SELECT min(id) FROM account"}}, {&pgproto3.Parse{Query: "SELEC"}}, {&pgproto3.Parse{Query: "SAVEPOINT s"}}, {&pgproto3.Parse{Query: ""}},
-		{&pgproto3.Describe{ObjectType: 'S', Name: "a"}}, {&pgproto3.Close{ObjectType: 'S', Name: "b"}}, {&pgproto3.Close{ObjectType: 'S'}}, {&pgproto3.Flush{}}, {&pgproto3.Sync{}}, {&pgproto3.Sync{}},
-		{&pgproto3.Query{String: "SELECT sum(branch) FROM account"}}, {&pgproto3.Query{String: "SET LOCAL work_mem = '8MB'"}},
-		append(messages{&pgproto3.Parse{Query: "SAVEPOINT s"}}, run("", "", false, false)...), append(messages{&pgproto3.Parse{Query: "ROLLBACK TO SAVEPOINT s"}}, run("", "", false, false)...),
-	}
-	var sides [2]*pgx.Conn
-	open := func(i int) *pgx.Conn {
-		if sides[i] == nil || sides[i].IsClosed() {
-			sides[i] = []func() *pgx.Conn{g.client, func() *pgx.Conn { return g.connect(g.oltp.URL("postgres")) }}[i]()
-		}
-		c := sides[i]
-		exec(t, c, "ROLLBACK")
-		exec(t, c, "DEALLOCATE ALL")
-		for name, sql := range map[string]string{"a": sum, "b": "SELECT max(branch) FROM account", "set": "SET LOCAL work_mem = '9MB'", "commit": "COMMIT"} {
-			if _, err := c.PgConn().Prepare(t.Context(), name, sql, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-		_ = one(t, c, "SELECT count(*) FROM account")
-		return c
-	}
-	refused, all := 0, 0
-	rapid.Check(t, func(r *rapid.T) {
-		ways := slices.Concat(rapid.SliceOfN(rapid.SampledFrom(pool), 1, 10).Draw(r, "messages")...)
-		if rapid.Bool().Draw(r, "commit") { // last: PostgreSQL itself is led astray by a simple query that follows it and others without a Sync
-			ways = append(ways, run("", "commit", false, false)...)
-		}
-		ways = append(ways, &pgproto3.Sync{})
-		want, got := converse(t, open(1), ways), converse(t, open(0), ways)
-		all++
-		if i := slices.Index(got, "ErrorResponse 0A000"); i >= 0 {
-			want, got = want[:min(i, len(want))], got[:i]
-			refused++
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			r.Fatalf("answered otherwise than by PostgreSQL (-want +got):\n%s", diff)
-		}
-	})
-	if refused > all/2 {
-		t.Errorf("%d of %d pipelines were refused", refused, all)
-	}
 }

@@ -1,0 +1,211 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"pgregory.net/rapid"
+
+	"github.com/freshet-io/freshet/e2e/stand"
+)
+
+type messages = []pgproto3.FrontendMessage
+
+// converse sends the messages at once, and returns what they are answered by. An empty query tells the end: PostgreSQL answers it also in a block that has
+// failed, and skips no more than what is before the last Sync. No other empty query may come behind a Sync.
+func converse(t *testing.T, c *pgx.Conn, ways messages) []string {
+	t.Helper()
+	var answers []string
+	for _, m := range append(slices.Clone(ways), &pgproto3.Query{}) {
+		c.PgConn().Frontend().Send(m)
+	}
+	if err := c.PgConn().Frontend().Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for ended := false; ; {
+		m, err := c.PgConn().ReceiveMessage(stand.Within(t, 20*time.Second))
+		if err != nil {
+			t.Fatalf("%s\nafter %q: %v", described(ways), answers, err)
+		}
+		answer := strings.TrimPrefix(fmt.Sprintf("%T", m), "*pgproto3.")
+		switch m := m.(type) {
+		case *pgproto3.DataRow:
+			answer += fmt.Sprintf(" %q", m.Values)
+		case *pgproto3.CommandComplete:
+			answer += " " + string(m.CommandTag)
+		case *pgproto3.ErrorResponse:
+			answer += " " + m.Code
+		case *pgproto3.NoticeResponse:
+			answer += " " + m.Code
+		case *pgproto3.ParameterStatus:
+			answer += " " + m.Name + " " + m.Value
+		case *pgproto3.EmptyQueryResponse: // one of the extended protocol follows its BindComplete
+			ended = len(answers) == 0 || strings.HasPrefix(answers[len(answers)-1], "ReadyForQuery")
+		case *pgproto3.ReadyForQuery:
+			answer += " " + string(m.TxStatus)
+			if ended {
+				return append(answers, answer)
+			}
+		}
+		answers = append(answers, answer)
+	}
+}
+
+// described is what is sent, a message a line.
+func described(ways messages) string {
+	var b strings.Builder
+	for _, m := range ways {
+		fmt.Fprintf(&b, "%T %+v\n", m, m)
+	}
+	return b.String()
+}
+
+// portal is an execution of a prepared statement by a portal.
+func portal(name, statement string, describe, closes bool, params ...[]byte) messages {
+	m := messages{&pgproto3.Bind{DestinationPortal: name, PreparedStatement: statement, Parameters: params}}
+	if describe {
+		m = append(m, &pgproto3.Describe{ObjectType: 'P', Name: name})
+	}
+	m = append(m, &pgproto3.Execute{Portal: name})
+	if closes {
+		m = append(m, &pgproto3.Close{ObjectType: 'P', Name: name})
+	}
+	return m
+}
+
+// once is an execution of a statement without a name.
+func once(sql string) messages {
+	return append(messages{&pgproto3.Parse{Query: sql}}, portal("", "", false, false)...)
+}
+
+// inUnits are parts of what is sent between two Syncs: executions of prepared statements that exist or do not, with parameters that fit or do not, and
+// what else the extended protocol has.
+var inUnits = []messages{
+	portal("", "a", false, false, []byte("7")), portal("", "a", true, false, []byte("8")), portal("", "a", true, true, nil), portal("p", "a", false, true, []byte("7")), portal("", "a", false, false, []byte("x")),
+	portal("", "a", true, false), portal("", "b", true, true), portal("", "b", false, false), portal("", "set", true, false), portal("", "none", false, false), portal("", "", false, false),
+	{&pgproto3.Parse{Query: "SELECT max(id) FROM account"}}, {&pgproto3.Parse{Name: "b", Query: "SELECT min(id) FROM account"}}, {&pgproto3.Parse{Query: "SELEC"}}, {&pgproto3.Parse{Query: ""}},
+	{&pgproto3.Describe{ObjectType: 'S', Name: "a"}}, {&pgproto3.Close{ObjectType: 'S', Name: "b"}}, {&pgproto3.Close{ObjectType: 'S'}}, {&pgproto3.Flush{}}, {&pgproto3.Sync{}}, {&pgproto3.Sync{}},
+	once("SAVEPOINT s"), once("ROLLBACK TO SAVEPOINT s"),
+	{&pgproto3.Bind{PreparedStatement: "a", ParameterFormatCodes: []int16{1}, Parameters: [][]byte{{0, 0, 0, 9}}, ResultFormatCodes: []int16{1}}, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{}},
+	{&pgproto3.Bind{PreparedStatement: "a", ParameterFormatCodes: []int16{1}, Parameters: [][]byte{{0, 9}}}, &pgproto3.Execute{}},
+	{&pgproto3.Bind{PreparedStatement: "b", ResultFormatCodes: []int16{1, 0, 1}}, &pgproto3.Execute{}}, {&pgproto3.Bind{PreparedStatement: "b", ResultFormatCodes: []int16{2}}, &pgproto3.Execute{}},
+	portal("", "rows", true, false), {&pgproto3.Bind{PreparedStatement: "rows"}, &pgproto3.Execute{MaxRows: 4}}, {&pgproto3.Bind{PreparedStatement: "rows"}, &pgproto3.Execute{MaxRows: 100}},
+	{&pgproto3.Bind{PreparedStatement: "rows"}, &pgproto3.Execute{MaxRows: 4}, &pgproto3.Execute{MaxRows: 4}, &pgproto3.Execute{}}, {&pgproto3.Bind{PreparedStatement: "rows", DestinationPortal: "p"}, &pgproto3.Execute{Portal: "p", MaxRows: 4}},
+}
+
+// twins are a session of PostgreSQL itself and one of the endpoint. During their conversations there is a row more than while they are prepared.
+type twins struct {
+	t     *testing.T
+	g     *gateway
+	sides [2]*pgx.Conn
+	other *pgx.Conn
+}
+
+func newTwins(t *testing.T) *twins {
+	t.Helper()
+	g := start(t, accounts)
+	return &twins{t: t, g: g, other: g.connect(g.oltp.URL("postgres"))}
+}
+
+// compare has both sides hold a conversation, begun by what prepares them, and reports whether the endpoint refused a part of it. Up to there the answers
+// must be the same.
+func (w *twins) compare(r *rapid.T, ways messages, prepare ...string) (refused bool) {
+	w.t.Helper()
+	var answers [2][]string
+	for i := range w.sides {
+		if w.sides[i] == nil || w.sides[i].IsClosed() {
+			if i == 0 {
+				w.sides[i] = w.g.connect(w.g.oltp.URL("postgres"))
+			} else {
+				w.sides[i] = w.g.client()
+			}
+		}
+		c := w.sides[i]
+		for _, sql := range []string{"DISCARD ALL", "SET freshet.freshness = strong"} {
+			exec(w.t, c, sql)
+		}
+		for name, sql := range map[string]string{"a": "SELECT count(*), $1::int FROM account WHERE branch >= 0", "b": "SELECT max(branch) FROM account", "rows": "SELECT id FROM account WHERE id % 100 = 3 ORDER BY id", "set": "SET LOCAL work_mem = '9MB'"} {
+			if _, err := c.PgConn().Prepare(w.t.Context(), name, sql, nil); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		for _, sql := range prepare {
+			exec(w.t, c, sql)
+		}
+		exec(w.t, w.other, "INSERT INTO account VALUES (1001, 10, 100)")
+		answers[i] = converse(w.t, c, ways)
+		exec(w.t, c, "ROLLBACK") // before others wait for its locks
+		exec(w.t, w.other, "DELETE FROM account WHERE id = 1001")
+	}
+	want, got := answers[0], answers[1]
+	if i := slices.Index(got, "ErrorResponse 0A000"); i >= 0 {
+		want, got, refused = want[:min(i, len(want))], got[:i], true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		r.Fatalf("%s\nanswered otherwise than by PostgreSQL (-want +got):\n%s", described(ways), diff)
+	}
+	return refused
+}
+
+// Whatever messages come in whatever order within a block on a columnar snapshot, they are answered as by PostgreSQL, up to one that is refused.
+func TestGateway_answersAnyPipelineInABlockAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	w := newTwins(t)
+	pool := append([]messages{{&pgproto3.Query{String: "SELECT sum(branch) FROM account"}}, {&pgproto3.Query{String: "SET LOCAL work_mem = '8MB'"}}}, inUnits...)
+	refused, all := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		ways := slices.Concat(rapid.SliceOfN(rapid.SampledFrom(pool), 1, 10).Draw(r, "messages")...)
+		if rapid.Bool().Draw(r, "commit") { // last: PostgreSQL itself is led astray by a simple query that follows it and others without a Sync
+			ways = append(ways, once("COMMIT")...)
+		}
+		all++
+		if w.compare(r, append(ways, &pgproto3.Sync{}), "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT count(*) FROM account") {
+			refused++
+		}
+	})
+	if refused > all/2 {
+		t.Errorf("%d of %d pipelines were refused", refused, all)
+	}
+}
+
+// Whatever a session does, units of the extended protocol and simple queries by turns, in blocks of all kinds and outside, it is answered as by PostgreSQL.
+func TestGateway_answersAnySessionAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	w := newTwins(t)
+	queries := []string{
+		"BEGIN", "BEGIN READ ONLY", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "START TRANSACTION ISOLATION LEVEL SERIALIZABLE READ ONLY", "COMMIT", "COMMIT", "ROLLBACK", "SET TRANSACTION READ ONLY",
+		"SELECT sum(branch) FROM account", "SELECT count(*) FROM account WHERE id % 7 = 1", "SELECT sum(branch) FROM account; SELECT max(id) FROM account", "SELECT count(*) FROM account WHERE 1 / (id - 5) > 0", "SELECT 1 / 0",
+		"UPDATE account SET branch = branch WHERE id = 1", "SELEC", "SAVEPOINT s", "ROLLBACK TO SAVEPOINT s", "DEALLOCATE a", "PREPARE b AS SELECT 2", "EXECUTE b", "DISCARD ALL",
+		"SET TimeZone = 'Asia/Tokyo'", "SET LOCAL IntervalStyle = 'iso_8601'", "SET extra_float_digits = 0", "SET freshet.route = 'columnar'", "SET freshet.route = 'oltp'", "SHOW work_mem", "SELECT max(branch), min('2024-03-01 12:00+00'::timestamptz) FROM account",
+		"DECLARE c CURSOR FOR SELECT id FROM account ORDER BY id", "FETCH 2 FROM c", "CREATE TEMP TABLE account2 (id int)", "DO $$BEGIN PERFORM 1; END$$",
+	}
+	var pool []messages
+	for _, sql := range queries {
+		pool = append(pool, messages{&pgproto3.Query{String: sql}}, append(once(sql), &pgproto3.Sync{}))
+	}
+	refused, all := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		var ways messages
+		for _, part := range rapid.SliceOfN(rapid.IntRange(0, len(pool)), 1, 12).Draw(r, "parts") {
+			if part < len(pool) {
+				ways = append(ways, pool[part]...)
+				continue
+			}
+			ways = slices.Concat(append([]messages{ways}, rapid.SliceOfN(rapid.SampledFrom(inUnits), 1, 4).Draw(r, "unit")...)...)
+			ways = append(ways, &pgproto3.Sync{})
+		}
+		all++
+		if w.compare(r, ways) {
+			refused++
+		}
+	})
+	if refused > all/2 {
+		t.Errorf("%d of %d sessions met a refusal", refused, all)
+	}
+}
