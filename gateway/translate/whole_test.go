@@ -42,3 +42,15 @@ func TestTranslate_computesWhatMayFailBelowAnOuterJoin(t *testing.T) {
 		"SELECT i.id FROM item AS i LEFT JOIN line AS l ON l.item = i.id WHERE i.id / l.item > 0":                              0,
 	})
 }
+
+// The engine would not read a table that it joins to nothing, while PostgreSQL asks a condition on that one first, and may refuse.
+func TestTranslate_asksWhatMayFailBesideAnEmptySubquery(t *testing.T) {
+	wantCounted(t, "NOT ignore", 23, map[string]int{
+		"SELECT id FROM item, (SELECT max(id) AS m FROM item) AS x WHERE 1 / id = 1 AND m < 0":                 1,
+		"SELECT id FROM item, (SELECT max(id) AS m FROM item) AS x WHERE id = 1 AND m < 0":                     0,
+		"SELECT id FROM item, (SELECT max(id) AS m FROM item) AS x WHERE 1 / id = 1":                           0,
+		"WITH w AS (SELECT 1 AS c) SELECT id FROM item, w WHERE 1 / id = 1 AND w.c < (SELECT x.c FROM w AS x)": 1,
+		"WITH w AS (SELECT 1 AS c) SELECT id FROM item, w WHERE id = 1 AND w.c < (SELECT x.c FROM w AS x)":     0,
+		"SELECT o.id FROM item AS o, (SELECT max(id) AS m FROM item) AS x WHERE 1 / o.id = 1 AND m = o.id":     0,
+	})
+}
