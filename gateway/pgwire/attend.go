@@ -136,13 +136,13 @@ func (c *class) why() string {
 }
 
 // mixes reports whether PostgreSQL may run the statement in a block that reads a columnar snapshot: it reads no
-// table, ends the block, or is a write, which PostgreSQL refuses itself.
+// table, ends the block first, or is a write, which PostgreSQL refuses itself.
 func (c *class) mixes() bool {
 	switch c.word {
 	case "insert", "update", "delete", "merge", "truncate":
 		return true
 	}
-	return c != &unknownClass && !c.data && (!c.Writes || c.ends)
+	return c.leaves || c != &unknownClass && !c.data && (!c.Writes || c.ends)
 }
 
 // prepareFor attends to a Parse of SET freshet.… and of what mentions the settings. handled says that the Parse was dealt with.

@@ -20,6 +20,7 @@ type class struct {
 	freshet        bool // a SET, RESET or SHOW that names freshet
 	mentions       bool // of freshet.*, which PostgreSQL must then know the values of
 	begins, ends   bool // a transaction block
+	leaves         bool // it ends the block before all else
 	readOnly       bool // the block that it begins may be READ ONLY
 	forgets        bool // it may drop or replace prepared statements
 	defines        bool // it may change definitions of tables
@@ -30,6 +31,13 @@ type class struct {
 // unknownClass is the class of what was not looked at: it may do anything.
 var unknownClass = class{plain: true, data: true, forgets: true, ends: true, readOnly: true,
 	Candidate: Candidate{Writes: true, SetsSession: true, Reason: "not looked at by the gateway"}}
+
+// endingClass is the class of several statements of which the first ends the block.
+var endingClass = func() class {
+	c := unknownClass
+	c.leaves = true
+	return c
+}()
 
 // emptyClass is the class of a text without a statement, by which clients find out whether a connection is alive.
 var emptyClass = class{plain: true}
@@ -97,6 +105,9 @@ func (s *session) classify(sql string) *class {
 		return &emptyClass
 	}
 	if several(sql) {
+		if leavesBlock(sql, word) {
+			return &endingClass
+		}
 		return &unknownClass
 	}
 	k := &s.classes
@@ -155,6 +166,18 @@ func refine(c *class, sql string) *class {
 		}
 	}
 	return &r
+}
+
+// leavesBlock reports whether the first of several statements, of which the first word is given, ends the block.
+func leavesBlock(sql, word string) bool {
+	switch word {
+	case "commit", "end", "abort":
+		return true
+	case "rollback":
+		first, _, _ := strings.Cut(sql, ";")
+		return endsBlock(strings.ToLower(first))
+	}
+	return false
 }
 
 // endsBlock reports whether a ROLLBACK is one of the whole block: nothing but noise follows the word.

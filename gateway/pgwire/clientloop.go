@@ -142,7 +142,7 @@ func (s *session) streamed(kind byte) error {
 	switch kind {
 	case 'Q', 'F':
 		s.noteRelayed(&unknownClass)
-		s.mixes()
+		s.noteMixed()
 	case 'P', 'B':
 		s.statements.clear()
 		s.noteRelayed(&unknownClass)
@@ -168,15 +168,15 @@ func (s *session) pass(kind byte, size int) {
 	s.scan += size
 	switch kind {
 	case 'Q':
-		s.mixes()
+		s.noteMixed()
 		s.flow.sent(kind)
 	case 'S':
 		s.flow.sent(kind)
 	}
 }
 
-// mixes tells the flow of a Query within a unit of the extended protocol.
-func (s *session) mixes() {
+// noteMixed tells the flow of a Query within a unit of the extended protocol.
+func (s *session) noteMixed() {
 	if s.unit.active() {
 		s.flow.mixed()
 	}

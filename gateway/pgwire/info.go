@@ -148,7 +148,7 @@ func (s *session) noteRelayed(c *class) {
 			if c.ends {
 				clear(s.told[:])
 			}
-			s.blockSets = !c.begins && c == &unknownClass
+			s.blockSets = !c.begins && c.SetsSession
 		}
 		s.block = block{open: c.begins, wrote: c.Writes,
 			mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
