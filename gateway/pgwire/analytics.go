@@ -75,7 +75,7 @@ type Candidate struct {
 	SetsSession bool
 	// Parameters says that the statement names some ($1).
 	Parameters bool
-	// NoData says that the statement reads no table (SELECT 1): PostgreSQL may run it anywhere,
+	// NoData says that the statement reads no table but system catalogs (SELECT 1): PostgreSQL may run it anywhere,
 	// also beside a columnar snapshot and under freshet.route = columnar.
 	NoData bool
 	// Reason says why a Relay or a Point is one, for freshet.last_route and for the error

@@ -23,7 +23,7 @@ type Class struct {
 	Writes bool
 	// Locking: FOR UPDATE, FOR SHARE or the like.
 	Locking bool
-	// FromLess: a query that reads no table.
+	// FromLess: a query that reads no table, but system catalogs perhaps that it names with their schema, as psql and drivers do.
 	FromLess bool
 	// Parameters: a query that names some ($1).
 	Parameters bool
@@ -164,7 +164,8 @@ func explainFreshet(s *pg.RawStmt, sql string) (bool, string) {
 
 // findings is what inspect found in one SELECT.
 type findings struct {
-	tables   int
+	tables   int // but for catalogs
+	catalogs int
 	locking  bool
 	modifies bool
 	// parameters are named ($1).
@@ -180,6 +181,8 @@ func (q findings) reason() string {
 		return q.writes
 	case q.locking:
 		return "locking clause"
+	case q.tables == 0 && q.catalogs > 0:
+		return "reads system catalogs alone"
 	case q.tables == 0:
 		return "reads no table"
 	}
@@ -197,13 +200,16 @@ func inspect(s *pg.SelectStmt) findings {
 			ctes[v.CommonTableExpr.Ctename] = true
 			q.modifies = q.modifies || v.CommonTableExpr.Ctequery.GetSelectStmt() == nil
 		case *pg.Node_RangeVar:
-			if v.RangeVar.Schemaname != "" || !ctes[v.RangeVar.Relname] {
+			switch {
+			case isCatalog(v.RangeVar):
+				q.catalogs++
+			case v.RangeVar.Schemaname != "" || !ctes[v.RangeVar.Relname]:
 				q.tables++
 			}
 		case *pg.Node_ParamRef:
 			q.parameters = true
 		case *pg.Node_FuncCall:
-			if name := functionName(v.FuncCall); !harmless[name] {
+			if !harmless[functionName(v.FuncCall)] && !ofInformationSchema(v.FuncCall) {
 				q.writes = "function that is not known to be free of effects"
 			}
 		default:
@@ -220,6 +226,17 @@ func inspect(s *pg.SelectStmt) findings {
 	return q
 }
 
+// isCatalog reports whether a relation is a system catalog, named with its schema. That of large objects holds data.
+func isCatalog(r *pg.RangeVar) bool {
+	switch r.Schemaname {
+	case "pg_catalog":
+		return r.Relname != "pg_largeobject"
+	case "information_schema":
+		return true
+	}
+	return false
+}
+
 // functionName returns the name of a built-in function, or "" if the call names another schema.
 func functionName(f *pg.FuncCall) string {
 	names := stringsOf(f.Funcname)
@@ -230,6 +247,12 @@ func functionName(f *pg.FuncCall) string {
 		return names[1]
 	}
 	return ""
+}
+
+// ofInformationSchema reports whether a function is one of those that the views of the information schema, and drivers like them, call.
+func ofInformationSchema(f *pg.FuncCall) bool {
+	names := stringsOf(f.Funcname)
+	return len(names) == 2 && names[0] == "information_schema" && strings.HasPrefix(names[1], "_pg_")
 }
 
 func stringsOf(nodes []*pg.Node) []string {

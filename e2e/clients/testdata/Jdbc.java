@@ -64,6 +64,9 @@ public class Jdbc {
             c.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
             try (Statement s = c.createStatement()) {
                 show("read only", s.executeQuery("SELECT count(*), sum(price) FROM item"));
+                System.out.println("valid " + c.isValid(5));
+                show("metadata", c.getMetaData().getColumns(null, "public", "item", null));
+                show("keys", c.getMetaData().getPrimaryKeys(null, "public", "item"));
                 show("read only", s.executeQuery("SELECT max(id) FROM item"));
             }
             c.commit();

@@ -12,6 +12,14 @@ SELECT count(*) FROM item;
 DECLARE c CURSOR FOR SELECT id FROM item ORDER BY id;
 FETCH 3 FROM c;
 COMMIT;
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SELECT count(*), sum(price) FROM item;
+\d item
+\dt item
+\du postgres
+;
+SELECT max(id) FROM item;
+ROLLBACK;
 \set FETCH_COUNT 7
 SELECT id FROM item ORDER BY id LIMIT 20;
 \unset FETCH_COUNT

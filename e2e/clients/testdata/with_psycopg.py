@@ -63,6 +63,10 @@ with psycopg.connect(url) as conn:  # transactions
     conn.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     show("read only", conn.execute(QUERY, (99,)).fetchall())
     show("read only", conn.execute("SELECT count(*) FROM item").fetchall())
+    with conn.pipeline():
+        results = [conn.execute(QUERY, (95,)) for _ in range(8)] + [conn.execute("SELECT sum(price) FROM item")]
+    for r in results:
+        show("read only, in a pipeline", r.fetchall())
     conn.rollback()
     with conn.cursor("server_side") as cur:
         cur.itersize = 50
