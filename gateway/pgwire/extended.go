@@ -1,6 +1,8 @@
 package pgwire
 
 import (
+	"bytes"
+
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
@@ -188,7 +190,7 @@ func (s *session) bind(body []byte, size int) error {
 	attend := p != nil && (p.sql != "" || s.block.columnar || s.wantsColumnar) && !s.unit.dirty
 	if attend {
 		e := &execution{sql: p.sql, class: p.class, statement: p, from: s.scan}
-		if err := e.bind.Decode(body); err == nil {
+		if err := e.bind.Decode(bytes.Clone(body)); err == nil { // its parameters stay in what is decoded, and the buffer moves on
 			s.unit.held = e
 			s.scan += size
 			return nil
