@@ -35,16 +35,16 @@ func (r Rows) Len() int { return r.count }
 // Messages are the rows as they are sent. They must not be changed.
 func (r Rows) Messages() []byte { return r.messages }
 
-// Head returns the first n rows, or all if there are no more.
-func (r Rows) Head(n int) Rows {
+// Split returns the first n rows, or all if there are no more, and what is left.
+func (r Rows) Split(n int) (head, rest Rows) {
 	if n >= r.count {
-		return r
+		return r, Rows{}
 	}
 	end := 0
 	for range n {
 		end += messageSize(r.messages[end:])
 	}
-	return Rows{r.messages[:end:end], n}
+	return Rows{r.messages[:end:end], n}, Rows{r.messages[end:], r.count - n}
 }
 
 // Values yields the values of each row, nil for NULL. They share the rows' memory.

@@ -26,9 +26,12 @@ func TestRows_areTheMessagesOfTheProtocol(t *testing.T) {
 		}
 		head := rapid.IntRange(0, len(want)+1).Draw(t, "head")
 		first := want[:min(head, len(want))]
-		got := rows.Head(head)
+		got, rest := rows.Split(head)
 		if d := cmp.Diff(first, slices.Collect(got.Values()), equalEmpty); d != "" || got.Len() != len(first) {
 			t.Fatalf("the first %d of %d rows are %d (-want +got):\n%s", head, len(want), got.Len(), d)
+		}
+		if d := cmp.Diff(want[len(first):], slices.Collect(rest.Values()), equalEmpty); d != "" || rest.Len() != len(want)-len(first) {
+			t.Fatalf("behind the first %d of %d rows are %d (-want +got):\n%s", head, len(want), rest.Len(), d)
 		}
 	})
 }

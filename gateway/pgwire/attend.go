@@ -13,6 +13,14 @@ func (s *session) attend(e *execution) error {
 	if err != nil {
 		return err
 	}
+	if e.resume != nil && known {
+		switch status {
+		case 'T':
+			return s.readOn(e)
+		case 'E':
+			return s.reject(e, errFailedBlock)
+		}
+	}
 	if !known || status == 'E' {
 		return s.relay(e, "")
 	}

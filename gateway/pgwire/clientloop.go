@@ -143,8 +143,10 @@ func (s *session) streamed(kind byte) error {
 	case 'Q', 'F':
 		s.noteRelayed(&unknownClass)
 		s.noteMixed()
+		s.dropPortals()
 	case 'P', 'B':
 		s.statements.clear()
+		s.dropPortals()
 		s.noteRelayed(&unknownClass)
 		s.unit.dirty = true
 	case 'S':
@@ -233,6 +235,7 @@ func (s *session) query(body []byte, size int) error {
 			return s.skipRejected('Q', size)
 		}
 	}
+	s.dropPortal("")
 	c := s.classify(unsafeString(text))
 	if s.unit.active() {
 		s.noteRelayed(&unknownClass)

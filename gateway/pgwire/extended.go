@@ -37,6 +37,8 @@ type execution struct {
 	closes    bool
 	maxRows   uint32
 	within    bool // more of its unit follows
+	// resume is the portal that it reads on; nil: it is a new one.
+	resume *portal
 }
 
 func (e *execution) extended() bool { return e.statement != nil }
@@ -169,15 +171,19 @@ func (s *session) bind(body []byte, size int) error {
 	if !s.unit.active() {
 		s.statements.settle(&s.flow)
 	}
-	portal := body
-	if _, ok := cString(&portal); !ok {
+	rest := body
+	destination, ok := cString(&rest)
+	if !ok {
 		s.scan += size
 		return s.streamed('B')
 	}
-	name, _ := cString(&portal)
+	name, _ := cString(&rest)
 	c, p := &unknownClass, s.statements.byName[unsafeString(name)]
 	if p != nil {
 		c = p.class
+		if rejected, err := s.rebinds(string(destination), size); rejected || err != nil {
+			return err
+		}
 		if s.unit.dirty && s.beside(c) {
 			if err := s.settleWithin(); err != nil {
 				return err
@@ -187,6 +193,7 @@ func (s *session) bind(body []byte, size int) error {
 			return s.skipRejected('B', size)
 		}
 	}
+	s.dropPortal(unsafeString(destination))
 	attend := p != nil && (p.sql != "" || s.block.columnar || s.wantsColumnar) && !s.unit.dirty
 	if attend {
 		e := &execution{sql: p.sql, class: p.class, statement: p, from: s.scan}
@@ -210,13 +217,20 @@ func (s *session) bind(body []byte, size int) error {
 
 // portalMessage handles Describe, Execute, Close and Flush.
 func (s *session) portalMessage(kind byte, body []byte, size int) error {
+	if kind == 'E' {
+		if held, err := s.holdResume(body, size); held || err != nil {
+			return err
+		}
+	}
 	switch {
 	case kind == 'E', kind == 'D' && len(body) > 0 && body[0] == 'P':
 		s.unit.dirty = true
-	case kind == 'C' && len(body) > 1 && body[0] == 'S':
+	case kind == 'C' && len(body) > 1:
 		name := body[1:]
-		if n, ok := cString(&name); ok {
+		if n, ok := cString(&name); ok && body[0] == 'S' {
 			s.statements.forget(unsafeString(n))
+		} else if ok {
+			s.dropPortal(unsafeString(n))
 		}
 	}
 	if kind != 'H' {
@@ -273,7 +287,7 @@ func (s *session) attendWithin() error {
 	switch alone, err := s.mustNotRelay(h.class); {
 	case err != nil:
 		return err
-	case !alone:
+	case !alone && h.resume == nil:
 		s.release()
 		return nil
 	case !h.executed:

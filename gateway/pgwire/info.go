@@ -113,6 +113,8 @@ type block struct {
 	// columnar says that the block's snapshot is a columnar one, and that its isolation
 	// level forbids to read from another.
 	columnar bool
+	// portals are results from the replica that the client may read on, by name.
+	portals map[string]*portal
 }
 
 // noteRelayed keeps account of what a statement may change when PostgreSQL runs it.
@@ -164,6 +166,7 @@ func (s *session) noteRelayed(c *class) {
 // leaveBlock forgets what info says of a block's own isolation.
 func (s *session) leaveBlock() {
 	s.stale = s.stale || s.block.open && s.block.known
+	s.dropPortals()
 	s.block = block{}
 }
 

@@ -81,8 +81,6 @@ func (s *session) against(e *execution, status byte) string {
 		return ""
 	case status == 'T' && !s.block.mayBeReadOnly, status == 'T' && s.block.known && !s.block.readOnly:
 		return "it is in a READ WRITE transaction block"
-	case status == 'T' && e.maxRows > 0:
-		return "its portal is read in pieces within a transaction block"
 	case e.extended() && !e.wellBound():
 		return "its Bind message does not fit"
 	case e.extended() && e.statement.readAs != s.reading():

@@ -26,6 +26,8 @@ type run struct {
 	out  []byte
 	rows int64
 	sent bool
+	// portal keeps what the client did not ask for yet; nil: it cannot ask for more.
+	portal *portal
 }
 
 // began reports whether the client may have seen part of the answer.
@@ -70,17 +72,25 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	}
 	formats := r.formats()
 	r.head(formats)
+	if r.status == 'T' && r.e.extended() && !r.e.closes {
+		r.portal = &portal{class: r.e.class, statement: r.e.statement}
+	}
 	n, err := q.Run(ctx, formats, r.add)
 	if err != nil && !errors.Is(err, errRowLimit) {
+		r.portal.close()
 		return err
 	}
+	s.keepPortal(r.e.bind.DestinationPortal, r.portal)
 	s.info.WroteSince, s.info.ReadSince = false, false
 	if r.status == 'T' {
 		s.block.columnar = s.info.Isolation != readCommitted
 	}
-	r.tail("SELECT " + strconv.FormatInt(n, 10))
+	r.tail(selected(n))
 	return nil
 }
+
+// selected is the command tag of a query that yielded n rows.
+func selected(n int64) string { return "SELECT " + strconv.FormatInt(n, 10) }
 
 func (r *run) statement() Statement {
 	st := Statement{SQL: r.e.sql, ParamOIDs: r.d.params, Fields: r.d.fields}
@@ -131,18 +141,21 @@ func (r *run) head(formats []int16) {
 
 // add adds rows to the answer.
 func (r *run) add(rows datarow.Rows) error {
-	all := rows.Len()
+	var rest datarow.Rows
 	if limit := int64(r.e.maxRows); limit > 0 {
-		rows = rows.Head(int(limit - r.rows))
+		rows, rest = rows.Split(int(limit - r.rows))
 	}
 	r.rows += int64(rows.Len())
 	if err := r.write(rows.Messages()); err != nil {
 		return err
 	}
-	if rows.Len() < all {
-		return errRowLimit
+	switch {
+	case rest.Len() == 0:
+		return nil
+	case r.portal != nil:
+		return r.portal.keep(rest)
 	}
-	return nil
+	return errRowLimit
 }
 
 // write adds messages to what is sent. Many are not copied once more.

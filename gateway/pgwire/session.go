@@ -98,6 +98,7 @@ func (s *session) serve(encryption *tls.Config, full bool) {
 	s.srv.cfg.Metrics.sessions.Inc()
 	defer s.srv.cfg.Metrics.sessions.Dec()
 	defer s.endTx()
+	defer s.dropPortals()
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(s.serverDone)

@@ -1,9 +1,12 @@
 package server_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // The constants of a prepared statement are read as the session's settings were when it was parsed.
@@ -65,6 +68,26 @@ func TestGateway_statementPreparedWithItsBlockRunsOnTheReplica(t *testing.T) {
 		}
 		if got := one(t, c, "SHOW freshet.last_route"); got != first.route {
 			t.Errorf("prepared with %s: route %s, want %s", first.sql, got, first.route)
+		}
+	}
+}
+
+// Where a statement's messages come in several pieces, its parameters are those that were sent.
+func TestGateway_keepsParametersUntilTheyAreUsed(t *testing.T) {
+	t.Parallel()
+	g := start(t, accounts)
+	c := g.client()
+	for _, length := range []int{600, 3000, 10_000, 40_000} {
+		parameter := strings.Repeat(".", 500) + "x" + strings.Repeat(".", length-501)
+		exchange(t, c, messages{
+			&pgproto3.Parse{Query: "SELECT count(*) FROM account WHERE id <= strpos($1, 'x')"}, &pgproto3.Flush{}, &pgproto3.Bind{Parameters: [][]byte{[]byte(parameter)}},
+		}, func(answer string) bool { return answer == "ParseComplete" })
+		got := untilReady(t, c, messages{&pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{}, &pgproto3.Sync{}})
+		if !slices.Contains(got, `DataRow ["501"]`) {
+			t.Errorf("with a parameter of %d bytes: %q", length, got)
+		}
+		if route := one(t, c, "SHOW freshet.last_route"); route != "columnar" {
+			t.Errorf("route %s: %s", route, one(t, c, "SHOW freshet.last_reason"))
 		}
 	}
 }

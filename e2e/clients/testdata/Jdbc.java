@@ -68,6 +68,15 @@ public class Jdbc {
                 show("metadata", c.getMetaData().getColumns(null, "public", "item", null));
                 show("keys", c.getMetaData().getPrimaryKeys(null, "public", "item"));
                 show("read only", s.executeQuery("SELECT max(id) FROM item"));
+                s.setFetchSize(30);
+                try (ResultSet rs = s.executeQuery("SELECT id FROM item ORDER BY id")) {
+                    int n = 0, sum = 0;
+                    while (rs.next()) {
+                        n++;
+                        sum += rs.getInt(1);
+                    }
+                    System.out.println("read only, fetched in pieces " + n + " " + sum);
+                }
             }
             c.commit();
             c.setReadOnly(false);

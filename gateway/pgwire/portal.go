@@ -1,0 +1,200 @@
+package pgwire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/freshet-io/freshet/connectors/tempfile"
+	"github.com/freshet-io/freshet/gateway/datarow"
+)
+
+// Bounds of what a portal keeps of its result: in memory, and in all, in bytes.
+const (
+	maxPortalMemory = 1 << 20
+	maxPortal       = 4 << 30
+)
+
+// portal is a result from the replica that a client reads in pieces: what an execution with a row limit left of it. All of the query has run by
+// then, so no slow client keeps a place in the engine.
+type portal struct {
+	class     *class
+	statement *prepared
+	memory    []byte
+	file      *os.File // what does not fit into memory, behind it; nil: nothing
+	size      int64    // of file
+	reader    *bufio.Reader
+}
+
+// keep adds rows behind those that are kept.
+func (p *portal) keep(rows datarow.Rows) error {
+	m := rows.Messages()
+	if p.file == nil && len(p.memory)+len(m) <= maxPortalMemory {
+		p.memory = append(p.memory, m...)
+		return nil
+	}
+	if p.size+int64(len(m)) > maxPortal {
+		return &Error{Code: codeProgramLimitExceeded, Message: "the result is too large to be kept for a client that reads it in pieces",
+			Hint: "Read it without a row limit, or set freshet.route = 'oltp'."}
+	}
+	if p.file == nil {
+		file, err := tempfile.Create("", "freshet-portal-")
+		if err != nil {
+			return fmt.Errorf("keep a result that is read in pieces: %w", err)
+		}
+		p.file = file
+	}
+	n, err := p.file.WriteAt(m, p.size)
+	p.size += int64(n)
+	if err != nil {
+		return fmt.Errorf("keep a result that is read in pieces: %w", err)
+	}
+	return nil
+}
+
+// next returns the next row's message, valid until the next call, or io.EOF.
+func (p *portal) next(buf []byte) ([]byte, error) {
+	if p.reader == nil {
+		rest := io.Reader(bytes.NewReader(p.memory))
+		if p.file != nil {
+			rest = io.MultiReader(rest, io.NewSectionReader(p.file, 0, p.size))
+		}
+		p.reader = bufio.NewReaderSize(rest, flushSize)
+	}
+	head, err := p.reader.Peek(headerSize)
+	if err != nil {
+		return nil, err
+	}
+	size := 1 + int(binary.BigEndian.Uint32(head[1:]))
+	if cap(buf) < size {
+		buf = make([]byte, size)
+	}
+	_, err = io.ReadFull(p.reader, buf[:size])
+	return buf[:size], err
+}
+
+// close gives up what is kept. A nil portal keeps nothing.
+func (p *portal) close() {
+	if p != nil && p.file != nil {
+		p.file.Close()
+	}
+}
+
+// keepPortal keeps a result for executions to come; nil: there may be none.
+func (s *session) keepPortal(name string, p *portal) {
+	if p == nil {
+		return
+	}
+	if s.block.portals == nil {
+		s.block.portals = map[string]*portal{}
+	}
+	s.block.portals[name] = p
+}
+
+var errFailedBlock = &Error{Code: codeFailedTransaction, Message: "current transaction is aborted, commands ignored until end of transaction block"}
+
+// dropPortal forgets a result that is read in pieces: its portal is bound anew, or closed.
+func (s *session) dropPortal(name string) {
+	if p := s.block.portals[name]; p != nil {
+		p.close()
+		delete(s.block.portals, name)
+	}
+}
+
+// dropPortals is dropPortal for all of them.
+func (s *session) dropPortals() {
+	for name := range s.block.portals {
+		s.dropPortal(name)
+	}
+}
+
+// rebinds rejects a Bind of a named portal that there is already, as PostgreSQL does.
+func (s *session) rebinds(name string, size int) (rejected bool, err error) {
+	if name == "" || s.block.portals[name] == nil {
+		return false, nil
+	}
+	status, known, err := s.awaitQuiet()
+	if err != nil || !known || status != 'T' {
+		return false, err
+	}
+	return true, s.rejectUnit(&Error{Code: codeDuplicateCursor, Message: "cursor " + strconv.Quote(name) + " already exists"}, size)
+}
+
+// holdResume holds an Execute of a portal that has a result from the replica; held says that it is one.
+func (s *session) holdResume(body []byte, size int) (held bool, err error) {
+	var m pgproto3.Execute
+	if len(s.block.portals) == 0 || m.Decode(body) != nil {
+		return false, nil
+	}
+	p := s.block.portals[m.Portal]
+	if p == nil {
+		return false, nil
+	}
+	if s.unit.dirty {
+		if err := s.settleWithin(); err != nil {
+			return false, err
+		}
+		if s.unit.rejected {
+			return true, s.skipRejected('E', size)
+		}
+	}
+	e := &execution{resume: p, class: p.class, statement: p.statement, from: s.scan, executed: true, maxRows: m.MaxRows}
+	e.bind.DestinationPortal = m.Portal
+	s.unit.held = e
+	s.scan += size
+	return true, nil
+}
+
+// readOn answers an execution from what its portal keeps.
+func (s *session) readOn(e *execution) error {
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	failed, status, err := s.settleUnit()
+	if err != nil {
+		return err
+	}
+	if failed { // PostgreSQL's own error came first
+		_, err = s.client.Write(e.ready(nil, status))
+	} else {
+		r := &run{s: s, e: e, status: status}
+		err = r.finish(r.piece(e.resume))
+	}
+	if err != nil {
+		return err
+	}
+	if e.closes {
+		s.dropPortal(e.bind.DestinationPortal)
+	}
+	s.handBack()
+	s.answered(e)
+	return nil
+}
+
+// piece sends as many rows of a portal as the execution asks for.
+func (r *run) piece(p *portal) error {
+	var buf []byte
+	for r.e.maxRows == 0 || r.rows < int64(r.e.maxRows) {
+		row, err := p.next(buf)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read what is kept of a result: %w", err)
+		}
+		buf = row
+		r.rows++
+		if err := r.write(row); err != nil {
+			return err
+		}
+	}
+	r.tail(selected(r.rows))
+	return nil
+}

@@ -1,0 +1,60 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// A result that a client reads in pieces comes from the replica, whatever happens between two of them, and is gone with its block.
+func TestGateway_readsAResultInPiecesFromTheReplica(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, repeat('x', 100) FROM generate_series(1, 30000) i") // more than is kept in memory
+	direct := g.connect(g.oltp.URL("postgres"))
+	for _, begin := range []string{"BEGIN READ ONLY", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"} {
+		c := g.client()
+		if _, err := c.PgConn().Prepare(t.Context(), "a", "SELECT id, name FROM item ORDER BY id", nil); err != nil {
+			t.Fatal(err)
+		}
+		exec(t, c, begin)
+		first := untilReady(t, c, messages{&pgproto3.Bind{PreparedStatement: "a", DestinationPortal: "p"}, &pgproto3.Execute{Portal: "p", MaxRows: 700}, &pgproto3.Sync{}})
+		if route := one(t, c, "SHOW freshet.last_route"); route != "columnar" {
+			t.Fatalf("%s: route %s: %s", begin, route, one(t, c, "SHOW freshet.last_reason"))
+		}
+		exec(t, direct, "DELETE FROM item WHERE id > 29000")
+		rows, pieces := rowsOf(first), 1
+		for more := first; strings.Contains(strings.Join(more, ";"), "PortalSuspended"); pieces++ {
+			if n := one(t, c, "SELECT count(*) FROM item"); begin != "BEGIN READ ONLY" && n != "30000" {
+				t.Fatalf("%s: %s rows between two pieces", begin, n)
+			}
+			more = untilReady(t, c, messages{&pgproto3.Execute{Portal: "p", MaxRows: 700}, &pgproto3.Sync{}})
+			rows += rowsOf(more)
+		}
+		if rows != 30000 || pieces != 43 {
+			t.Errorf("%s: %d rows in %d pieces", begin, rows, pieces)
+		}
+		exec(t, c, "COMMIT")
+		after := untilReady(t, c, messages{&pgproto3.Execute{Portal: "p"}, &pgproto3.Sync{}})
+		if after[0] != "ErrorResponse 34000" {
+			t.Errorf("%s: after the block: %q", begin, after)
+		}
+		exec(t, direct, "INSERT INTO item SELECT i, repeat('x', 100) FROM generate_series(29001, 30000) i")
+	}
+}
+
+// untilReady sends the messages of one unit, and returns what they are answered by.
+func untilReady(t *testing.T, c *pgx.Conn, ways messages) []string {
+	t.Helper()
+	return exchange(t, c, ways, func(answer string) bool { return strings.HasPrefix(answer, "ReadyForQuery") })
+}
+
+func rowsOf(answers []string) (n int) {
+	for _, a := range answers {
+		if strings.HasPrefix(a, "DataRow") {
+			n++
+		}
+	}
+	return n
+}
