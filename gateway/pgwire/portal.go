@@ -16,10 +16,10 @@ import (
 	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
-// Bounds of what a portal keeps of its result: in memory, and in all, in bytes.
+// Bounds of what the portals of a session keep of their results: in memory, and on disk, in bytes.
 const (
 	maxPortalMemory = 1 << 20
-	maxPortal       = 4 << 30
+	maxPortalDisk   = 4 << 30
 )
 
 // portal is a result from the replica that a client reads in pieces: what an execution with a row limit left of it. All of the query has run by
@@ -31,35 +31,53 @@ type portal struct {
 	file      *os.File // what does not fit into memory, behind it; nil: nothing
 	size      int64    // of file
 	reader    *bufio.Reader
+	// room and disk are what it may keep in memory and on disk.
+	room int
+	disk int64
+}
+
+// newPortal returns a portal that may keep what the others leave.
+func (s *session) newPortal(e *execution) *portal {
+	p := &portal{class: e.class, statement: e.statement, room: maxPortalMemory, disk: maxPortalDisk}
+	for _, o := range s.block.portals {
+		p.room -= len(o.memory)
+		p.disk -= o.size
+	}
+	return p
 }
 
 // keep adds rows behind those that are kept.
 func (p *portal) keep(rows datarow.Rows) error {
 	m := rows.Messages()
-	if p.file == nil && len(p.memory)+len(m) <= maxPortalMemory {
+	if p.file == nil && len(p.memory)+len(m) <= p.room {
 		p.memory = append(p.memory, m...)
 		return nil
 	}
-	if p.size+int64(len(m)) > maxPortal {
+	if p.size+int64(len(m)) > p.disk {
 		return &Error{Code: codeProgramLimitExceeded, Message: "the result is too large to be kept for a client that reads it in pieces",
 			Hint: "Read it without a row limit, or set freshet.route = 'oltp'."}
 	}
 	if p.file == nil {
 		file, err := tempfile.Create("", "freshet-portal-")
 		if err != nil {
-			return fmt.Errorf("keep a result that is read in pieces: %w", err)
+			return cannotKeep(err)
 		}
 		p.file = file
 	}
 	n, err := p.file.WriteAt(m, p.size)
 	p.size += int64(n)
 	if err != nil {
-		return fmt.Errorf("keep a result that is read in pieces: %w", err)
+		return cannotKeep(err)
 	}
 	return nil
 }
 
-// next returns the next row's message, valid until the next call, or io.EOF.
+func cannotKeep(err error) error {
+	return &Error{Code: codeDiskFull, Message: "cannot keep a result for a client that reads it in pieces", Detail: err.Error(), Err: err,
+		Hint: "Make room in the gateway's folder for temporary files, read it without a row limit, or set freshet.route = 'oltp'."}
+}
+
+// next returns the next row's message, in buf if that is large enough, or io.EOF.
 func (p *portal) next(buf []byte) ([]byte, error) {
 	if p.reader == nil {
 		rest := io.Reader(bytes.NewReader(p.memory))

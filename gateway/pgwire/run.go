@@ -73,7 +73,7 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	formats := r.formats()
 	r.head(formats)
 	if r.status == 'T' && r.e.extended() && !r.e.closes {
-		r.portal = &portal{class: r.e.class, statement: r.e.statement}
+		r.portal = s.newPortal(r.e)
 	}
 	n, err := q.Run(ctx, formats, r.add)
 	if err != nil && !errors.Is(err, errRowLimit) {

@@ -12,6 +12,7 @@ const (
 	codeUndefinedObject      = "42704"
 	codeDuplicateCursor      = "42P03"
 	codeLockNotAvailable     = "55P03"
+	codeDiskFull             = "53100"
 	codeTooManyConnections   = "53300"
 	codeProgramLimitExceeded = "54000"
 	codeCantChangeParameter  = "55P02"
