@@ -20,27 +20,37 @@ type messages = []pgproto3.FrontendMessage
 // theEnd is the last row that [converse] returns.
 const theEnd = `DataRow ["the end"]`
 
-// converse sends the messages at once, rolls back what they left open, and returns what they are answered by.
-func converse(t *testing.T, c *pgx.Conn, ways messages) []string {
+// converse sends the messages, rolls back what they left open, and returns what they are answered by.
+func converse(t *testing.T, c *pgx.Conn, ways messages, how sending) []string {
 	t.Helper()
 	end := messages{&pgproto3.Query{String: "ROLLBACK"}, &pgproto3.Query{String: "SELECT 'the end'"}}
 	told := false
-	return exchange(t, c, slices.Concat(ways, end), func(answer string) bool {
+	return exchange(t, c, slices.Concat(ways, end), how, func(answer string) bool {
 		told = told || answer == theEnd
 		return told && strings.HasPrefix(answer, "ReadyForQuery")
 	})
 }
 
-// exchange sends the messages at once, and returns what they are answered by up to the last answer. How many answers there are is not known: PostgreSQL skips
+// sending is how messages are sent.
+type sending bool
+
+const (
+	together sending = false
+	oneByOne sending = true
+)
+
+// exchange sends the messages without waiting for answers, and returns what they are answered by up to the last answer. How many answers there are is not known: PostgreSQL skips
 // messages behind an error.
-func exchange(t *testing.T, c *pgx.Conn, ways messages, isLast func(string) bool) []string {
+func exchange(t *testing.T, c *pgx.Conn, ways messages, how sending, isLast func(string) bool) []string {
 	t.Helper()
 	var answers []string
-	for _, m := range ways {
+	for i, m := range ways {
 		c.PgConn().Frontend().Send(m)
-	}
-	if err := c.PgConn().Frontend().Flush(); err != nil {
-		t.Fatal(err)
+		if how == oneByOne || i == len(ways)-1 {
+			if err := c.PgConn().Frontend().Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	for {
 		m, err := c.PgConn().ReceiveMessage(stand.Within(t, 20*time.Second))
@@ -131,6 +141,7 @@ func newTwins(t *testing.T) *twins {
 func (w *twins) compare(r *rapid.T, ways messages, prepare ...string) (refused bool) {
 	w.t.Helper()
 	var answers [2][]string
+	how := sending(rapid.Bool().Draw(r, "one by one"))
 	for i := range w.sides {
 		if w.sides[i] == nil || w.sides[i].IsClosed() {
 			if i == 0 {
@@ -152,7 +163,7 @@ func (w *twins) compare(r *rapid.T, ways messages, prepare ...string) (refused b
 			exec(w.t, c, sql)
 		}
 		exec(w.t, w.other, "INSERT INTO account VALUES (1001, 10, 100)")
-		answers[i] = converse(w.t, c, ways)
+		answers[i] = converse(w.t, c, ways, how)
 		exec(w.t, w.other, "DELETE FROM account WHERE id = 1001")
 	}
 	want, got := answers[0], answers[1]

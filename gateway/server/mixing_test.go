@@ -71,7 +71,7 @@ func TestGateway_readsOneSnapshotInABlock(t *testing.T) {
 			t.Fatalf("%s: the block reads from %s", name, route)
 		}
 		exec(t, direct, "INSERT INTO account SELECT max(id) + 1, 3, 100 FROM account")
-		got := converse(t, c, test.ways)
+		got := converse(t, c, test.ways, together)
 		if test.refused {
 			for _, m := range got {
 				kind, value, _ := strings.Cut(m, " ")
@@ -83,7 +83,7 @@ func TestGateway_readsOneSnapshotInABlock(t *testing.T) {
 			if !slices.Contains(got, "ErrorResponse 0A000") {
 				t.Errorf("%s: not refused: %q", name, got)
 			}
-		} else if diff := cmp.Diff(converse(t, plain, test.ways), got); diff != "" {
+		} else if diff := cmp.Diff(converse(t, plain, test.ways, together), got); diff != "" {
 			t.Errorf("%s: answered otherwise than by PostgreSQL (-want +got):\n%s", name, diff)
 		}
 		if want, got := one(t, direct, sum), one(t, c, sum); got != want {

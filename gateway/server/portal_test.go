@@ -47,7 +47,7 @@ func TestGateway_readsAResultInPiecesFromTheReplica(t *testing.T) {
 // untilReady sends the messages of one unit, and returns what they are answered by.
 func untilReady(t *testing.T, c *pgx.Conn, ways messages) []string {
 	t.Helper()
-	return exchange(t, c, ways, func(answer string) bool { return strings.HasPrefix(answer, "ReadyForQuery") })
+	return exchange(t, c, ways, together, func(answer string) bool { return strings.HasPrefix(answer, "ReadyForQuery") })
 }
 
 func rowsOf(answers []string) (n int) {

@@ -81,7 +81,7 @@ func TestGateway_keepsParametersUntilTheyAreUsed(t *testing.T) {
 		parameter := strings.Repeat(".", 500) + "x" + strings.Repeat(".", length-501)
 		exchange(t, c, messages{
 			&pgproto3.Parse{Query: "SELECT count(*) FROM account WHERE id <= strpos($1, 'x')"}, &pgproto3.Flush{}, &pgproto3.Bind{Parameters: [][]byte{[]byte(parameter)}},
-		}, func(answer string) bool { return answer == "ParseComplete" })
+		}, together, func(answer string) bool { return answer == "ParseComplete" })
 		got := untilReady(t, c, messages{&pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{}, &pgproto3.Sync{}})
 		if !slices.Contains(got, `DataRow ["501"]`) {
 			t.Errorf("with a parameter of %d bytes: %q", length, got)
