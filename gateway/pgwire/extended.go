@@ -184,7 +184,7 @@ func (s *session) bind(body []byte, size int) error {
 		if rejected, err := s.rebinds(string(destination), size); rejected || err != nil {
 			return err
 		}
-		if s.unit.dirty && s.beside(c) {
+		if s.unit.dirty && (s.beside(c) || s.block.mayRead(c)) {
 			if err := s.settleWithin(); err != nil {
 				return err
 			}
@@ -280,19 +280,19 @@ func (s *session) sync(size int) error {
 	return nil
 }
 
-// attendWithin deals with the held execution, which more of its unit follows. Where the open block reads a columnar snapshot, which PostgreSQL
-// would read beside, it is run there at once; anywhere else all of the unit is PostgreSQL's.
+// attendWithin deals with the held execution, which more of its unit follows. In a block that reads a columnar snapshot, or may begin to, it is
+// run at once; anywhere else all of the unit is PostgreSQL's.
 func (s *session) attendWithin() error {
 	h := s.unit.held
 	switch alone, err := s.mustNotRelay(h.class); {
 	case err != nil:
 		return err
-	case !alone && h.resume == nil:
-		s.release()
-		return nil
-	case !h.executed:
+	case alone && !h.executed:
 		s.unit.held = nil
 		return s.rejectUnit(besideSnapshot("its portal is not executed at once"), 0)
+	case !alone && h.resume == nil && !(h.executed && s.block.mayRead(h.class)):
+		s.release()
+		return nil
 	}
 	h.size, h.within = s.scan-h.from, true
 	s.scan = h.from

@@ -117,6 +117,11 @@ type block struct {
 	portals map[string]*portal
 }
 
+// mayRead reports whether the block may yet begin to read from a columnar snapshot by a statement of the class.
+func (b *block) mayRead(c *class) bool {
+	return c.Kind == Read && b.open && b.mayBeReadOnly && !b.oltp && !b.wrote
+}
+
 // noteRelayed keeps account of what a statement may change when PostgreSQL runs it.
 func (s *session) noteRelayed(c *class) {
 	s.maySet = s.maySet || c.SetsSession || c.Writes || c.ends && s.blockSets

@@ -208,6 +208,7 @@ func TestGateway_answersAnySessionAsPostgreSQLDoes(t *testing.T) {
 		"SET TimeZone = 'Asia/Tokyo'", "SET LOCAL IntervalStyle = 'iso_8601'", "SET extra_float_digits = 0", "SET freshet.route = 'columnar'", "SET freshet.route = 'oltp'", "SHOW work_mem", "SELECT max(branch), min('2024-03-01 12:00+00'::timestamptz) FROM account",
 		"DECLARE c CURSOR FOR SELECT id FROM account ORDER BY id", "FETCH 2 FROM c", "CREATE TEMP TABLE account2 (id int)", "DO $$BEGIN PERFORM 1; END$$",
 	}
+	units := append([]messages{once("BEGIN READ ONLY"), once("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), once("BEGIN"), once("COMMIT"), once("UPDATE account SET branch = branch WHERE id = 1")}, inUnits...)
 	var pool []messages
 	for _, sql := range queries {
 		pool = append(pool, messages{&pgproto3.Query{String: sql}}, append(once(sql), &pgproto3.Sync{}))
@@ -220,7 +221,7 @@ func TestGateway_answersAnySessionAsPostgreSQLDoes(t *testing.T) {
 				ways = append(ways, pool[part]...)
 				continue
 			}
-			ways = slices.Concat(append([]messages{ways}, rapid.SliceOfN(rapid.SampledFrom(inUnits), 1, 4).Draw(r, "unit")...)...)
+			ways = slices.Concat(append([]messages{ways}, rapid.SliceOfN(rapid.SampledFrom(units), 1, 5).Draw(r, "unit")...)...)
 			ways = append(ways, &pgproto3.Sync{})
 		}
 		all++

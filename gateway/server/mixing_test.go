@@ -92,37 +92,52 @@ func TestGateway_readsOneSnapshotInABlock(t *testing.T) {
 	}
 }
 
-// A batch of statements within a block reads the block's snapshot, as each of them alone.
+// A batch of statements within a block reads the block's snapshot, as each of them alone: after it has read, as the first that it does, and where a driver
+// sends its BEGIN and COMMIT along.
 func TestGateway_runsABatchOnTheBlocksSnapshot(t *testing.T) {
 	t.Parallel()
 	g := start(t, accounts)
+	direct := g.connect(g.oltp.URL("postgres"))
 	c := g.client()
+	const sum = "SELECT sum(balance)::bigint FROM account WHERE branch >= $1"
+	batch := func(tx pgx.Tx) []int64 {
+		t.Helper()
+		var b pgx.Batch
+		got := make([]int64, 3)
+		for i := range got {
+			b.Queue(sum, 0).QueryRow(func(row pgx.Row) error { return row.Scan(&got[i]) })
+		}
+		if err := tx.SendBatch(t.Context(), &b).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if route := one(t, c, "SHOW freshet.last_route"); route != "columnar" {
+			t.Errorf("the batch read from %s: %s", route, one(t, c, "SHOW freshet.last_reason"))
+		}
+		return got
+	}
 	tx, err := c.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const sum = "SELECT sum(balance)::bigint FROM account WHERE branch >= $1"
-	var want int64
-	if err := tx.QueryRow(t.Context(), sum, 0).Scan(&want); err != nil {
-		t.Fatal(err)
+	first := batch(tx)
+	if first[0] == 0 || first[1] != first[0] || first[2] != first[0] {
+		t.Errorf("the block's first batch reads %v", first)
 	}
-	exec(t, g.connect(g.oltp.URL("postgres")), "UPDATE account SET balance = balance + 1")
-	var b pgx.Batch
-	got := make([]int64, 3)
-	for i := range got {
-		b.Queue(sum, 0).QueryRow(func(row pgx.Row) error { return row.Scan(&got[i]) })
-	}
-	if err := tx.SendBatch(t.Context(), &b).Close(); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]int64{want, want, want}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	exec(t, direct, "UPDATE account SET balance = balance + 1")
+	if diff := cmp.Diff(first, batch(tx)); diff != "" {
+		t.Errorf("the second batch (-want +got):\n%s", diff)
 	}
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	exec(t, c, "SET freshet.freshness = strong")
+	all := slices.Concat(once("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), once("SELECT sum(balance)::bigint FROM account"), once("SELECT sum(balance)::bigint FROM account"), once("COMMIT"), messages{&pgproto3.Sync{}})
+	got := untilReady(t, c, all)
+	if n := rowsOf(got); n != 2 || !slices.Contains(got, fmt.Sprintf(`DataRow ["%d"]`, first[0]+1000)) || got[len(got)-1] != "ReadyForQuery I" {
+		t.Errorf("a block in one piece: %q", got)
+	}
 	if route := one(t, c, "SHOW freshet.last_route"); route != "columnar" {
-		t.Errorf("the batch read from %s", route)
+		t.Errorf("a block in one piece read from %s: %s", route, one(t, c, "SHOW freshet.last_reason"))
 	}
 }
 
