@@ -12,6 +12,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/cursor"
 	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/shares"
@@ -127,6 +128,12 @@ func (r *Router) Candidate(sql string) pgwire.Candidate {
 	switch {
 	case c.ExplainFreshet:
 		out.Kind, out.Inner = pgwire.Explain, c.Explained
+	case c.Declared != nil:
+		out.Kind, out.Inner, out.Cursor, out.Binary = pgwire.Declare, c.Declared.SQL, c.Declared.Name, c.Declared.Binary
+		out.Parameters = c.Declared.Query.Parameters
+		if r.pointRead(c.Declared.Query.Point) {
+			out.Point, out.Reason = true, reasonPointRead
+		}
 	case c.Candidate && r.pointRead(c.Point):
 		out.Kind, out.Point, out.Reason = pgwire.Read, true, reasonPointRead
 	case c.Candidate:
@@ -134,6 +141,9 @@ func (r *Router) Candidate(sql string) pgwire.Candidate {
 	}
 	return out
 }
+
+// Cursor implements [pgwire.Analytics].
+func (r *Router) Cursor(sql string) (cursor.Statement, bool) { return translate.ParseCursor(sql) }
 
 const reasonPointRead = "point read by key: PostgreSQL is the faster store"
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/freshet-io/freshet/gateway/cursor"
 	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
@@ -19,6 +20,8 @@ type Analytics interface {
 	// the answer by the text with its numeric and string constants left out, so
 	// the answer must not depend on those and is asked again when Generation changes.
 	Candidate(sql string) Candidate
+	// Cursor returns what a FETCH, MOVE or CLOSE says; ok is false for any other text.
+	Cursor(sql string) (c cursor.Statement, ok bool)
 	// Generation changes whenever an earlier answer of Candidate may have become
 	// another one (a table was added, its key changed), and before a Plan that goes by another
 	// definition of a table or a view ends: PostgreSQL's descriptions from before are void
@@ -57,16 +60,21 @@ const (
 	Read
 	// Explain is EXPLAIN (FRESHET …) of one statement.
 	Explain
+	// Declare is DECLARE … CURSOR FOR one read-only statement that may run on the columnar replica.
+	Declare
 )
 
 // Candidate is what [Analytics.Candidate] found in a statement's text.
 type Candidate struct {
 	Kind CandidateKind
-	// Point says that a Read is bound by its table's key: PostgreSQL is the faster store. It is relayed, but
+	// Point says that a Read, or what is declared, is bound by its table's key: PostgreSQL is the faster store. It is relayed, but
 	// for a session that wants the columnar route or holds a columnar snapshot.
 	Point bool
-	// Inner is the statement inside EXPLAIN (FRESHET …).
+	// Inner is the statement inside EXPLAIN (FRESHET …) or DECLARE.
 	Inner string
+	// Cursor is the name that DECLARE declares, and Binary says that its simple queries' rows are in binary format.
+	Cursor string
+	Binary bool
 	// Writes says that the statement may write when PostgreSQL runs it: it
 	// modifies data or calls a function that is not known to be free of effects.
 	Writes bool

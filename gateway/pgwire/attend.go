@@ -28,8 +28,13 @@ func (s *session) attend(e *execution) error {
 		s.leaveBlock()
 	}
 	c := e.class
+	if status == 'T' && s.ofCursors(c) {
+		if handled, err := s.attendCursor(e, status); handled || err != nil {
+			return err
+		}
+	}
 	switch {
-	case c.Kind == Read || c.Kind == Explain:
+	case c.Kind == Read, c.Kind == Explain, c.Kind == Declare && status == 'T':
 		return s.offer(e, status)
 	case c.setting != "":
 		if err := s.checkSetting(c); err != nil {

@@ -61,7 +61,6 @@ var keywordClasses = map[string]class{
 	// A cursor's query may call what writes or sets, at each of them.
 	"fetch":      {plain: true, data: true, Candidate: Candidate{Writes: true, SetsSession: true}},
 	"move":       {plain: true, data: true, Candidate: Candidate{Writes: true, SetsSession: true}},
-	"declare":    {plain: true, data: true, Candidate: Candidate{Writes: true, SetsSession: true}},
 	"close":      {plain: true},
 	"listen":     {plain: true},
 	"unlisten":   {plain: true},
@@ -78,7 +77,7 @@ var keywordClasses = map[string]class{
 // isQuery are the first words of statements that are classified by their syntax tree.
 func isQuery(word string) bool {
 	switch word {
-	case "select", "with", "values", "table", "explain":
+	case "select", "with", "values", "table", "explain", "declare":
 		return true
 	}
 	return false
@@ -210,13 +209,13 @@ func (s *session) classifyQuery(sql, word string) *class {
 			all := unknownClass
 			c = &all
 		}
-		if c.Kind == Read && c.Point {
+		if c.Kind != Relay && c.Point {
 			relayed := *c
 			relayed.Kind, relayed.plain = Relay, true
 			c.relayed = &relayed
 		}
 		k.byShape[shape] = c
-		if c.Kind == Explain { // its inner text holds the constants
+		if c.Inner != "" { // which holds the constants
 			delete(k.byShape, shape)
 		}
 	}

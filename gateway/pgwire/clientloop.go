@@ -243,7 +243,7 @@ func (s *session) query(body []byte, size int) error {
 		return nil
 	}
 	s.statements.settle(&s.flow)
-	if c.plain && !s.block.columnar && !s.wantsColumnar {
+	if c.plain && !s.block.columnar && !s.wantsColumnar && !s.ofCursors(c) {
 		s.noteRelayed(c)
 		s.pass('Q', size)
 		return nil

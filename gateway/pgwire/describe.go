@@ -62,11 +62,19 @@ func interrupted(raw []byte) bool {
 	return err == nil && (e.Code == codeQueryCanceled || e.Code == codeLockNotAvailable)
 }
 
-func describeRequest(b []byte, e *execution, sql string) []byte {
+// text is the query's, without EXPLAIN or DECLARE around it.
+func (e *execution) text() string {
+	if e.class.Inner != "" {
+		return e.class.Inner
+	}
+	return e.sql
+}
+
+func describeRequest(b []byte, e *execution) []byte {
 	if e.describedByName() {
 		return encode(b, &pgproto3.Describe{ObjectType: 'S', Name: e.statement.name}, &pgproto3.Sync{})
 	}
-	parse := &pgproto3.Parse{Name: internalName, Query: sql}
+	parse := &pgproto3.Parse{Name: internalName, Query: e.text()}
 	if e.extended() {
 		parse.ParameterOIDs = e.statement.oids
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/freshet-io/freshet/gateway/cursor"
 )
 
 // unit is what the client sent since its last Sync.
@@ -39,6 +41,16 @@ type execution struct {
 	within    bool // more of its unit follows
 	// resume is the portal that it reads on; nil: it is a new one.
 	resume *portal
+	// moves is what a FETCH or MOVE of that says; nil: it is none.
+	moves *cursor.Statement
+}
+
+// query is the execution whose statement's rows it reads: itself, or the DECLARE of the cursor that a FETCH is the first to read.
+func (e *execution) query() *execution {
+	if e.resume != nil && e.resume.declared != nil {
+		return e.resume.declared.by
+	}
+	return e
 }
 
 func (e *execution) extended() bool { return e.statement != nil }
@@ -55,6 +67,7 @@ func (e *execution) ready(b []byte, status byte) []byte {
 type prepared struct {
 	name  string
 	sql   string // empty when it will never be attended to
+	offer bool   // it is attended to wherever it is executed, not only in some blocks
 	oids  []uint32
 	class *class
 	// parse is the number of its Parse among the session's, from 1.
@@ -149,7 +162,7 @@ func (s *session) parse(body []byte, size int) error {
 		s.maySet = false
 	}
 	p := &prepared{name: m.Name, class: s.classify(m.Query), parse: s.parses, errors: s.flow.errorCount()}
-	if !p.class.plain || p.class.Kind != Relay {
+	if p.offer = !p.class.plain || p.class.Kind != Relay; p.offer || p.class.namesCursor() {
 		p.sql, p.oids = m.Query, m.ParameterOIDs
 		if !s.maySet {
 			p.readAs = s.reading()
@@ -184,7 +197,7 @@ func (s *session) bind(body []byte, size int) error {
 		if rejected, err := s.rebinds(string(destination), size); rejected || err != nil {
 			return err
 		}
-		if s.unit.dirty && (s.beside(c) || s.block.mayRead(c)) {
+		if s.unit.dirty && (s.beside(c) || s.mayRead(c)) {
 			if err := s.settleWithin(); err != nil {
 				return err
 			}
@@ -194,7 +207,7 @@ func (s *session) bind(body []byte, size int) error {
 		}
 	}
 	s.dropPortal(unsafeString(destination))
-	attend := p != nil && (p.sql != "" || s.block.columnar || s.wantsColumnar) && !s.unit.dirty
+	attend := p != nil && (p.offer || s.block.columnar || s.wantsColumnar || s.ofCursors(c)) && !s.unit.dirty
 	if attend {
 		e := &execution{sql: p.sql, class: p.class, statement: p, from: s.scan}
 		if err := e.bind.Decode(bytes.Clone(body)); err == nil { // its parameters stay in what is decoded, and the buffer moves on
@@ -290,7 +303,7 @@ func (s *session) attendWithin() error {
 	case alone && !h.executed:
 		s.unit.held = nil
 		return s.rejectUnit(besideSnapshot("its portal is not executed at once"), 0)
-	case !alone && h.resume == nil && !(h.executed && s.block.mayRead(h.class)):
+	case !alone && h.resume == nil && !(h.executed && s.mayRead(h.class)):
 		s.release()
 		return nil
 	}

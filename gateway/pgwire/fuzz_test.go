@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/freshet-io/freshet/gateway/cursor"
 )
 
 // FuzzStartup feeds arbitrary bytes to the start of a connection: it must end, and take bounded memory.
@@ -47,9 +49,10 @@ func FuzzStartup(f *testing.F) {
 // wordAnalytics makes no statement a candidate: what it relays must come out as it went in.
 type wordAnalytics struct{ Analytics }
 
-func (wordAnalytics) Candidate(string) Candidate { return Candidate{NoData: true} }
-func (wordAnalytics) HiddenEffects() bool        { return false }
-func (wordAnalytics) Generation() uint64         { return 0 }
+func (wordAnalytics) Candidate(string) Candidate             { return Candidate{NoData: true} }
+func (wordAnalytics) HiddenEffects() bool                    { return false }
+func (wordAnalytics) Cursor(string) (cursor.Statement, bool) { return cursor.Statement{}, false }
+func (wordAnalytics) Generation() uint64                     { return 0 }
 
 // FuzzMessages feeds arbitrary bytes, in pieces, to a session that relays: PostgreSQL must get exactly them.
 func FuzzMessages(f *testing.F) {

@@ -79,6 +79,40 @@ func (s *session) takeInfo(rows [][][]byte, asked time.Time) error {
 	return nil
 }
 
+// meaning is the settings by which a statement's names and constants are read, and its values are written.
+type meaning struct {
+	user, searchPath                                string
+	timeZone, dateStyle, intervalStyle, byteaOutput string
+	extraFloatDigits                                int
+	transformNullEquals, arraysWithoutNulls         bool
+}
+
+func (i *SessionInfo) meaning() meaning {
+	return meaning{user: i.User, searchPath: strings.Join(i.SearchPath, "\x01"), timeZone: i.TimeZone, dateStyle: i.DateStyle,
+		intervalStyle: i.IntervalStyle, byteaOutput: i.ByteaOutput, extraFloatDigits: i.ExtraFloatDigits,
+		transformNullEquals: i.TransformNullEquals, arraysWithoutNulls: i.ArraysWithoutNulls}
+}
+
+// means reports whether the session's settings are yet those of a portal. The backend must be held.
+func (s *session) means(p *portal) (bool, error) {
+	if s.expiries == p.expiries && s.reading() == (reading{p.meaning.timeZone, p.meaning.dateStyle, p.meaning.intervalStyle}) {
+		return true, nil
+	}
+	expiries, asked := s.expiries, s.srv.cfg.Now()
+	rows, err := s.ask(s.ctx, infoSQL)
+	if err == nil {
+		err = s.takeInfo(rows, asked)
+	}
+	if err != nil {
+		return false, err
+	}
+	if s.info.meaning() != p.meaning {
+		return false, nil
+	}
+	p.expiries = expiries
+	return true, nil
+}
+
 // settle computes the settings in force: what PostgreSQL holds for the session, over the defaults as they are now.
 func (s *session) settle() {
 	s.info.Settings, s.invalid = s.defaults(), nil
@@ -117,9 +151,10 @@ type block struct {
 	portals map[string]*portal
 }
 
-// mayRead reports whether the block may yet begin to read from a columnar snapshot by a statement of the class.
-func (b *block) mayRead(c *class) bool {
-	return c.Kind == Read && b.open && b.mayBeReadOnly && !b.oltp && !b.wrote
+// mayRead reports whether the open block may yet begin to read from a columnar snapshot by a statement of the class.
+func (s *session) mayRead(c *class) bool {
+	b := &s.block
+	return (c.Kind == Read || c.Kind == Declare || s.ofCursors(c)) && b.open && b.mayBeReadOnly && !b.oltp && !b.wrote
 }
 
 // noteRelayed keeps account of what a statement may change when PostgreSQL runs it.
@@ -160,8 +195,12 @@ func (s *session) noteRelayed(c *class) {
 		s.block = block{open: c.begins, wrote: c.Writes,
 			mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
 	}
+	if c.word == "rollback" {
+		s.doubtCursors()
+	}
 	if c.data {
 		s.block.oltp = true
+		s.leaveCursors()
 		if c.Reason != "" && c.Kind == Relay && isQuery(c.word) {
 			s.last = LastRun{Route: "oltp", Reason: c.Reason}
 		}

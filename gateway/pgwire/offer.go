@@ -31,7 +31,7 @@ func (s *session) offer(e *execution, status byte) error {
 		s.expire()
 	}
 	against := s.against(e, status)
-	relays := e.class.Kind == Read && !s.block.columnar // else it is PostgreSQL's only as turnDown says
+	relays := e.class.Kind != Explain && !s.block.columnar // else it is PostgreSQL's only as turnDown says
 	if relays && against != "" && !s.wantsColumnar {
 		return s.relay(e, against)
 	}
@@ -83,9 +83,9 @@ func (s *session) against(e *execution, status byte) string {
 		return "it is in a READ WRITE transaction block"
 	case e.extended() && !e.wellBound():
 		return "its Bind message does not fit"
-	case e.extended() && e.statement.readAs != s.reading():
+	case e.extended() && e.moves == nil && e.statement.readAs != s.reading():
 		return "its constants were read under other settings of TimeZone, DateStyle or IntervalStyle"
-	case !e.extended() && e.class.Parameters:
+	case !e.extended() && e.class.Parameters: // PostgreSQL refuses them
 		return "it has parameters in a simple query"
 	}
 	return ""
@@ -125,13 +125,10 @@ const (
 // prepareOffer has PostgreSQL answer what the client sent of the unit, say what the session's
 // settings are, and describe the statement: in one round trip, as far as needed.
 func (s *session) prepareOffer(e *execution, known, describe bool) (*description, outcome, error) {
-	sql := e.sql
-	if e.class.Kind == Explain {
-		sql = e.class.Inner
-	}
-	key := sql
-	if e.extended() {
-		for _, oid := range e.statement.oids {
+	q := e.query()
+	key := q.text()
+	if q.extended() {
+		for _, oid := range q.statement.oids {
 			key = string(binary.BigEndian.AppendUint32([]byte(key), oid))
 		}
 	}
@@ -139,7 +136,7 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 		s.expireDescriptions()
 	}
 	generation := s.srv.cfg.Analytics.Generation()
-	d := s.describedAs(e, key, generation)
+	d := s.describedAs(q, key, generation)
 	describe = describe && d == nil
 	var b []byte
 	settle := s.unit.replies > 0
@@ -151,7 +148,7 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 		b = askRequest(b, infoSQL)
 	}
 	if describe {
-		b = describeRequest(b, e, sql)
+		b = describeRequest(b, q)
 	}
 	if len(b) == 0 {
 		return d, undecided, nil
@@ -199,17 +196,17 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 		return nil, done, err
 	case failed:
 		return nil, relayed, nil
-	case refused != nil && status != 'E' && e.class.Kind == Read && !interrupted(refused): // PostgreSQL says it again when it runs the statement
+	case refused != nil && status != 'E' && e.class.Kind != Explain && !interrupted(refused): // PostgreSQL says it again when it runs the statement
 		return nil, relayed, nil
 	case refused != nil:
-		if e.class.Kind == Explain {
+		if e.class.Inner != "" {
 			refused = moveError(refused, e)
 		}
 		_, err := s.client.Write(e.ready(refused, status))
 		return nil, done, err
 	}
 	if describe {
-		s.remember(e, key, d)
+		s.remember(e.query(), key, d)
 	}
 	return d, undecided, nil
 }
@@ -269,6 +266,8 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 	}
 	var relay *RelayError
 	switch {
+	case err == nil && e.class == &declaringClass:
+		return relayed, nil
 	case endsSession(err):
 		return done, err
 	case ctx.Err() == nil && errors.As(err, &relay) && !r.began():
@@ -280,7 +279,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 // againstKnown says why an execution cannot be offered, now that PostgreSQL has said what it knows.
 func (s *session) againstKnown(e *execution, d *description, status byte) string {
 	i := &s.info
-	inBlock := status == 'T'
+	q, inBlock := e.query(), status == 'T'
 	switch {
 	case inBlock && !s.block.readOnly:
 		return "it is in a READ WRITE transaction block"
@@ -288,6 +287,10 @@ func (s *session) againstKnown(e *execution, d *description, status byte) string
 		return "its transaction may have written before it became READ ONLY"
 	case inBlock && s.block.oltp && i.Isolation != readCommitted && !s.block.columnar:
 		return "its transaction block began to read from PostgreSQL"
+	case q.class.Kind == Declare && i.Isolation == readCommitted:
+		return "it is a cursor of a READ COMMITTED block"
+	case e.moves != nil && i.meaning() != e.resume.meaning:
+		return "settings were changed since its cursor was declared"
 	case !i.StandardConformingStrings:
 		return "standard_conforming_strings is off"
 	case i.ClientEncoding != "UTF8":
@@ -296,14 +299,14 @@ func (s *session) againstKnown(e *execution, d *description, status byte) string
 		return "the session has temporary tables"
 	case d == nil || len(d.fields) == 0:
 		return "it returns no columns"
-	case e.extended() && len(e.bind.Parameters) != len(d.params):
+	case q.extended() && len(q.bind.Parameters) != len(d.params):
 		return "its Bind message does not fit"
-	case e.extended() && len(e.bind.ResultFormatCodes) > 1 && len(e.bind.ResultFormatCodes) != len(d.fields) && e.class.Kind == Read:
+	case e.extended() && len(e.bind.ResultFormatCodes) > 1 && len(e.bind.ResultFormatCodes) != len(d.fields) && (e.class.Kind == Read || e.moves != nil):
 		return "its Bind message does not fit"
-	case !e.extended() && len(d.params) > 0:
+	case !q.extended() && len(d.params) > 0:
 		return "it has parameters in a simple query"
 	}
-	if e.extended() && !e.validText(d.params) {
+	if q.extended() && !q.validText(d.params) {
 		return "a parameter is no text"
 	}
 	for _, f := range append(slices.Clone(e.bind.ParameterFormatCodes), e.bind.ResultFormatCodes...) {

@@ -2,13 +2,11 @@ package pgwire
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -22,33 +20,56 @@ const (
 	maxPortalDisk   = 4 << 30
 )
 
-// portal is a result from the replica that a client reads in pieces: what an execution with a row limit left of it. All of the query has run by
-// then, so no slow client keeps a place in the engine.
+// portal is a result from the replica that a client reads in pieces: what an execution with a row limit left of it, or all of a cursor's. All of the
+// query has run by then, so no slow client keeps a place in the engine.
 type portal struct {
 	class     *class
 	statement *prepared
-	memory    []byte
-	file      *os.File // what does not fit into memory, behind it; nil: nothing
-	size      int64    // of file
-	reader    *bufio.Reader
+	command   string    // of the tag that ends a piece
+	declared  *declared // nil: it is none of SQL's cursors
+	meaning   meaning   // of the session's settings when its rows were written, or those of its cursor were declared
+	expiries  uint64    // the session's, when it last had those
+
+	memory []byte
+	file   *os.File // what does not fit into memory, behind it; nil: nothing
+	size   int64    // of file
+	rows   int64    // that are kept
 	// room and disk are what it may keep in memory and on disk.
 	room int
 	disk int64
+
+	reader *bufio.Reader // at the row after the given one
+	read   int64
+	marks  []int64 // where each markEvery-th row begins, as far as it was read
+	offset int64   // of the reader
 }
 
+// markEvery is how many rows are read at most to go back to one.
+const markEvery = 256
+
 // newPortal returns a portal that may keep what the others leave.
-func (s *session) newPortal(e *execution) *portal {
-	p := &portal{class: e.class, statement: e.statement, room: maxPortalMemory, disk: maxPortalDisk}
+func (s *session) newPortal(e *execution, command string) *portal {
+	p := &portal{class: e.class, statement: e.statement, command: command, meaning: s.info.meaning(), expiries: s.expiries}
+	s.emptyPortal(p)
+	return p
+}
+
+// emptyPortal empties a portal, which may keep what the others leave.
+func (s *session) emptyPortal(p *portal) {
+	p.close()
+	p.memory, p.file, p.size, p.rows = nil, nil, 0, 0
+	p.reader, p.marks = nil, nil
+	p.room, p.disk = maxPortalMemory, maxPortalDisk
 	for _, o := range s.block.portals {
 		p.room -= len(o.memory)
 		p.disk -= o.size
 	}
-	return p
 }
 
 // keep adds rows behind those that are kept.
 func (p *portal) keep(rows datarow.Rows) error {
 	m := rows.Messages()
+	p.rows += int64(rows.Len())
 	if p.file == nil && len(p.memory)+len(m) <= p.room {
 		p.memory = append(p.memory, m...)
 		return nil
@@ -80,11 +101,7 @@ func cannotKeep(err error) error {
 // next returns the next row's message, in buf if that is large enough, or io.EOF.
 func (p *portal) next(buf []byte) ([]byte, error) {
 	if p.reader == nil {
-		rest := io.Reader(bytes.NewReader(p.memory))
-		if p.file != nil {
-			rest = io.MultiReader(rest, io.NewSectionReader(p.file, 0, p.size))
-		}
-		p.reader = bufio.NewReaderSize(rest, flushSize)
+		p.seek(0)
 	}
 	head, err := p.reader.Peek(headerSize)
 	if err != nil {
@@ -94,8 +111,55 @@ func (p *portal) next(buf []byte) ([]byte, error) {
 	if cap(buf) < size {
 		buf = make([]byte, size)
 	}
-	_, err = io.ReadFull(p.reader, buf[:size])
-	return buf[:size], err
+	if _, err = io.ReadFull(p.reader, buf[:size]); err != nil {
+		return nil, err
+	}
+	if p.read%markEvery == 0 && p.read/markEvery == int64(len(p.marks)) {
+		p.marks = append(p.marks, p.offset)
+	}
+	p.read++
+	p.offset += int64(size)
+	return buf[:size], nil
+}
+
+// goTo makes next return the given row, from 1, if there are as many.
+func (p *portal) goTo(row int64) error {
+	if n := min((row-1)/markEvery, int64(len(p.marks))-1); p.reader == nil || p.read >= row || n > p.read/markEvery {
+		p.seek(max(n, 0))
+	}
+	var buf []byte
+	for p.read < row-1 {
+		var err error
+		if buf, err = p.next(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seek makes next return the row of a mark; the first is there before any.
+func (p *portal) seek(mark int64) {
+	p.read, p.offset = mark*markEvery, 0
+	if mark > 0 {
+		p.offset = p.marks[mark]
+	}
+	p.reader = bufio.NewReaderSize(io.NewSectionReader(p, p.offset, int64(len(p.memory))+p.size-p.offset), flushSize)
+}
+
+// ReadAt reads what is kept.
+func (p *portal) ReadAt(b []byte, offset int64) (n int, err error) {
+	inMemory := int64(len(p.memory))
+	if offset < inMemory {
+		n = copy(b, p.memory[offset:])
+	}
+	if n == len(b) {
+		return n, nil
+	}
+	if p.file == nil {
+		return n, io.EOF
+	}
+	rest, err := p.file.ReadAt(b[n:], offset+int64(n)-inMemory)
+	return n + rest, err
 }
 
 // close gives up what is kept. A nil portal keeps nothing.
@@ -142,7 +206,7 @@ func (s *session) rebinds(name string, size int) (rejected bool, err error) {
 	if err != nil || !known || status != 'T' {
 		return false, err
 	}
-	return true, s.rejectUnit(&Error{Code: codeDuplicateCursor, Message: "cursor " + strconv.Quote(name) + " already exists"}, size)
+	return true, s.rejectUnit(duplicateCursor(name), size)
 }
 
 // holdResume holds an Execute of a portal that has a result from the replica; held says that it is one.
@@ -154,6 +218,9 @@ func (s *session) holdResume(body []byte, size int) (held bool, err error) {
 	p := s.block.portals[m.Portal]
 	if p == nil {
 		return false, nil
+	}
+	if p.declared != nil {
+		return s.executesCursor(m.Portal, size)
 	}
 	if s.unit.dirty {
 		if err := s.settleWithin(); err != nil {
@@ -179,11 +246,16 @@ func (s *session) readOn(e *execution) error {
 	if err != nil {
 		return err
 	}
+	if e.moves != nil {
+		if err := s.closeReplaced(e, status); err != nil {
+			return err
+		}
+	}
 	if failed { // PostgreSQL's own error came first
 		_, err = s.client.Write(e.ready(nil, status))
 	} else {
 		r := &run{s: s, e: e, status: status}
-		err = r.finish(r.piece(e.resume))
+		err = r.finish(r.readOn(e.resume))
 	}
 	if err != nil {
 		return err
@@ -194,6 +266,19 @@ func (s *session) readOn(e *execution) error {
 	s.handBack()
 	s.answered(e)
 	return nil
+}
+
+// readOn answers from what a portal keeps.
+func (r *run) readOn(p *portal) error {
+	switch same, err := r.s.means(p); {
+	case err != nil:
+		return err
+	case !same:
+		return besideSnapshot("settings were changed since its first rows were written")
+	case r.e.moves != nil:
+		return r.fetch(p)
+	}
+	return r.piece(p)
 }
 
 // piece sends as many rows of a portal as the execution asks for.
@@ -213,6 +298,6 @@ func (r *run) piece(p *portal) error {
 			return err
 		}
 	}
-	r.tail(selected(r.rows))
+	r.tail(tag(p.command, r.rows))
 	return nil
 }

@@ -70,44 +70,65 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	if analytics.Generation() != r.d.generation {
 		return &RelayError{Reason: "tables were defined anew just now"}
 	}
-	formats := r.formats()
+	formats, p := r.formats(), r.e.resume
+	switch {
+	case p != nil:
+		err = r.fill(ctx, q, p, formats)
+	case r.e.class.Kind == Declare:
+		return s.declare(r.e)
+	default:
+		err = r.answer(ctx, q, formats)
+	}
+	if err != nil {
+		return err
+	}
+	s.info.WroteSince, s.info.ReadSince = false, false
+	if r.status == 'T' {
+		s.block.columnar = s.info.Isolation != readCommitted
+	}
+	if p != nil {
+		return r.fetch(p)
+	}
+	return nil
+}
+
+// answer answers with a query's rows, of which a portal keeps what the client does not ask for yet.
+func (r *run) answer(ctx context.Context, q Query, formats []int16) error {
 	r.head(formats)
 	if r.status == 'T' && r.e.extended() && !r.e.closes {
-		r.portal = s.newPortal(r.e)
+		r.portal = r.s.newPortal(r.e, "SELECT")
 	}
 	n, err := q.Run(ctx, formats, r.add)
 	if err != nil && !errors.Is(err, errRowLimit) {
 		r.portal.close()
 		return err
 	}
-	s.keepPortal(r.e.bind.DestinationPortal, r.portal)
-	s.info.WroteSince, s.info.ReadSince = false, false
-	if r.status == 'T' {
-		s.block.columnar = s.info.Isolation != readCommitted
-	}
-	r.tail(selected(n))
+	r.s.keepPortal(r.e.bind.DestinationPortal, r.portal)
+	r.tail(tag("SELECT", n))
 	return nil
 }
 
-// selected is the command tag of a query that yielded n rows.
-func selected(n int64) string { return "SELECT " + strconv.FormatInt(n, 10) }
+// tag is the command tag of a statement that yielded n rows.
+func tag(command string, n int64) string { return command + " " + strconv.FormatInt(n, 10) }
 
 func (r *run) statement() Statement {
-	st := Statement{SQL: r.e.sql, ParamOIDs: r.d.params, Fields: r.d.fields}
-	if r.e.class.Kind == Explain {
-		st.SQL = r.e.class.Inner
-	}
-	for i, v := range r.e.bind.Parameters {
-		st.Params = append(st.Params, Param{Format: formatOf(r.e.bind.ParameterFormatCodes, i), Null: v == nil, Value: v})
+	q := r.e.query()
+	st := Statement{SQL: q.text(), ParamOIDs: r.d.params, Fields: r.d.fields}
+	for i, v := range q.bind.Parameters {
+		st.Params = append(st.Params, Param{Format: formatOf(q.bind.ParameterFormatCodes, i), Null: v == nil, Value: v})
 	}
 	return st
 }
 
 // formats returns the format of each field.
 func (r *run) formats() []int16 {
+	codes := r.e.bind.ResultFormatCodes
+	if q := r.e.query(); q.class.Binary && !r.e.extended() {
+		codes = []int16{pgtype.BinaryFormatCode}
+	}
 	formats := make([]int16, len(r.d.fields))
 	for i := range formats {
-		formats[i] = formatOf(r.e.bind.ResultFormatCodes, i)
+		formats[i] = formatOf(codes, i)
 	}
 	return formats
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/gateway/cursor"
 	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/local/pgserver"
@@ -45,8 +46,9 @@ func (a *scripted) Candidate(sql string) pgwire.Candidate {
 	return c
 }
 
-func (a *scripted) HiddenEffects() bool { return false }
-func (a *scripted) Generation() uint64  { return 1 }
+func (a *scripted) HiddenEffects() bool                    { return false }
+func (a *scripted) Cursor(string) (cursor.Statement, bool) { return cursor.Statement{}, false }
+func (a *scripted) Generation() uint64                     { return 1 }
 
 func (a *scripted) note(s *pgwire.SessionInfo) {
 	a.mu.Lock()

@@ -15,6 +15,7 @@ const (
 	codeDiskFull             = "53100"
 	codeTooManyConnections   = "53300"
 	codeProgramLimitExceeded = "54000"
+	codeNotPrerequisiteState = "55000"
 	codeCantChangeParameter  = "55P02"
 	codeQueryCanceled        = "57014"
 	codeAdminShutdown        = "57P01"

@@ -122,6 +122,21 @@ var inUnits = []messages{
 	{&pgproto3.Execute{MaxRows: 3}}, {&pgproto3.Execute{}}, {&pgproto3.Execute{Portal: "p", MaxRows: 2}}, {&pgproto3.Execute{Portal: "p", MaxRows: 2}, &pgproto3.Close{ObjectType: 'P', Name: "p"}}, {&pgproto3.Close{ObjectType: 'P', Name: "p"}},
 }
 
+// ofCursors are parts of what is sent of SQL's cursors.
+var ofCursors = func() (parts []messages) {
+	for _, sql := range []string{
+		"DECLARE c SCROLL CURSOR FOR SELECT id FROM account WHERE id % 100 = 3 ORDER BY id", "DECLARE c CURSOR FOR SELECT id, branch FROM account WHERE id % 100 = 3 ORDER BY id", "DECLARE c CURSOR FOR SELEC",
+		"DECLARE d NO SCROLL CURSOR FOR SELECT id FROM account WHERE id % 100 = 3 ORDER BY id", "DECLARE d BINARY CURSOR FOR SELECT max(branch) FROM account", "DECLARE d CURSOR FOR SELECT 1 / (id - 5) FROM account",
+		"FETCH c", "FETCH 3 FROM c", "FETCH 3 FROM d", "FETCH ALL FROM d", "MOVE 2 IN c", "FETCH LAST FROM c", "FETCH BACKWARD 2 FROM c", "FETCH RELATIVE 0 FROM d", "FETCH c; FETCH c", "CLOSE c", "CLOSE ALL",
+	} {
+		parts = append(parts, messages{&pgproto3.Query{String: sql}}, append(append(messages{&pgproto3.Parse{Query: sql}}, portal("", "", true, false)...), &pgproto3.Sync{}))
+	}
+	return append(parts, append(messages{&pgproto3.Parse{Query: "FETCH 3 FROM c"}}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{ResultFormatCodes: []int16{1}}, &pgproto3.Execute{}, &pgproto3.Sync{}),
+		append(messages{&pgproto3.Parse{Query: "FETCH 6 FROM c"}}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: 2}, &pgproto3.Execute{MaxRows: 2}, &pgproto3.Execute{}, &pgproto3.Sync{}),
+		messages{&pgproto3.Parse{Query: "DECLARE c CURSOR FOR SELECT id FROM account WHERE id > $1::int ORDER BY id LIMIT 9"}, &pgproto3.Bind{Parameters: [][]byte{[]byte("7")}}, &pgproto3.Execute{}, &pgproto3.Sync{}},
+		messages{&pgproto3.Execute{Portal: "c", MaxRows: 2}, &pgproto3.Sync{}}, messages{&pgproto3.Describe{ObjectType: 'P', Name: "c"}, &pgproto3.Sync{}}, messages{&pgproto3.Close{ObjectType: 'P', Name: "c"}, &pgproto3.Sync{}})
+}()
+
 // twins are a session of PostgreSQL itself and one of the endpoint. During their conversations there is a row more than while they are prepared.
 type twins struct {
 	t     *testing.T
@@ -194,6 +209,31 @@ func TestGateway_answersAnyPipelineInABlockAsPostgreSQLDoes(t *testing.T) {
 	})
 	if refused > all/2 {
 		t.Errorf("%d of %d pipelines were refused", refused, all)
+	}
+}
+
+// Whatever a session does with cursors in a block on a columnar snapshot, or one that may begin to read it, it is answered as by PostgreSQL.
+func TestGateway_movesAnyCursorAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	w := newTwins(t)
+	pool := ofCursors
+	for _, sql := range []string{"SELECT sum(branch) FROM account", "SAVEPOINT s", "ROLLBACK TO SAVEPOINT s", "RELEASE SAVEPOINT s", "SET LOCAL DateStyle = 'German'", "SELECT name FROM pg_cursors", "SELECT branch FROM account TABLESAMPLE BERNOULLI (0)"} {
+		pool = append(pool, messages{&pgproto3.Query{String: sql}})
+	}
+	refused, all := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		ways := slices.Concat(rapid.SliceOfN(rapid.SampledFrom(pool), 2, 12).Draw(r, "messages")...)
+		begin := []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+		if rapid.Bool().Draw(r, "columnar") {
+			begin = append(begin, "SELECT count(*) FROM account")
+		}
+		all++
+		if w.compare(r, ways, begin...) {
+			refused++
+		}
+	})
+	if refused > all/2 {
+		t.Errorf("%d of %d sessions met a refusal", refused, all)
 	}
 }
 

@@ -32,6 +32,8 @@ type Class struct {
 	Explained      string
 	// Point is set for a candidate that reads one table and binds columns to single values.
 	Point *Point
+	// Declared is set for the DECLARE of a cursor whose query is a candidate.
+	Declared *Declared
 }
 
 // Point are the facts that make a statement a point read, if Columns cover the table's key.
@@ -96,6 +98,11 @@ func (t *Tree) Classify(sql string) Class {
 		case KindExplain:
 			c.ExplainFreshet, c.Explained = explainFreshet(s, sql)
 			c.Writes = c.Writes || !c.ExplainFreshet
+		case KindCursor:
+			c.Writes = true
+			if d := s.Stmt.GetDeclareCursorStmt(); d != nil && len(t.statements) == 1 {
+				c.Declared, c.Reason = declared(d, sql)
+			}
 		default:
 			c.Writes = true
 		}

@@ -1,0 +1,294 @@
+package pgwire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/freshet-io/freshet/gateway/cursor"
+	"github.com/freshet-io/freshet/gateway/datarow"
+)
+
+// declared is a cursor of DECLARE that the replica reads for. PostgreSQL has run its DECLARE as well: it knows the name and the columns, ends the cursor when
+// a rollback does, and is never asked for its rows once the replica has been. Until then the cursor may yet become PostgreSQL's own, by its portal's
+// being dropped.
+//
+// Invariant: a cursor whose portal is filled is of a block that reads a columnar snapshot, in which PostgreSQL reads nothing.
+type declared struct {
+	by *execution // the DECLARE
+	// confirmed says that PostgreSQL holds it, and scrolls that it can go back.
+	confirmed, scrolls bool
+
+	// What its rows were written as when they were read first; formats is nil until then.
+	formats []int16
+	fields  []pgproto3.FieldDescription
+	at      cursor.Position
+}
+
+// declaringClass is what PostgreSQL does for a cursor that the replica reads for: it takes no rows.
+var declaringClass = class{plain: true, word: "declare"}
+
+var (
+	errForwardOnly = &Error{Code: codeNotPrerequisiteState, Message: cursor.ErrForwardOnly.Error(),
+		Hint: "Declare it with SCROLL option to enable backward scan."}
+	errOtherFormat = besideSnapshot("its cursor's rows were first read in another format")
+)
+
+// declare notes the cursor that an execution declares, whose query the replica takes, and leaves the execution to be relayed.
+func (s *session) declare(e *execution) error {
+	name := e.class.Cursor
+	own := *e
+	e.class = &declaringClass
+	if p := s.block.portals[name]; p != nil {
+		if p.declared == nil {
+			return duplicateCursor(name)
+		}
+		if held, err := s.holdsCursor(name, p); held || err != nil {
+			return err // PostgreSQL refuses a second one of the name
+		}
+		s.dropPortal(name)
+	}
+	p := s.newPortal(&own, "FETCH")
+	p.declared = &declared{by: &own}
+	s.keepPortal(name, p)
+	return nil
+}
+
+func duplicateCursor(name string) error {
+	return &Error{Code: codeDuplicateCursor, Message: fmt.Sprintf("cursor %q already exists", name)}
+}
+
+// holdsCursor reports whether PostgreSQL holds a cursor yet: its DECLARE may have failed, and a rollback to a savepoint may have ended it. The backend
+// must be held.
+func (s *session) holdsCursor(name string, p *portal) (bool, error) {
+	d := p.declared
+	if d.confirmed {
+		return true, nil
+	}
+	rows, err := s.ask(s.ctx, "SELECT is_scrollable FROM pg_catalog.pg_cursors WHERE name OPERATOR(pg_catalog.=) "+Quote(name))
+	if err != nil || len(rows) != 1 {
+		return false, err
+	}
+	d.confirmed, d.scrolls = true, string(rows[0][0]) == "t"
+	return true, nil
+}
+
+// doubtCursors has PostgreSQL asked anew which cursors there are.
+func (s *session) doubtCursors() {
+	for _, p := range s.block.portals {
+		if p.declared != nil {
+			p.declared.confirmed = false
+		}
+	}
+}
+
+// leaveCursors leaves the cursors that were not read yet to PostgreSQL, which is to read other data in the block.
+func (s *session) leaveCursors() {
+	for name, p := range s.block.portals {
+		if p.declared != nil && p.declared.formats == nil {
+			s.dropPortal(name)
+		}
+	}
+}
+
+// ofCursors reports whether a statement is one of cursors where PostgreSQL may not simply run it.
+func (s *session) ofCursors(c *class) bool {
+	return c.namesCursor() && (len(s.block.portals) > 0 || s.block.columnar)
+}
+
+func (c *class) namesCursor() bool { return c.word == "fetch" || c.word == "move" || c.word == "close" }
+
+// attendCursor deals with a FETCH, MOVE or CLOSE in an open block; handled is false if it is as any other statement.
+func (s *session) attendCursor(e *execution, status byte) (handled bool, err error) {
+	c, ok := s.srv.cfg.Analytics.Cursor(e.sql)
+	p := s.block.portals[c.Name]
+	switch {
+	case !ok || len(e.bind.Parameters) > 0:
+		return false, nil
+	case c.Action == cursor.Close && c.Name == "":
+		s.dropPortals()
+		return false, nil
+	case c.Action == cursor.Close:
+		s.dropPortal(c.Name)
+		return false, nil
+	case p == nil:
+		return s.relayUnknownCursor(e, c.Name)
+	case p.declared == nil:
+		return true, s.reject(e, besideSnapshot("its cursor is a portal of the extended protocol"))
+	}
+	held, failed, err := s.confirmCursor(e, c.Name, p)
+	if failed || err != nil {
+		return true, err
+	}
+	if !held {
+		s.dropPortal(c.Name)
+		return true, s.relay(e, "")
+	}
+	e.resume, e.moves = p, &c
+	if p.declared.formats == nil {
+		return true, s.offer(e, status)
+	}
+	return true, s.readOn(e)
+}
+
+// confirmCursor is holdsCursor for a backend that is not held. failed says that PostgreSQL refused what came before the execution in its unit, and that
+// this is answered.
+func (s *session) confirmCursor(e *execution, name string, p *portal) (held, failed bool, err error) {
+	if p.declared.confirmed {
+		return true, false, nil
+	}
+	if err := s.acquire(); err != nil {
+		return false, false, err
+	}
+	failed, status, err := s.settleUnit()
+	switch {
+	case err != nil:
+		return false, false, err
+	case failed:
+		_, err = s.client.Write(e.ready(nil, status))
+	default:
+		held, err = s.holdsCursor(name, p)
+	}
+	if err != nil {
+		return false, false, err
+	}
+	s.handBack()
+	if failed {
+		s.answered(e)
+	}
+	return held, failed, nil
+}
+
+// relayUnknownCursor gives a statement to PostgreSQL whose cursor does not exist, in a block on a columnar snapshot.
+func (s *session) relayUnknownCursor(e *execution, name string) (handled bool, err error) {
+	if !s.block.columnar {
+		return false, nil
+	}
+	unknown := portal{declared: &declared{}}
+	held, failed, err := s.confirmCursor(e, name, &unknown)
+	if failed || held || err != nil {
+		return failed, err
+	}
+	return true, s.relay(e, "")
+}
+
+// executesCursor deals with an Execute of a cursor's portal.
+func (s *session) executesCursor(name string, size int) (held bool, err error) {
+	if s.block.columnar {
+		if status, known, err := s.awaitQuiet(); err != nil || !known || status != 'T' {
+			return false, err
+		}
+		return true, s.rejectUnit(besideSnapshot("a cursor is read there by FETCH alone"), size)
+	}
+	s.dropPortal(name)
+	s.block.oltp = true
+	return false, nil
+}
+
+// fill reads all rows of a cursor that was not read yet.
+func (r *run) fill(ctx context.Context, q Query, p *portal, formats []int16) error {
+	r.s.emptyPortal(p)
+	if _, err := q.Run(ctx, formats, p.keep); err != nil {
+		return err
+	}
+	p.declared.formats, p.declared.fields = formats, r.d.fields
+	p.meaning, p.expiries = r.s.info.meaning(), r.s.expiries
+	return nil
+}
+
+// fetch answers FETCH or MOVE.
+func (r *run) fetch(p *portal) error {
+	c, d := r.e.moves, p.declared
+	span, at, err := d.at.Go(*c, p.rows, d.scrolls)
+	if err != nil {
+		return errForwardOnly
+	}
+	if c.Action == cursor.Move {
+		d.at = at
+		if r.e.extended() {
+			r.out = encode(r.out, &pgproto3.BindComplete{})
+			if r.e.describes {
+				r.out = encode(r.out, &pgproto3.NoData{})
+			}
+		}
+		r.tail(tag("MOVE", span.Count))
+		return nil
+	}
+	r.d = &description{fields: d.fields}
+	if !r.inFormats(d.formats) {
+		return errOtherFormat
+	}
+	r.head(d.formats)
+	if r.e.extended() && r.e.maxRows > 0 && !r.e.closes {
+		r.portal = r.s.newPortal(r.e, "FETCH")
+	}
+	if err := p.yield(span, r.add); err != nil && !errors.Is(err, errRowLimit) {
+		return err
+	}
+	d.at = at
+	r.s.keepPortal(r.e.bind.DestinationPortal, r.portal)
+	r.tail(tag("FETCH", span.Count))
+	return nil
+}
+
+// inFormats reports whether the execution asks for rows in the formats that they were written in.
+func (r *run) inFormats(formats []int16) bool {
+	codes := r.e.bind.ResultFormatCodes
+	if len(codes) > 1 && len(codes) != len(formats) {
+		return false
+	}
+	for i, f := range r.formats() {
+		if f != formats[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// yield hands out the rows of a span.
+func (p *portal) yield(span cursor.Span, sink func(datarow.Rows) error) error {
+	if !span.Down {
+		return p.yieldUp(span.First, span.Count, sink)
+	}
+	for last, left := span.First, span.Count; left > 0; {
+		n := min(left, markEvery)
+		var chunk []datarow.Rows
+		err := p.yieldUp(last-n+1, n, func(rows datarow.Rows) error {
+			chunk = append(chunk, datarow.Messages(bytes.Clone(rows.Messages()), 1))
+			return nil
+		})
+		for i := len(chunk) - 1; i >= 0 && err == nil; i-- {
+			err = sink(chunk[i])
+		}
+		if err != nil {
+			return err
+		}
+		last, left = last-n, left-n
+	}
+	return nil
+}
+
+// yieldUp hands out rows one by one. The sink must not keep them.
+func (p *portal) yieldUp(first, count int64, sink func(datarow.Rows) error) error {
+	if count == 0 {
+		return nil
+	}
+	if err := p.goTo(first); err != nil {
+		return fmt.Errorf("go back in what is kept of a result: %w", err)
+	}
+	var buf []byte
+	for range count {
+		row, err := p.next(buf)
+		if err != nil {
+			return fmt.Errorf("read what is kept of a result: %w", err)
+		}
+		buf = row
+		if err := sink(datarow.Messages(row, 1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package server_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// A cursor of a block that reads a columnar snapshot has that snapshot's rows, wherever it is moved to, and is gone when PostgreSQL's would be.
+func TestGateway_readsACursorFromTheReplica(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, repeat('x', 100) FROM generate_series(1, 30000) i") // more than is kept in memory
+	direct := g.connect(g.oltp.URL("postgres"))
+	c := g.client()
+	exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	if _, err := c.Exec(t.Context(), "DECLARE items SCROLL CURSOR FOR SELECT id, name FROM item WHERE id > $1 ORDER BY id", 10); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, direct, "DELETE FROM item WHERE id > 29000")
+	for _, step := range []struct {
+		sql  string
+		want []string
+	}{
+		{"FETCH items", []string{"11"}},
+		{"FETCH LAST FROM items", []string{"30000"}},
+		{"FETCH BACKWARD 2 FROM items", []string{"29999", "29998"}},
+		{"FETCH ABSOLUTE 15000 IN items", []string{"15010"}},
+		{"MOVE 300 IN items", nil},
+		{"FETCH NEXT FROM items", []string{"15311"}},
+		{"SAVEPOINT s", nil},
+		{"FETCH RELATIVE -1000 FROM items", []string{"14311"}},
+		{"ROLLBACK TO SAVEPOINT s", nil},
+		{"FETCH PRIOR FROM items", []string{"14310"}}, // a rollback does not take a cursor back
+	} {
+		var got []string
+		for _, row := range query(t, c, "/* as any other */ "+step.sql) {
+			got = append(got, row[:len(row)-len("|")-100])
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.sql, diff)
+		}
+	}
+	if route := one(t, c, "SHOW freshet.last_route"); route != "columnar" {
+		t.Errorf("route %s: %s", route, one(t, c, "SHOW freshet.last_reason"))
+	}
+	if n := len(query(t, c, "FETCH FORWARD ALL FROM items")); n != 30000-14310 {
+		t.Errorf("%d rows left", n)
+	}
+	exec(t, c, "CLOSE items")
+	if after := untilReady(t, c, messages{&pgproto3.Query{String: "FETCH items"}}); after[0] != "ErrorResponse 34000" {
+		t.Errorf("closed: %q", after)
+	}
+	exec(t, c, "ROLLBACK")
+}
+
+// What PostgreSQL is to read in a block is also what a cursor reads that was declared before.
+func TestGateway_leavesACursorToThePostgreSQLThatItsBlockReads(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, 'x' FROM generate_series(1, 5) i")
+	direct := g.connect(g.oltp.URL("postgres"))
+	c := g.client()
+	exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	exec(t, c, "DECLARE items CURSOR FOR SELECT id FROM item ORDER BY id")
+	if n := one(t, c, "SELECT count(*) FROM item TABLESAMPLE BERNOULLI (100)"); n != "5" {
+		t.Errorf("%s rows", n)
+	}
+	exec(t, direct, "DELETE FROM item WHERE id > 2")
+	if got := query(t, c, "FETCH ALL FROM items"); !slices.Equal(got, []string{"1", "2", "3", "4", "5"}) {
+		t.Errorf("the cursor has %q", got)
+	}
+	if got := query(t, c, "SELECT id FROM item ORDER BY id"); !slices.Equal(got, []string{"1", "2", "3", "4", "5"}) {
+		t.Errorf("the block has %q", got)
+	}
+	exec(t, c, "ROLLBACK")
+}
