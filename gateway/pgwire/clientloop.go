@@ -142,8 +142,9 @@ func (s *session) streamed(kind byte) error {
 	switch kind {
 	case 'Q', 'F':
 		s.noteRelayed(&unknownClass)
-		s.noteMixed()
 		s.dropPortals()
+		s.sentQuery(kind)
+		return nil
 	case 'P', 'B':
 		s.statements.clear()
 		s.dropPortals()
@@ -170,18 +171,19 @@ func (s *session) pass(kind byte, size int) {
 	s.scan += size
 	switch kind {
 	case 'Q':
-		s.noteMixed()
-		s.flow.sent(kind)
+		s.sentQuery(kind)
 	case 'S':
 		s.flow.sent(kind)
 	}
 }
 
-// noteMixed tells the flow of a Query within a unit of the extended protocol.
-func (s *session) noteMixed() {
+// sentQuery tells the flow of a Query or FunctionCall, perhaps within a unit of the extended protocol.
+func (s *session) sentQuery(kind byte) {
 	if s.unit.active() {
 		s.flow.mixed()
+		return
 	}
+	s.flow.sent(kind)
 }
 
 // drop takes the bytes up to the scan mark out of what is relayed. All before them was forwarded.

@@ -39,12 +39,19 @@ func (f *flow) sent(kind byte) {
 	}
 }
 
-// mixed notes that the Query that is sent next follows messages of the extended protocol without a Sync. If one of those fails, PostgreSQL skips
+// mixed is sent for a Query that follows messages of the extended protocol without a Sync. If one of those fails, PostgreSQL skips
 // the Query, and the ReadyForQuery after the error may be the Query's or the next Sync's.
 func (f *flow) mixed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	switch {
+	case f.unitFailed && f.outstanding == 0: // one of those has: the Query will be skipped
+		return
+	case f.unitFailed: // one of those, or what came before them
+		f.lose()
+	}
 	f.mixing = true
+	f.outstanding++
 }
 
 // ready counts a ReadyForQuery.

@@ -119,7 +119,7 @@ var inUnits = []messages{
 	{&pgproto3.Bind{PreparedStatement: "b", ResultFormatCodes: []int16{1, 0, 1}}, &pgproto3.Execute{}}, {&pgproto3.Bind{PreparedStatement: "b", ResultFormatCodes: []int16{2}}, &pgproto3.Execute{}},
 	portal("", "rows", true, false), {&pgproto3.Bind{PreparedStatement: "rows"}, &pgproto3.Execute{MaxRows: 4}}, {&pgproto3.Bind{PreparedStatement: "rows"}, &pgproto3.Execute{MaxRows: 100}},
 	{&pgproto3.Bind{PreparedStatement: "rows"}, &pgproto3.Execute{MaxRows: 4}, &pgproto3.Execute{MaxRows: 4}, &pgproto3.Execute{}}, {&pgproto3.Bind{PreparedStatement: "rows", DestinationPortal: "p"}, &pgproto3.Execute{Portal: "p", MaxRows: 4}},
-	{&pgproto3.Execute{MaxRows: 3}}, {&pgproto3.Execute{}}, {&pgproto3.Execute{Portal: "p", MaxRows: 2}}, {&pgproto3.Execute{Portal: "p", MaxRows: 2}, &pgproto3.Close{ObjectType: 'P', Name: "p"}}, {&pgproto3.Close{ObjectType: 'P', Name: "p"}},
+	{&pgproto3.Execute{Portal: "p", MaxRows: 2}}, {&pgproto3.Execute{Portal: "p", MaxRows: 2}, &pgproto3.Close{ObjectType: 'P', Name: "p"}}, {&pgproto3.Close{ObjectType: 'P', Name: "p"}},
 }
 
 // ofCursors are parts of what is sent of SQL's cursors.
@@ -195,7 +195,8 @@ func (w *twins) compare(r *rapid.T, ways messages, prepare ...string) (refused b
 func TestGateway_answersAnyPipelineInABlockAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
-	pool := append([]messages{{&pgproto3.Query{String: "SELECT sum(branch) FROM account"}}, {&pgproto3.Query{String: "SET LOCAL work_mem = '8MB'"}}}, inUnits...)
+	// The portal without a name is not executed alone elsewhere: behind a simple query that fails, PostgreSQL reads there what it has freed, and may crash.
+	pool := append([]messages{{&pgproto3.Execute{MaxRows: 3}}, {&pgproto3.Execute{}}, {&pgproto3.Query{String: "SELECT sum(branch) FROM account"}}, {&pgproto3.Query{String: "SET LOCAL work_mem = '8MB'"}}}, inUnits...)
 	refused, all := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		ways := slices.Concat(rapid.SliceOfN(rapid.SampledFrom(pool), 1, 10).Draw(r, "messages")...)

@@ -92,6 +92,30 @@ func TestGateway_readsOneSnapshotInABlock(t *testing.T) {
 	}
 }
 
+// A simple query that PostgreSQL skips, since a message before it in its unit has failed, is waited for by nobody, whether the failure is known by then or not.
+func TestGateway_waitsForNoQueryThatIsSkipped(t *testing.T) {
+	t.Parallel()
+	g := start(t, accounts)
+	const sum = "SELECT sum(branch) FROM account"
+	want := one(t, g.client(), sum)
+	for _, how := range []sending{together, oneByOne} {
+		c := g.client()
+		unit := messages{&pgproto3.Execute{Portal: "none"}, &pgproto3.Flush{}}
+		if how == oneByOne {
+			if got := exchange(t, c, unit, how, func(string) bool { return true }); got[0] != "ErrorResponse 34000" {
+				t.Fatalf("an execution of nothing: %q", got)
+			}
+			unit = nil
+		}
+		if got := untilReady(t, c, append(unit, &pgproto3.Query{String: sum}, &pgproto3.Sync{})); rowsOf(got) > 0 {
+			t.Errorf("PostgreSQL did not skip the query: %q", got)
+		}
+		if got := one(t, c, sum); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // A batch of statements within a block reads the block's snapshot, as each of them alone: after it has read, as the first that it does, and where a driver
 // sends its BEGIN and COMMIT along.
 func TestGateway_runsABatchOnTheBlocksSnapshot(t *testing.T) {

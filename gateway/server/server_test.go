@@ -122,7 +122,7 @@ func (g *gateway) routes() (columnar, oltp *pgx.Conn) {
 
 func exec(t *testing.T, conn *pgx.Conn, sql string) {
 	t.Helper()
-	if _, err := conn.Exec(context.Background(), sql); err != nil {
+	if _, err := conn.Exec(stand.Within(t, time.Minute), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }

@@ -71,3 +71,12 @@ with psycopg.connect(url) as conn:  # transactions
     with conn.cursor("server_side") as cur:
         cur.itersize = 50
         print("server side cursor", sum(1 for _ in cur.execute("SELECT id FROM item ORDER BY id")))
+        show("read only", conn.execute("SELECT sum(price) FROM item").fetchall())
+    for binary in (False, True):
+        with conn.cursor("scrolls", binary=binary, scrollable=True) as cur:
+            cur.execute(QUERY, (90,))
+            print([(c.name, c.type_code) for c in cur.description])
+            show(f"server side, binary {binary}", cur.fetchmany(3) + [cur.fetchone()])
+            cur.scroll(2)
+            cur.scroll(1, mode="absolute")
+            show("scrolled", cur.fetchall())
