@@ -21,11 +21,7 @@ type declared struct {
 	by *execution // the DECLARE
 	// confirmed says that PostgreSQL holds it, and scrolls that it can go back.
 	confirmed, scrolls bool
-
-	// What its rows were written as when they were read first; formats is nil until then.
-	formats []int16
-	fields  []pgproto3.FieldDescription
-	at      cursor.Position
+	at                 cursor.Position
 }
 
 // declaringClass is what PostgreSQL does for a cursor that the replica reads for: it takes no rows.
@@ -51,7 +47,7 @@ func (s *session) declare(e *execution) error {
 		}
 		s.dropPortal(name)
 	}
-	p := s.newPortal(&own, "FETCH")
+	p := s.newPortal(&own, "FETCH", nil, nil)
 	p.declared = &declared{by: &own}
 	s.keepPortal(name, p)
 	return nil
@@ -88,7 +84,7 @@ func (s *session) doubtCursors() {
 // leaveCursors leaves the cursors that were not read yet to PostgreSQL, which is to read other data in the block.
 func (s *session) leaveCursors() {
 	for name, p := range s.block.portals {
-		if p.declared != nil && p.declared.formats == nil {
+		if p.declared != nil && p.formats == nil {
 			s.dropPortal(name)
 		}
 	}
@@ -111,6 +107,9 @@ func (s *session) attendCursor(e *execution, status byte) (handled bool, err err
 	case c.Action == cursor.Close && c.Name == "":
 		s.dropPortals()
 		return false, nil
+	case c.Action == cursor.Close && p != nil && p.declared == nil: // which PostgreSQL does not know
+		e.resume, e.moves = p, &c
+		return true, s.readOn(e)
 	case c.Action == cursor.Close:
 		s.dropPortal(c.Name)
 		return false, nil
@@ -128,7 +127,7 @@ func (s *session) attendCursor(e *execution, status byte) (handled bool, err err
 		return true, s.relay(e, "")
 	}
 	e.resume, e.moves = p, &c
-	if p.declared.formats == nil {
+	if p.formats == nil {
 		return true, s.offer(e, status)
 	}
 	return true, s.readOn(e)
@@ -194,7 +193,7 @@ func (r *run) fill(ctx context.Context, q Query, p *portal, formats []int16) err
 	if _, err := q.Run(ctx, formats, p.keep); err != nil {
 		return err
 	}
-	p.declared.formats, p.declared.fields = formats, r.d.fields
+	p.formats, p.fields = formats, r.d.fields
 	p.meaning, p.expiries = r.s.info.meaning(), r.s.expiries
 	return nil
 }
@@ -208,22 +207,16 @@ func (r *run) fetch(p *portal) error {
 	}
 	if c.Action == cursor.Move {
 		d.at = at
-		if r.e.extended() {
-			r.out = encode(r.out, &pgproto3.BindComplete{})
-			if r.e.describes {
-				r.out = encode(r.out, &pgproto3.NoData{})
-			}
-		}
-		r.tail(tag("MOVE", span.Count))
+		r.acknowledge(tag("MOVE", span.Count))
 		return nil
 	}
-	r.d = &description{fields: d.fields}
-	if !r.inFormats(d.formats) {
+	r.d = &description{fields: p.fields}
+	if !r.inFormats(p.formats) {
 		return errOtherFormat
 	}
-	r.head(d.formats)
+	r.head(p.formats)
 	if r.e.extended() && r.e.maxRows > 0 && !r.e.closes {
-		r.portal = r.s.newPortal(r.e, "FETCH")
+		r.portal = r.s.newPortal(r.e, "FETCH", p.fields, p.formats)
 	}
 	if err := p.yield(span, r.add); err != nil && !errors.Is(err, errRowLimit) {
 		return err
@@ -232,6 +225,17 @@ func (r *run) fetch(p *portal) error {
 	r.s.keepPortal(r.e.bind.DestinationPortal, r.portal)
 	r.tail(tag("FETCH", span.Count))
 	return nil
+}
+
+// acknowledge answers a statement that has no rows.
+func (r *run) acknowledge(tag string) {
+	if r.e.extended() {
+		r.out = encode(r.out, &pgproto3.BindComplete{})
+		if r.e.describes {
+			r.out = encode(r.out, &pgproto3.NoData{})
+		}
+	}
+	r.tail(tag)
 }
 
 // inFormats reports whether the execution asks for rows in the formats that they were written in.

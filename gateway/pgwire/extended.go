@@ -235,6 +235,11 @@ func (s *session) portalMessage(kind byte, body []byte, size int) error {
 			return err
 		}
 	}
+	if kind == 'D' {
+		if described, err := s.describePortal(body, size); described || err != nil {
+			return err
+		}
+	}
 	switch {
 	case kind == 'E', kind == 'D' && len(body) > 0 && body[0] == 'P':
 		s.unit.dirty = true

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/freshet-io/freshet/connectors/tempfile"
+	"github.com/freshet-io/freshet/gateway/cursor"
 	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
@@ -29,6 +30,9 @@ type portal struct {
 	declared  *declared // nil: it is none of SQL's cursors
 	meaning   meaning   // of the session's settings when its rows were written, or those of its cursor were declared
 	expiries  uint64    // the session's, when it last had those
+	// fields and formats are its rows'; nil: those of its cursor were not read yet.
+	fields  []pgproto3.FieldDescription
+	formats []int16
 
 	memory []byte
 	file   *os.File // what does not fit into memory, behind it; nil: nothing
@@ -48,8 +52,8 @@ type portal struct {
 const markEvery = 256
 
 // newPortal returns a portal that may keep what the others leave.
-func (s *session) newPortal(e *execution, command string) *portal {
-	p := &portal{class: e.class, statement: e.statement, command: command, meaning: s.info.meaning(), expiries: s.expiries}
+func (s *session) newPortal(e *execution, command string, fields []pgproto3.FieldDescription, formats []int16) *portal {
+	p := &portal{class: e.class, statement: e.statement, command: command, meaning: s.info.meaning(), expiries: s.expiries, fields: fields, formats: formats}
 	s.emptyPortal(p)
 	return p
 }
@@ -209,6 +213,33 @@ func (s *session) rebinds(name string, size int) (rejected bool, err error) {
 	return true, s.rejectUnit(duplicateCursor(name), size)
 }
 
+// describePortal answers a Describe of a portal that has a result from the replica; described is false for any other message.
+func (s *session) describePortal(body []byte, size int) (described bool, err error) {
+	var m pgproto3.Describe
+	if len(s.block.portals) == 0 || m.Decode(body) != nil || m.ObjectType != 'P' {
+		return false, nil
+	}
+	p := s.block.portals[m.Name]
+	if p == nil || p.declared != nil { // PostgreSQL knows its cursors
+		return false, nil
+	}
+	switch status, known, err := s.awaitQuiet(); {
+	case err != nil || !known:
+		return false, err
+	case status == 'E':
+		return true, s.rejectUnit(errFailedBlock, size)
+	}
+	if err := s.settleWithin(); err != nil {
+		return true, err
+	}
+	if s.unit.rejected {
+		return true, s.skipRejected('D', size)
+	}
+	s.scan += size
+	s.drop()
+	return true, s.tellClient(encode(nil, rowDescription(p.fields, p.formats)))
+}
+
 // holdResume holds an Execute of a portal that has a result from the replica; held says that it is one.
 func (s *session) holdResume(body []byte, size int) (held bool, err error) {
 	var m pgproto3.Execute
@@ -270,6 +301,11 @@ func (s *session) readOn(e *execution) error {
 
 // readOn answers from what a portal keeps.
 func (r *run) readOn(p *portal) error {
+	if m := r.e.moves; m != nil && m.Action == cursor.Close {
+		r.s.dropPortal(m.Name)
+		r.acknowledge("CLOSE CURSOR")
+		return nil
+	}
 	switch same, err := r.s.means(p); {
 	case err != nil:
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -96,7 +97,7 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 func (r *run) answer(ctx context.Context, q Query, formats []int16) error {
 	r.head(formats)
 	if r.status == 'T' && r.e.extended() && !r.e.closes {
-		r.portal = r.s.newPortal(r.e, "SELECT")
+		r.portal = r.s.newPortal(r.e, "SELECT", r.d.fields, formats)
 	}
 	n, err := q.Run(ctx, formats, r.add)
 	if err != nil && !errors.Is(err, errRowLimit) {
@@ -152,12 +153,15 @@ func (r *run) head(formats []int16) {
 			return
 		}
 	}
-	fields := make([]pgproto3.FieldDescription, len(r.d.fields))
-	for i, f := range r.d.fields {
-		f.Format = formats[i]
-		fields[i] = f
+	r.out = encode(r.out, rowDescription(r.d.fields, formats))
+}
+
+func rowDescription(fields []pgproto3.FieldDescription, formats []int16) *pgproto3.RowDescription {
+	in := slices.Clone(fields)
+	for i := range in {
+		in[i].Format = formats[i]
 	}
-	r.out = encode(r.out, &pgproto3.RowDescription{Fields: fields})
+	return &pgproto3.RowDescription{Fields: in}
 }
 
 // add adds rows to the answer.

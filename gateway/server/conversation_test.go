@@ -63,6 +63,10 @@ func exchange(t *testing.T, c *pgx.Conn, ways messages, how sending, isLast func
 			answer += fmt.Sprintf(" %q", m.Values)
 		case *pgproto3.CommandComplete:
 			answer += " " + string(m.CommandTag)
+		case *pgproto3.RowDescription:
+			for _, f := range m.Fields {
+				answer += fmt.Sprintf(" %s %d %d", f.Name, f.DataTypeOID, f.Format)
+			}
 		case *pgproto3.ErrorResponse:
 			answer += " " + m.Code
 		case *pgproto3.NoticeResponse:
@@ -119,7 +123,8 @@ var inUnits = []messages{
 	{&pgproto3.Bind{PreparedStatement: "b", ResultFormatCodes: []int16{1, 0, 1}}, &pgproto3.Execute{}}, {&pgproto3.Bind{PreparedStatement: "b", ResultFormatCodes: []int16{2}}, &pgproto3.Execute{}},
 	portal("", "rows", true, false), {&pgproto3.Bind{PreparedStatement: "rows"}, &pgproto3.Execute{MaxRows: 4}}, {&pgproto3.Bind{PreparedStatement: "rows"}, &pgproto3.Execute{MaxRows: 100}},
 	{&pgproto3.Bind{PreparedStatement: "rows"}, &pgproto3.Execute{MaxRows: 4}, &pgproto3.Execute{MaxRows: 4}, &pgproto3.Execute{}}, {&pgproto3.Bind{PreparedStatement: "rows", DestinationPortal: "p"}, &pgproto3.Execute{Portal: "p", MaxRows: 4}},
-	{&pgproto3.Execute{Portal: "p", MaxRows: 2}}, {&pgproto3.Execute{Portal: "p", MaxRows: 2}, &pgproto3.Close{ObjectType: 'P', Name: "p"}}, {&pgproto3.Close{ObjectType: 'P', Name: "p"}},
+	{&pgproto3.Execute{Portal: "p", MaxRows: 2}}, {&pgproto3.Execute{Portal: "p", MaxRows: 2}, &pgproto3.Close{ObjectType: 'P', Name: "p"}}, {&pgproto3.Close{ObjectType: 'P', Name: "p"}}, {&pgproto3.Describe{ObjectType: 'P', Name: "p"}},
+	{&pgproto3.Bind{PreparedStatement: "rows", DestinationPortal: "p", ResultFormatCodes: []int16{1}}, &pgproto3.Execute{Portal: "p", MaxRows: 4}, &pgproto3.Describe{ObjectType: 'P', Name: "p"}},
 }
 
 // ofCursors are parts of what is sent of SQL's cursors.
@@ -247,7 +252,7 @@ func TestGateway_answersAnySessionAsPostgreSQLDoes(t *testing.T) {
 		"SELECT sum(branch) FROM account", "SELECT count(*) FROM account WHERE id % 7 = 1", "SELECT sum(branch) FROM account; SELECT max(id) FROM account", "SELECT count(*) FROM account WHERE 1 / (id - 5) > 0", "SELECT 1 / 0",
 		"UPDATE account SET branch = branch WHERE id = 1", "SELEC", "SAVEPOINT s", "ROLLBACK TO SAVEPOINT s", "DEALLOCATE a", "PREPARE b AS SELECT 2", "EXECUTE b", "DISCARD ALL",
 		"SET TimeZone = 'Asia/Tokyo'", "SET LOCAL IntervalStyle = 'iso_8601'", "SET extra_float_digits = 0", "SET freshet.route = 'columnar'", "SET freshet.route = 'oltp'", "SHOW work_mem", "SELECT max(branch), min('2024-03-01 12:00+00'::timestamptz) FROM account",
-		"DECLARE c CURSOR FOR SELECT id FROM account ORDER BY id", "FETCH 2 FROM c", "CREATE TEMP TABLE account2 (id int)", "DO $$BEGIN PERFORM 1; END$$",
+		"DECLARE c CURSOR FOR SELECT id FROM account ORDER BY id", "FETCH 2 FROM c", "CLOSE p", "CREATE TEMP TABLE account2 (id int)", "DO $$BEGIN PERFORM 1; END$$",
 	}
 	units := append([]messages{once("BEGIN READ ONLY"), once("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), once("BEGIN"), once("COMMIT"), once("UPDATE account SET branch = branch WHERE id = 1")}, inUnits...)
 	var pool []messages

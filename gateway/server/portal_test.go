@@ -15,6 +15,7 @@ func TestGateway_readsAResultInPiecesFromTheReplica(t *testing.T) {
 	direct := g.connect(g.oltp.URL("postgres"))
 	for _, begin := range []string{"BEGIN READ ONLY", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"} {
 		c := g.client()
+		exec(t, c, "SET freshet.freshness = strong") // the rows that were put back for it
 		if _, err := c.PgConn().Prepare(t.Context(), "a", "SELECT id, name FROM item ORDER BY id", nil); err != nil {
 			t.Fatal(err)
 		}
