@@ -220,10 +220,11 @@ func decodeError(raw []byte) (*Error, error) {
 }
 
 // failTransaction puts the open transaction block into PostgreSQL's failed state, as an error of
-// PostgreSQL's own would have, and returns the status.
+// PostgreSQL's own would have, and returns the status. Not by a simple query: of one that fails, PostgreSQL 18 keeps a portal without a name that
+// points to freed memory, and crashes if a client then executes that.
 func (s *session) failTransaction() (byte, error) {
 	const sql = `ROLLBACK TO SAVEPOINT "a statement failed on the columnar replica"`
-	if err := s.send(encode(nil, &pgproto3.Query{String: sql})); err != nil {
+	if err := s.send(askRequest(nil, sql)); err != nil {
 		return 0, err
 	}
 	return s.untilReady(nil)
