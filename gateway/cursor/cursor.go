@@ -84,14 +84,10 @@ func (w *walk) run(s Statement) Span {
 			return w.backward(1)
 		}
 	case Backward:
-		if n == 0 && !w.onRow() {
-			w.back = s.Action != Move
-			return Span{}
-		}
 		if n == All && s.Action == Move { // PostgreSQL rewinds
-			n = min(w.at-1, w.rows)
+			before := max(w.at-1, 0)
 			w.rewind()
-			return Span{Count: max(n, 0)}
+			return Span{Count: before}
 		}
 		n = -n
 	}
@@ -99,20 +95,13 @@ func (w *walk) run(s Statement) Span {
 	case n > 0:
 		return w.forward(n)
 	case n < 0:
-		return w.backward(opposite(n))
+		return w.backward(-n)
 	case !w.onRow():
+		w.back = s.Direction == Backward && s.Action != Move
 		return Span{}
 	}
 	w.back = s.Action != Move // to read it again
 	return Span{First: w.at, Count: 1}
-}
-
-// opposite is -n for a negative n.
-func opposite(n int64) int64 {
-	if n == math.MinInt64 {
-		return All
-	}
-	return -n
 }
 
 func (w *walk) absolute(n int64) Span {

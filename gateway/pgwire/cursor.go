@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -241,15 +242,7 @@ func (r *run) acknowledge(tag string) {
 // inFormats reports whether the execution asks for rows in the formats that they were written in.
 func (r *run) inFormats(formats []int16) bool {
 	codes := r.e.bind.ResultFormatCodes
-	if len(codes) > 1 && len(codes) != len(formats) {
-		return false
-	}
-	for i, f := range r.formats() {
-		if f != formats[i] {
-			return false
-		}
-	}
-	return true
+	return (len(codes) <= 1 || len(codes) == len(formats)) && slices.Equal(r.formats(), formats)
 }
 
 // yield hands out the rows of a span.

@@ -81,21 +81,21 @@ func (s *session) takeInfo(rows [][][]byte, asked time.Time) error {
 
 // meaning is the settings by which a statement's names and constants are read, and its values are written.
 type meaning struct {
-	user, searchPath                                string
-	timeZone, dateStyle, intervalStyle, byteaOutput string
-	extraFloatDigits                                int
-	transformNullEquals, arraysWithoutNulls         bool
+	reading
+	user, searchPath, byteaOutput           string
+	extraFloatDigits                        int
+	transformNullEquals, arraysWithoutNulls bool
 }
 
 func (i *SessionInfo) meaning() meaning {
-	return meaning{user: i.User, searchPath: strings.Join(i.SearchPath, "\x01"), timeZone: i.TimeZone, dateStyle: i.DateStyle,
-		intervalStyle: i.IntervalStyle, byteaOutput: i.ByteaOutput, extraFloatDigits: i.ExtraFloatDigits,
+	return meaning{reading: reading{i.TimeZone, i.DateStyle, i.IntervalStyle}, user: i.User, searchPath: strings.Join(i.SearchPath, "\x01"),
+		byteaOutput: i.ByteaOutput, extraFloatDigits: i.ExtraFloatDigits,
 		transformNullEquals: i.TransformNullEquals, arraysWithoutNulls: i.ArraysWithoutNulls}
 }
 
 // means reports whether the session's settings are yet those of a portal. The backend must be held.
 func (s *session) means(p *portal) (bool, error) {
-	if s.expiries == p.expiries && s.reading() == (reading{p.meaning.timeZone, p.meaning.dateStyle, p.meaning.intervalStyle}) {
+	if s.expiries == p.expiries && s.reading() == p.meaning.reading {
 		return true, nil
 	}
 	expiries, asked := s.expiries, s.srv.cfg.Now()

@@ -3,8 +3,6 @@ package pgwire
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -277,7 +275,7 @@ func (s *session) readOn(e *execution) error {
 	if err != nil {
 		return err
 	}
-	if e.moves != nil {
+	if e.moves != nil && !failed {
 		if err := s.closeReplaced(e, status); err != nil {
 			return err
 		}
@@ -319,20 +317,12 @@ func (r *run) readOn(p *portal) error {
 
 // piece sends as many rows of a portal as the execution asks for.
 func (r *run) piece(p *portal) error {
-	var buf []byte
-	for r.e.maxRows == 0 || r.rows < int64(r.e.maxRows) {
-		row, err := p.next(buf)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("read what is kept of a result: %w", err)
-		}
-		buf = row
-		r.rows++
-		if err := r.write(row); err != nil {
-			return err
-		}
+	n := p.rows - p.read
+	if limit := int64(r.e.maxRows); limit > 0 {
+		n = min(n, limit)
+	}
+	if err := p.yieldUp(p.read+1, n, r.add); err != nil {
+		return err
 	}
 	r.tail(tag(p.command, r.rows))
 	return nil

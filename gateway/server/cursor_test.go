@@ -11,7 +11,7 @@ import (
 // A cursor of a block that reads a columnar snapshot has that snapshot's rows, wherever it is moved to, and is gone when PostgreSQL's would be.
 func TestGateway_readsACursorFromTheReplica(t *testing.T) {
 	t.Parallel()
-	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, repeat('x', 100) FROM generate_series(1, 30000) i") // more than is kept in memory
+	g := start(t, manyItems)
 	direct := g.connect(g.oltp.URL("postgres"))
 	c := g.client()
 	exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")

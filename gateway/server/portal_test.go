@@ -8,10 +8,13 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
+// manyItems are more than a session keeps of a result in memory.
+const manyItems = "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, repeat('x', 100) FROM generate_series(1, 30000) i"
+
 // A result that a client reads in pieces comes from the replica, whatever happens between two of them, and is gone with its block.
 func TestGateway_readsAResultInPiecesFromTheReplica(t *testing.T) {
 	t.Parallel()
-	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, repeat('x', 100) FROM generate_series(1, 30000) i") // more than is kept in memory
+	g := start(t, manyItems)
 	direct := g.connect(g.oltp.URL("postgres"))
 	for _, begin := range []string{"BEGIN READ ONLY", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"} {
 		c := g.client()

@@ -122,7 +122,9 @@ func (g *gateway) routes() (columnar, oltp *pgx.Conn) {
 
 func exec(t *testing.T, conn *pgx.Conn, sql string) {
 	t.Helper()
-	if _, err := conn.Exec(stand.Within(t, time.Minute), sql); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := conn.Exec(ctx, sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }
