@@ -12,7 +12,7 @@ CLUSTER    ?= bare
 # that load the whole machine come last, one at a time.
 PKG   ?=
 ARGS  ?=
-HEAVY := ./e2e/... ./bench/...
+HEAVY := ./e2e/consistency ./e2e/differential/... ./bench/...
 
 HAVE_CC := $(shell command -v $$(go env CC 2>/dev/null))
 ifeq ($(HAVE_CC),)
@@ -49,7 +49,7 @@ ifneq ($(PKG),)
 	go test $(RACE) -timeout 20m $(PKG) $(ARGS)
 else
 	@$(if $(HAVE_KAFKA),,echo "no Java or no Maven: the tests of Kafka are left out; make test-kafka tells what to install")
-	go test $(RACE) $(if $(HAVE_KAFKA),-tags kafka) -timeout 30m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)') $(ARGS)
+	go test $(RACE) $(if $(HAVE_KAFKA),-tags kafka) -timeout 30m $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
 	go test $(RACE) -timeout 40m -p 1 $(HEAVY) $(ARGS)
 endif
 

@@ -24,6 +24,7 @@ func TestBenchmarks_runToTheirEnd(t *testing.T) {
 		run  func(context.Context, bench.Options) (*report.Report, error)
 	}{{"ch", bench.CH}, {"reports", bench.Reports}, {"staleness", bench.Staleness}, {"light", bench.Light}, {"apply", bench.Apply}, {"scan", bench.Scan}, {"shares", bench.Shares}} {
 		t.Run(b.name, func(t *testing.T) {
+			t.Parallel() // no figure is judged
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			o := o

@@ -20,7 +20,7 @@ import (
 
 var (
 	firstSeed = flag.Uint64("seed", 1, "seed of the first world")
-	workers   = flag.Int("workers", 2, "worlds worked on at a time")
+	workers   = flag.Int("workers", 3, "worlds worked on at a time")
 )
 
 // runID keeps the databases of several runs on one server apart.

@@ -30,10 +30,12 @@ func TestGateway_aggregatesAsPostgreSQLDoes(t *testing.T) {
 		"SELECT grp, (SELECT @ FROM k WHERE k.grp = g.grp AND k.sm > 0) AS v FROM (SELECT DISTINCT grp FROM k) g ORDER BY grp",
 	}
 	var statements []string
-	for _, column := range []string{"sm", "i", "b", "n", "w", "s", "f", "d", "ts", "tz", "iv", "i % 3", "n * 2", "s || 'x'"} {
-		for _, a := range aggregates {
-			for _, place := range places {
-				statements = append(statements, strings.ReplaceAll(place, "@", strings.ReplaceAll(a, "$", column)))
+	for i, column := range []string{"sm", "i", "b", "n", "w", "s", "f", "d", "ts", "tz", "iv", "i % 3", "n * 2", "s || 'x'"} {
+		for j, a := range aggregates {
+			for k, place := range places {
+				if everyPair(3, i, j, k) {
+					statements = append(statements, strings.ReplaceAll(place, "@", strings.ReplaceAll(a, "$", column)))
+				}
 			}
 		}
 	}
@@ -63,9 +65,12 @@ func TestGateway_windowsAnswerAsPostgreSQLDoes(t *testing.T) {
 		{"ORDER BY $ DESC", rows + " | " + peers, ofPeers},
 		{"", rows + " | " + peers, ofPeers},
 	} {
-		for _, column := range []string{"sm", "n", "s", "d"} {
-			for _, f := range strings.Split(o.functions, " | ") {
-				for _, frame := range o.frames {
+		for i, column := range []string{"sm", "n", "s", "d"} {
+			for j, f := range strings.Split(o.functions, " | ") {
+				for k, frame := range o.frames {
+					if !everyPair(2, i, j, k) {
+						continue
+					}
 					sql := "SELECT id, " + f + " OVER (PARTITION BY grp " + o.order + " " + frame + ") AS v FROM k ORDER BY id"
 					statements = append(statements, strings.ReplaceAll(sql, "$", column))
 				}
@@ -80,17 +85,23 @@ func TestGateway_convertsAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()
 	columns := []string{"sm", "i", "b", "n", "w", "s", "c", "f", "d", "ts", "tz", "iv", "3", "-1", "2.50", "'7'", "NULL"}
 	var statements []string
-	for _, left := range columns {
+	for i, left := range columns {
 		for _, kind := range []string{"smallint", "int", "bigint", "numeric", "numeric(6,1)", "text", "char(3)", "varchar(2)", "bool", "date", "timestamp", "timestamptz", "timestamp(0)", "interval", "time"} {
 			statements = append(statements,
 				fmt.Sprintf("SELECT id, (%s)::%s AS v FROM k ORDER BY id", left, kind),
 				fmt.Sprintf("SELECT id, (%s)::%s AS v FROM k WHERE i BETWEEN 0 AND 100 AND n < 5 AND b BETWEEN 0 AND 100 AND s ~ '^[0-9]+$' ORDER BY id", left, kind))
 		}
-		for _, right := range columns {
-			for _, operator := range []string{"+", "-", "*", "/", "%", "||", "=", "<>", "<", ">=", "IS DISTINCT FROM"} {
-				statements = append(statements, "SELECT id, "+left+" "+operator+" "+right+" AS v FROM k WHERE id % 5 <> 0 ORDER BY id")
+		for j, right := range columns {
+			for k, operator := range []string{"+", "-", "*", "/", "%", "||", "=", "<>", "<", ">=", "IS DISTINCT FROM"} {
+				if everyPair(4, i, j, k) {
+					statements = append(statements, "SELECT id, "+left+" "+operator+" "+right+" AS v FROM k WHERE id % 5 <> 0 ORDER BY id")
+				}
 			}
 		}
 	}
 	wantAlike(t, kinds, 0.2, statements)
 }
+
+// everyPair thins a product of three lists out to one in n of its elements. As long as no list is shorter than n, whatever is in
+// two of the lists still meets somewhere.
+func everyPair(n, i, j, k int) bool { return (i+j+k)%n == 0 }

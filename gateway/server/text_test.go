@@ -22,23 +22,19 @@ func TestGateway_readsDocumentsAsPostgreSQLDoes(t *testing.T) {
 	for i, d := range documents {
 		schema += fmt.Sprintf(", (%d, '%s')", i+1, strings.ReplaceAll(d, "'", "''"))
 	}
-	var statements []string
-	for _, value := range []string{
+	values := []string{
 		"j->>'a'", "j->'a'->>'b'", "j#>>'{a}'", "j#>>'{a,b,c}'", "j#>>'{a,0}'", "j->>'it''s'", `j->>'a\b'`, "j->>'nothing'", "j ? 'a'", "j ? 'b'", `j @> '{}'`, `j @> '{"a": "text"}'`, `j @> '{"a": true, "b": false}'::jsonb`, `j @> '{"a": null}'`, `j @> '{"a": 0}'`, `j @> '{"a": 2}'`, `j @> '{"a": {}}'`, `j @> '{"a": {"b": 1}}'`, `j @> '[1]'`,
 		`j @> '{"a": "q\"uo\\te \n\t\u0001 é 😀 /"}'`, `j @> '{"a\\b": 2, "it''s": 1}'`, "(j->'a') ? 'b'",
 		"(j->>'a')::int", "(j->>'a')::bigint + 1", "(j->>'a')::numeric", "(j->>'a')::numeric(8,1)", "(j->>'a')::numeric * 2", "(j->>'a')::bool", "(j->>'a')::date", "(j->>'a') || 'x'", "upper(j->>'a')",
 		"(j->>'a') IS NULL", "coalesce(j->>'a', j->>'b', 'none')", "(j->>'a') = '2.0'", "CASE WHEN j ? 'a' THEN j->>'a' END",
-	} {
-		for i := range len(documents) + 1 { // by itself: one document that is left to PostgreSQL takes the others along
-			statements = append(statements, fmt.Sprintf("SELECT %s AS v FROM doc WHERE id = %d", value, i))
-		}
 	}
-	statements = append(statements,
+	columnar, oltp := start(t, schema).routes()
+	wantAlikeByRow(t, columnar, oltp, 0.55, values, "doc", len(documents)+1)
+	wantAlikeIn(t, columnar, oltp, 0.6, []string{
 		"SELECT j->>'a' AS v, count(*) FROM doc WHERE id BETWEEN 1 AND 4 GROUP BY 1 ORDER BY 2 DESC, 1 NULLS FIRST",
 		"SELECT sum((j->>'a')::numeric), count(j->>'a') FROM doc WHERE id BETWEEN 7 AND 10",
 		"SELECT d.id, e.id FROM doc d JOIN doc e ON d.j->>'a' = e.j->>'a' WHERE d.id BETWEEN 2 AND 9 AND e.id BETWEEN 2 AND 9 ORDER BY 1, 2",
-	)
-	wantAlike(t, schema, 0.55, statements)
+	})
 }
 
 // Values of all types as texts, of which some have a form that the replica leaves to PostgreSQL.
@@ -81,13 +77,8 @@ INSERT INTO v VALUES (1, 0, 0, 0, true, '2024-02-29', '2024-02-29 23:59:59.99999
 		"format('%s %s', s)", "format('%%')", "format('%1$s', s)", "format('%I', s)", "format(s, s)", "format('', s)", "format('%s', NULL)", "format('%s', 1.50)", "format('%5s', s)", "format('x', 1 / i)", "format('%s', s, 1 / i)", "coalesce(to_char(ts, '-'), 'none')", `to_char(ts, '"a"') IS NULL`, "date_bin('300000000 days', ts, '2000-01-01')", "overlay(s PLACING 'b' FROM 2147483647 FOR 10)",
 		"m IN ('sad', 'Happy')", "m NOT IN ('sad', NULL)", "m IN ('nothing')", "m = ANY ('{sad}')", "'x' || true", "'x' || 1.50", "'x' || NULL", "NULL || s", "1 || 'x'", "'{1}' || 2",
 		"s::int", "c::numeric", "s::bool", "s::date", "s::timestamp")
-	var statements []string
-	for _, value := range values {
-		for id := range 6 {
-			statements = append(statements, fmt.Sprintf("SELECT %s AS v FROM v WHERE id = %d", value, id))
-		}
-	}
-	wantAlike(t, schema, 0.6, statements)
+	columnar, oltp := start(t, schema).routes()
+	wantAlikeByRow(t, columnar, oltp, 0.6, values, "v", 6)
 }
 
 // A zone's offset is part of a text.
