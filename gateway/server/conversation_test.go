@@ -187,7 +187,8 @@ func (w *twins) compare(r *rapid.T, ways messages, prepare ...string) (refused b
 		exec(w.t, w.other, "DELETE FROM account WHERE id = 1001")
 	}
 	want, got := answers[0], answers[1]
-	if i := slices.Index(got, "ErrorResponse 0A000"); i >= 0 {
+	refusals := []string{"ErrorResponse 0A000", "ErrorResponse 55000"} // the latter under freshet.route = columnar, where the engine fails
+	if i := slices.IndexFunc(got, func(answer string) bool { return slices.Contains(refusals, answer) }); i >= 0 {
 		want, got, refused = want[:min(i, len(want))], got[:i], true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -229,9 +230,11 @@ func TestGateway_movesAnyCursorAsPostgreSQLDoes(t *testing.T) {
 	refused, all := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		ways := slices.Concat(rapid.SliceOfN(rapid.SampledFrom(pool), 2, 12).Draw(r, "messages")...)
-		begin := []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
-		if rapid.Bool().Draw(r, "columnar") {
-			begin = append(begin, "SELECT count(*) FROM account")
+		begin := []string{rapid.SampledFrom([]string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "BEGIN READ ONLY"}).Draw(r, "begin")}
+		for _, sql := range []string{"SELECT count(*) FROM account", "DECLARE c SCROLL CURSOR FOR SELECT id FROM account WHERE id > 990 ORDER BY id"} {
+			if rapid.Bool().Draw(r, sql) {
+				begin = append(begin, sql)
+			}
 		}
 		all++
 		if w.compare(r, ways, begin...) {

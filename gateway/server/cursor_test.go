@@ -75,3 +75,32 @@ func TestGateway_leavesACursorToThePostgreSQLThatItsBlockReads(t *testing.T) {
 	}
 	exec(t, c, "ROLLBACK")
 }
+
+// Under READ COMMITTED the statements of a block see what was committed meanwhile, and a cursor does not.
+func TestGateway_keepsACursorsSnapshotUnderReadCommitted(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, 'x' FROM generate_series(1, 5) i")
+	direct := g.connect(g.oltp.URL("postgres"))
+	c := g.client()
+	exec(t, c, "SET freshet.freshness = strong")
+	exec(t, c, "BEGIN READ ONLY")
+	exec(t, c, "DECLARE before SCROLL CURSOR FOR SELECT id FROM item ORDER BY id")
+	exec(t, direct, "DELETE FROM item WHERE id > 2")
+	exec(t, c, "DECLARE after CURSOR FOR SELECT id FROM item ORDER BY id")
+	exec(t, direct, "INSERT INTO item VALUES (9, 'y')")
+	for _, step := range []struct {
+		sql  string
+		want []string
+	}{
+		{"SELECT id FROM item ORDER BY id", []string{"1", "2", "9"}},
+		{"FETCH 4 FROM before", []string{"1", "2", "3", "4"}},
+		{"FETCH ALL FROM after", []string{"1", "2"}},
+		{"FETCH BACKWARD 2 FROM before", []string{"3", "2"}},
+		{"SELECT id FROM item ORDER BY id", []string{"1", "2", "9"}},
+	} {
+		if diff := cmp.Diff(step.want, query(t, c, step.sql)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.sql, diff)
+		}
+	}
+	exec(t, c, "COMMIT")
+}
