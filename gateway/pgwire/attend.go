@@ -125,7 +125,7 @@ func (s *session) refusal(c *class) error {
 	if s.beside(c) {
 		return besideSnapshot(c.why())
 	}
-	if s.wantsColumnar && !s.stale && s.info.Settings.Route == RouteColumnar && isQuery(c.word) && c.data && !c.Writes && c.Kind == Relay {
+	if s.wantsColumnar && !s.validity.stale && s.info.Settings.Route == RouteColumnar && isQuery(c.word) && c.data && !c.Writes && c.Kind == Relay {
 		return &Error{Code: codeFeatureUnsupported, Message: "freshet.route is columnar, but this statement cannot run there: " + c.why(),
 			Hint: "Set freshet.route = 'auto' to let PostgreSQL run what the columnar replica cannot."}
 	}
@@ -293,7 +293,7 @@ func (s *session) tell(sql string, extended bool) error {
 		return err
 	}
 	if err == nil {
-		s.noteTold(rows)
+		s.own.noteTold(rows)
 	}
 	s.handBack()
 	return nil

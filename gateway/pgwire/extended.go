@@ -159,12 +159,12 @@ func (s *session) parse(body []byte, size int) error {
 	}
 	s.parses++
 	if _, quiet, _ := s.flow.quiet(); quiet && !s.unit.dirty {
-		s.maySet = false
+		s.validity.pending = false
 	}
 	p := &prepared{name: m.Name, class: s.classify(m.Query), parse: s.parses, errors: s.flow.errorCount()}
 	if p.offer = !p.class.plain || p.class.Kind != Relay; p.offer || p.class.namesCursor() {
 		p.sql, p.oids = m.Query, m.ParameterOIDs
-		if !s.maySet {
+		if !s.validity.pending {
 			p.readAs = s.reading()
 		}
 	}

@@ -26,7 +26,9 @@ const routeIsOLTP = "freshet.route is oltp"
 
 // offer runs a candidate on the analytical route, or gives it to PostgreSQL.
 func (s *session) offer(e *execution, status byte) error {
-	s.stale = s.parametersChanged() || s.stale || s.srv.cfg.Now().Sub(s.infoAt) > s.srv.cfg.SettingsAge
+	if s.parametersChanged() || s.srv.cfg.Now().Sub(s.validity.asked) > s.srv.cfg.SettingsAge {
+		s.validity.stale = true
+	}
 	if s.info.ReadSince && s.srv.cfg.Analytics.HiddenEffects() {
 		s.expire()
 	}
@@ -35,13 +37,12 @@ func (s *session) offer(e *execution, status byte) error {
 	if relays && against != "" && !s.wantsColumnar {
 		return s.relay(e, against)
 	}
-	known := !s.stale && (status == 'I' || s.block.known)
+	known := !s.validity.stale && (status == 'I' || s.block.known)
 	if relays && known && s.invalid == nil && s.info.Settings.Route == RouteOLTP {
 		return s.relay(e, routeIsOLTP)
 	}
-	if s.unsure {
-		s.unsure, s.stale, known = false, true, false
-		s.blockSets = s.blockSets || status == 'T' // what was set for the block alone ends with it
+	if s.validity.doubt(status == 'T') {
+		known = false
 	}
 	ctx, stop := context.WithCancelCause(s.ctx)
 	defer stop(nil)

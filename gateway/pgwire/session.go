@@ -32,15 +32,10 @@ type session struct {
 	classes       classes
 	block         block
 	info          SessionInfo
-	infoAt        time.Time // when PostgreSQL was asked for it
+	validity      validity // of info
 	timeouts      timeouts
-	held          [len(ownSettings)]string // the freshet.* settings that PostgreSQL holds
-	told          [len(ownSettings)]string // those of them that are defaults which PostgreSQL was told
-	invalid       error                    // the first invalid one that PostgreSQL holds
-	stale         bool                     // info is to be refreshed before it is used
-	unsure        bool                     // a write since the last offer may have changed settings: by a trigger, a default, a rule
-	blockSets     bool                     // a statement in the open block may have changed settings
-	maySet        bool                     // a statement that PostgreSQL had not answered at the last Parse may change settings
+	own           ownValues
+	invalid       error // of the first of them that is invalid
 	last          LastRun
 	described     map[string]*description
 	parses        uint64 // of the client's Parse messages so far
@@ -77,7 +72,7 @@ type session struct {
 type pinnedTx struct{ Tx }
 
 func newSession(srv *Server, conn net.Conn, id uint64) *session {
-	s := &session{srv: srv, client: conn, stale: true,
+	s := &session{srv: srv, client: conn, validity: validity{stale: true},
 		yielded: make(chan struct{}), resume: make(chan struct{}), serverDone: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(srv.ctx)
 	s.info.ID, s.info.ReadSince = id, true // an event trigger on login may have written

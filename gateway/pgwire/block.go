@@ -1,0 +1,80 @@
+package pgwire
+
+// block is what is known of the open transaction block.
+type block struct {
+	open          bool // by a BEGIN that was relayed
+	wrote         bool // its transaction may have written, also where it is READ ONLY by now
+	mayBeReadOnly bool // worth asking PostgreSQL
+	known         bool // readOnly and info.Isolation are
+	readOnly      bool
+	bound         bool // PostgreSQL may have portals
+	oltp          bool // a statement that reads tables ran on PostgreSQL
+	// columnar says that the block's snapshot is a columnar one, and that its isolation
+	// level forbids to read from another.
+	columnar bool
+	// portals are results from the replica that the client may read on, by name.
+	portals map[string]*portal
+}
+
+// mayRead reports whether the open block may yet begin to read from a columnar snapshot by a statement of the class.
+func (s *session) mayRead(c *class) bool {
+	b := &s.block
+	return (c.Kind == Read || c.Kind == Declare || s.ofCursors(c)) && b.open && b.mayBeReadOnly && !b.oltp && !b.wrote
+}
+
+// noteRelayed keeps account of what a statement may change when PostgreSQL runs it.
+func (s *session) noteRelayed(c *class) {
+	s.validity.await(c)
+	switch {
+	case c.Writes:
+		s.info.WroteSince = true
+		s.block.wrote = s.block.wrote || !s.block.known || !s.block.readOnly
+	case isQuery(c.word):
+		s.info.ReadSince = true
+	}
+	if c.forgets {
+		s.statements.clear()
+	}
+	if c.defines {
+		s.defines.Store(true)
+	}
+	if c.SetsSession {
+		s.expire()
+		s.own.disown(c)
+		s.validity.inBlock, s.block.mayBeReadOnly, s.block.known = true, true, false
+	}
+	if c.begins && s.block.open { // PostgreSQL warns and takes its modes for the block that there is
+		s.block.mayBeReadOnly, s.block.known = s.block.mayBeReadOnly || c.readOnly, false
+		return
+	}
+	if c.begins || c.ends {
+		s.endTx()
+		s.leaveBlock()
+		if s.validity.inBlock { // a rollback, or the end of SET LOCAL
+			s.expire()
+			if c.ends {
+				clear(s.own.told[:])
+			}
+			s.validity.inBlock = !c.begins && c.SetsSession
+		}
+		s.block = block{open: c.begins, wrote: c.Writes,
+			mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
+	}
+	if c.word == "rollback" {
+		s.doubtCursors()
+	}
+	if c.data {
+		s.block.oltp = true
+		s.leaveCursors()
+		if c.Reason != "" && c.Kind == Relay && isQuery(c.word) {
+			s.last = LastRun{Route: "oltp", Reason: c.Reason}
+		}
+	}
+}
+
+// leaveBlock forgets what info says of a block's own isolation.
+func (s *session) leaveBlock() {
+	s.validity.stale = s.validity.stale || s.block.open && s.block.known
+	s.dropPortals()
+	s.block = block{}
+}
