@@ -55,10 +55,12 @@ func TestGateway_readsACursorFromTheReplica(t *testing.T) {
 	exec(t, c, "ROLLBACK")
 }
 
+const fewItems = "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, 'x' FROM generate_series(1, 5) i"
+
 // What PostgreSQL is to read in a block is also what a cursor reads that was declared before.
 func TestGateway_leavesACursorToThePostgreSQLThatItsBlockReads(t *testing.T) {
 	t.Parallel()
-	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, 'x' FROM generate_series(1, 5) i")
+	g := start(t, fewItems)
 	direct := g.connect(g.oltp.URL("postgres"))
 	c := g.client()
 	exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -79,7 +81,7 @@ func TestGateway_leavesACursorToThePostgreSQLThatItsBlockReads(t *testing.T) {
 // Under READ COMMITTED the statements of a block see what was committed meanwhile, and a cursor does not.
 func TestGateway_keepsACursorsSnapshotUnderReadCommitted(t *testing.T) {
 	t.Parallel()
-	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, name text NOT NULL); INSERT INTO item SELECT i, 'x' FROM generate_series(1, 5) i")
+	g := start(t, fewItems)
 	direct := g.connect(g.oltp.URL("postgres"))
 	c := g.client()
 	exec(t, c, "SET freshet.freshness = strong")
