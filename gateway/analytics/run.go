@@ -240,7 +240,8 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 	case errors.As(err, &stale):
 		return relay("stale", "the newest snapshot is older than freshet.max_staleness")
 	case finish.IsGuard(err):
-		return relay("guard", reasonGuarded)
+		r.metrics.relayed.WithLabelValues("guard").Inc()
+		return &pgwire.RelayError{Reason: reasonGuarded + ": " + finish.Guard(err)}
 	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, batch.ErrClosed):
 		return relay("unavailable", "the columnar engine is unavailable")
 	case errors.Is(err, ErrUnavailable):

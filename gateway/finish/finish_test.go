@@ -245,20 +245,20 @@ func TestNewDecoder_refusesOtherStyles(t *testing.T) {
 	}
 }
 
-func TestIsGuard_tellsGuardsFromDefects(t *testing.T) {
+func TestGuard_tellsGuardsFromDefects(t *testing.T) {
 	tests := []struct {
 		err  error
-		want bool
+		want string
 	}{
-		{&ch.Exception{Code: proto.ErrFunctionThrowIfValueIsNonZero, Message: "DB::Exception: freshet guard: date out of range: while executing"}, true},
-		{fmt.Errorf("query: %w", &ch.Exception{Code: proto.ErrIllegalDivision, Message: "DB::Exception: Division by zero"}), true},
-		{&ch.Exception{Code: proto.ErrUnknownIdentifier, Message: "DB::Exception: Unknown x in scope SELECT throwIf(y, 'freshet guard: z')"}, false},
-		{fmt.Errorf("freshet guard: not from the engine"), false},
-		{nil, false},
+		{&ch.Exception{Code: proto.ErrFunctionThrowIfValueIsNonZero, Message: "DB::Exception: freshet guard: date out of range: while executing throwIf(a < b)"}, "date out of range"},
+		{fmt.Errorf("query: %w", &ch.Exception{Code: proto.ErrIllegalDivision, Message: "DB::Exception: Division by zero: while executing intDiv(a, b)"}), "division by zero"},
+		{&ch.Exception{Code: proto.ErrUnknownIdentifier, Message: "DB::Exception: Unknown x in scope SELECT throwIf(y, 'freshet guard: z')"}, ""},
+		{fmt.Errorf("freshet guard: not from the engine"), ""},
+		{nil, ""},
 	}
 	for _, tt := range tests {
-		if got := IsGuard(tt.err); got != tt.want {
-			t.Errorf("IsGuard(%v) = %v", tt.err, got)
+		if got := Guard(tt.err); got != tt.want || IsGuard(tt.err) != (tt.want != "") {
+			t.Errorf("Guard(%v) = %q, want %q", tt.err, got, tt.want)
 		}
 	}
 }
