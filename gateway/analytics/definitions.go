@@ -92,21 +92,32 @@ func (d *definitions) confirm(ctx context.Context, p *planned, at cdc.Position) 
 	return nil
 }
 
+// errAskerLeft marks a question whose asker's context ended before the answer came: the others ask again.
+var errAskerLeft = errors.New("the session that asked for the definitions gave up")
+
 // ask asks for the present versions. Queries on one snapshot share the question: it is later than the snapshot for all of them.
 func (d *definitions) ask(ctx context.Context, ids []cdc.TableID, at cdc.Position) (map[cdc.TableID]string, error) {
 	slices.Sort(ids)
 	key := fmt.Sprint(at, ids)
 	for {
-		answer := d.asking.DoChan(key, func() (any, error) { return d.versions(ctx, ids) })
+		answer := d.asking.DoChan(key, func() (any, error) {
+			versions, err := d.versions(ctx, ids)
+			if err != nil && ctx.Err() != nil {
+				err = errAskerLeft // and not why: that is told to its own client alone
+			}
+			return versions, err
+		})
 		select {
 		case r := <-answer:
 			if r.Err == nil {
 				return r.Val.(map[cdc.TableID]string), nil
 			}
-			if ctx.Err() != nil || !r.Shared || !errors.Is(r.Err, context.Canceled) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if !errors.Is(r.Err, errAskerLeft) {
 				return nil, r.Err
 			}
-			// Whoever asked has gone: ask again.
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

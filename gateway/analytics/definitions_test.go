@@ -25,7 +25,7 @@ func (c *catalog) ask(ctx context.Context, _ []cdc.TableID) (map[cdc.TableID]str
 		select {
 		case <-c.hold:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 	}
 	return c.versions, nil
@@ -83,7 +83,7 @@ func TestDefinitions_shareOneQuestionEvenIfWhoAskedLeaves(t *testing.T) {
 		c := &catalog{versions: map[cdc.TableID]string{1: "a"}, hold: make(chan struct{})}
 		d := c.definitions(t)
 		table := &cdc.Table{ID: 1, Version: "a"}
-		leader, leave := context.WithCancel(t.Context())
+		leader, leave := context.WithCancelCause(t.Context())
 		results := make(chan error, 3)
 		go func() { results <- d.confirm(leader, reading(table), at(5)) }()
 		synctest.Wait()
@@ -94,8 +94,9 @@ func TestDefinitions_shareOneQuestionEvenIfWhoAskedLeaves(t *testing.T) {
 		if c.asked != 1 {
 			t.Errorf("%d questions, want one", c.asked)
 		}
-		leave()
-		if err := <-results; !errors.Is(err, context.Canceled) {
+		ended := &pgwire.Error{Code: "57P01", Message: "terminating connection due to administrator command"} // nobody else's
+		leave(ended)
+		if err := <-results; !errors.Is(err, ended) {
 			t.Errorf("who left got %v", err)
 		}
 		synctest.Wait()
