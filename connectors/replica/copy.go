@@ -252,6 +252,7 @@ func (k *copySink) giveUp(id cdc.TableID, then func(*table)) {
 	defer s.mu.Unlock()
 	if s.tables[id] == t {
 		then(t)
+		s.changed.Broadcast() // the stream may have waited for this copy to take its deferred changes
 	}
 }
 

@@ -172,6 +172,7 @@ func (s *session) begin(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started = true
+	s.copier.request() // for tables that were given up meanwhile and are to be copied anew
 	s.arrive(cdc.Position{}, cdc.Watermark{Position: at, Time: s.r.clock()})
 	return nil
 }
