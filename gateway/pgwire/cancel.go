@@ -3,6 +3,7 @@ package pgwire
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // register notes the key by which clients cancel what c runs: PostgreSQL's own,
@@ -31,9 +32,7 @@ func (s *Server) relayCancel(ctx context.Context, raw []byte) {
 		return
 	}
 	defer conn.Close()
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(deadline)
-	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	if _, err := conn.Write(raw); err != nil {
 		s.cfg.Log.Warn("cancel request lost", "error", err)
 		return

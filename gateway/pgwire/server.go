@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sys/unix"
+
 	"github.com/freshet-io/freshet/connectors/dial"
 )
 
@@ -107,7 +110,7 @@ func NewServer(cfg Config) *Server {
 }
 
 // Serve accepts connections until the listener fails or Shutdown is called,
-// which makes it return nil.
+// which makes it return nil. It waits where the machine is short of files or memory for one more.
 func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
 	if s.closed {
@@ -123,19 +126,40 @@ func (s *Server) Serve(l net.Listener) error {
 			return errors.Join(err, l.Close())
 		}
 	}
+	pause := &backoff.ExponentialBackOff{InitialInterval: 5 * time.Millisecond, Multiplier: 2, MaxInterval: time.Second}
+	pause.Reset()
 	for {
 		conn, err := l.Accept()
-		if err != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.listeners, l)
-			if s.closed {
-				return nil
+		switch {
+		case err == nil:
+			pause.Reset()
+			s.start(conn, encryption)
+		case isShortage(err):
+			s.cfg.Log.Warn("a connection could not be accepted yet; raise the limit of open files if this goes on", "error", err)
+			select {
+			case <-time.After(pause.NextBackOff()):
+			case <-s.ctx.Done():
 			}
-			return fmt.Errorf("accept on %v: %w", l.Addr(), err)
+		default:
+			return s.unlisten(l, err)
 		}
-		s.start(conn, encryption)
 	}
+}
+
+// isShortage reports whether accepting failed for want of what other connections give back when they end.
+func isShortage(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENOMEM)
+}
+
+// unlisten forgets a listener whose Accept failed, which it did because of Shutdown if that was called.
+func (s *Server) unlisten(l net.Listener, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l)
+	if s.closed {
+		return nil
+	}
+	return fmt.Errorf("accept on %v: %w", l.Addr(), err)
 }
 
 func (s *Server) start(conn net.Conn, encryption *tls.Config) {

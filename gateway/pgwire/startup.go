@@ -185,22 +185,14 @@ func (s *session) start(full bool) bool {
 	conn, packet, err := negotiate(ctx, s.client, s.encryption)
 	s.setClient(conn)
 	if err != nil {
-		var e *Error
-		if errors.As(err, &e) {
-			fatal(s.client, e)
-		}
-		return false
+		return s.refuse(err)
 	}
 	if packet.code == codeCancelRequest {
 		s.srv.relayCancel(ctx, packet.raw)
 		return false
 	}
 	if err := s.login(ctx, packet, full); err != nil {
-		var e *Error
-		if errors.As(err, &e) {
-			fatal(s.client, e)
-		}
-		return false
+		return s.refuse(err)
 	}
 	if err := s.started(); err != nil {
 		if errors.Is(err, errShutdown) {
@@ -209,6 +201,15 @@ func (s *session) start(full bool) bool {
 		return false
 	}
 	return true
+}
+
+// refuse tells the client why its start ends, for which there is a moment even when the time to start is up.
+func (s *session) refuse(err error) bool {
+	var e *Error
+	if errors.As(err, &e) && s.client.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
+		fatal(s.client, e)
+	}
+	return false
 }
 
 // started lifts the deadline of the start, unless the server shuts down, which is to interrupt the session.
@@ -323,8 +324,10 @@ func (s *session) nextAtStart(limit int) (kind byte, raw []byte, err error) {
 	switch {
 	case err == nil:
 		return kind, raw, nil
+	case isTimeout(err) && s.srv.ctx.Err() != nil:
+		return 0, nil, errShutdown
 	case isTimeout(err):
-		return 0, nil, &Error{Code: codeConnectionFailure, Message: "canceling authentication due to timeout"}
+		return 0, nil, &Error{Code: codeQueryCanceled, Message: "canceling authentication due to timeout"}
 	}
 	return 0, nil, &Error{Code: codeConnectionFailure, Message: "PostgreSQL closed the connection during its start", Detail: err.Error(), Hint: "Connect again."}
 }

@@ -62,20 +62,16 @@ func serverTLS(cert tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{alpn}}
 }
 
-// startBackendTLS asks PostgreSQL for TLS on conn. Where it is optional and PostgreSQL refuses, the connection is used as it is.
+// startBackendTLS asks PostgreSQL for TLS on conn, for as long as ctx lives. Where it is optional and PostgreSQL refuses, the connection is used as it is.
 func startBackendTLS(ctx context.Context, conn net.Conn, cfg *tls.Config, optional bool) (net.Conn, error) {
-	request := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 8), codeSSLRequest)
-	if _, err := conn.Write(request); err != nil {
+	answer, err := askForTLS(ctx, conn)
+	if err != nil {
 		return nil, fmt.Errorf("ask PostgreSQL for TLS: %w", err)
 	}
-	var answer [1]byte
-	if _, err := conn.Read(answer[:]); err != nil {
-		return nil, fmt.Errorf("ask PostgreSQL for TLS: %w", err)
-	}
-	if answer[0] == 'N' && optional {
+	if answer == 'N' && optional {
 		return conn, nil
 	}
-	if answer[0] != 'S' {
+	if answer != 'S' {
 		return nil, fmt.Errorf("ask PostgreSQL for TLS: it refuses; set ssl = on there, or connect the gateway without TLS")
 	}
 	cfg = cfg.Clone()
@@ -85,6 +81,21 @@ func startBackendTLS(ctx context.Context, conn net.Conn, cfg *tls.Config, option
 		return nil, fmt.Errorf("start TLS with PostgreSQL: %w", err)
 	}
 	return t, nil
+}
+
+// askForTLS returns the server's answer to a request for TLS.
+func askForTLS(ctx context.Context, conn net.Conn) (byte, error) {
+	interrupt := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	request := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 8), codeSSLRequest)
+	var answer [1]byte
+	_, err := conn.Write(request)
+	if err == nil {
+		_, err = conn.Read(answer[:])
+	}
+	if !interrupt() {
+		return 0, context.Cause(ctx)
+	}
+	return answer[0], err
 }
 
 // peekedConn gives back the bytes that were read ahead of it.
