@@ -164,25 +164,25 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 			return nil, undecided, err
 		}
 	}
+	var unknown error // why PostgreSQL does not say what the settings are
 	if !known {
 		rows, err := s.askAnswer()
 		if err == nil {
 			err = s.takeInfo(rows, asked)
 		}
-		switch {
-		case isSQLError(err): // PostgreSQL refuses even that: it will say why by itself
-			failed = true
-		case err != nil:
+		if err != nil && !isSQLError(err) {
 			return nil, undecided, err
 		}
+		unknown = err
 	}
 	if describe {
 		d = &description{at: s.srv.cfg.Now(), generation: generation, parses: s.parses, expiries: s.expiries}
 	}
-	return s.finishPrepare(e, key, d, describe, settle, failed)
+	return s.finishPrepare(e, key, d, describe, failed, unknown)
 }
 
-func (s *session) finishPrepare(e *execution, key string, d *description, describe, settle, failed bool) (*description, outcome, error) {
+// finishPrepare reads the description and decides by what went wrong before it: failed if the client has an error of the unit's already.
+func (s *session) finishPrepare(e *execution, key string, d *description, describe, failed bool, unknown error) (*description, outcome, error) {
 	status, _, _ := s.flow.quiet()
 	var refused []byte
 	if describe {
@@ -192,11 +192,14 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 		}
 	}
 	switch {
-	case failed && settle: // PostgreSQL's error is with the client; its Sync is still to be answered
+	case failed: // the client's Sync is still to be answered
 		_, err := s.client.Write(e.ready(nil, status))
 		return nil, done, err
-	case failed:
+	case unknown != nil && status != 'E': // PostgreSQL runs the statement, and says why if it refuses that as well
 		return nil, relayed, nil
+	case unknown != nil: // a cancellation, or a time limit, that ended the block
+		_, err := s.client.Write(e.ready(encode(nil, errorResponse("ERROR", unknown)), status))
+		return nil, done, err
 	case refused != nil && status != 'E' && e.class.Kind != Explain && !interrupted(refused): // PostgreSQL says it again when it runs the statement
 		return nil, relayed, nil
 	case refused != nil:
