@@ -43,7 +43,7 @@ func (s *session) declare(e *execution) error {
 		if p.declared == nil {
 			return duplicateCursor(name)
 		}
-		if held, err := s.holdsCursor(name, p); held || err != nil {
+		if held, err := s.holdsCursor(s.info.Ask, name, p); held || err != nil {
 			return err // PostgreSQL refuses a second one of the name
 		}
 		s.dropPortal(name)
@@ -59,13 +59,13 @@ func duplicateCursor(name string) error {
 }
 
 // holdsCursor reports whether PostgreSQL holds a cursor yet: its DECLARE may have failed, and a rollback to a savepoint may have ended it. The backend
-// must be held.
-func (s *session) holdsCursor(name string, p *portal) (bool, error) {
+// must be held; ask is as [SessionInfo.Ask].
+func (s *session) holdsCursor(ask func(context.Context, string) ([][][]byte, error), name string, p *portal) (bool, error) {
 	d := p.declared
 	if d.confirmed {
 		return true, nil
 	}
-	rows, err := s.ask(s.ctx, "SELECT is_scrollable FROM pg_catalog.pg_cursors WHERE name OPERATOR(pg_catalog.=) "+Quote(name))
+	rows, err := ask(s.ctx, "SELECT is_scrollable FROM pg_catalog.pg_cursors WHERE name OPERATOR(pg_catalog.=) "+Quote(name))
 	if err != nil || len(rows) != 1 {
 		return false, err
 	}
@@ -134,8 +134,8 @@ func (s *session) attendCursor(e *execution, status byte) (handled bool, err err
 	return true, s.readOn(e)
 }
 
-// confirmCursor is holdsCursor for a backend that is not held. failed says that PostgreSQL refused what came before the execution in its unit, and that
-// this is answered.
+// confirmCursor is holdsCursor for a backend that is not held. failed says that PostgreSQL refused this, or what came before the execution in
+// its unit, and that the client knows.
 func (s *session) confirmCursor(e *execution, name string, p *portal) (held, failed bool, err error) {
 	if p.declared.confirmed {
 		return true, false, nil
@@ -150,7 +150,10 @@ func (s *session) confirmCursor(e *execution, name string, p *portal) (held, fai
 	case failed:
 		_, err = s.client.Write(e.ready(nil, status))
 	default:
-		held, err = s.holdsCursor(name, p)
+		held, err = s.holdsCursor(s.ask, name, p)
+		if isSQLError(err) { // a cancellation or a time limit, which has ended the block as well
+			failed, err = true, s.fail(err, !e.within)
+		}
 	}
 	if err != nil {
 		return false, false, err
@@ -223,7 +226,7 @@ func (r *run) fetch(p *portal) error {
 		return err
 	}
 	d.at = at
-	r.s.keepPortal(r.e.bind.DestinationPortal, r.portal)
+	r.keepPortal()
 	r.tail(tag("FETCH", span.Count))
 	return nil
 }

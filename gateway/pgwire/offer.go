@@ -198,8 +198,7 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 	case unknown != nil && status != 'E': // PostgreSQL runs the statement, and says why if it refuses that as well
 		return nil, relayed, nil
 	case unknown != nil: // a cancellation, or a time limit, that ended the block
-		_, err := s.client.Write(e.ready(encode(nil, errorResponse("ERROR", unknown)), status))
-		return nil, done, err
+		return nil, done, s.fail(unknown, !e.within)
 	case refused != nil && status != 'E' && e.class.Kind != Explain && !interrupted(refused): // PostgreSQL says it again when it runs the statement
 		return nil, relayed, nil
 	case refused != nil:
@@ -262,11 +261,11 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 	if werr := w.end(); werr != nil {
 		return done, werr
 	}
-	if ctx.Err() != nil {
+	if s.ctx.Err() != nil {
+		return done, context.Cause(s.ctx)
+	}
+	if err != nil && ctx.Err() != nil { // an answer that is complete stays one, as from PostgreSQL
 		err = context.Cause(ctx)
-		if s.ctx.Err() != nil {
-			return done, context.Cause(s.ctx)
-		}
 	}
 	var relay *RelayError
 	switch {

@@ -27,7 +27,7 @@ type run struct {
 	out  []byte
 	rows int64
 	sent bool
-	// portal keeps what the client did not ask for yet; nil: it cannot ask for more.
+	// portal keeps what the client did not ask for yet, until the answer is complete; nil: it cannot ask for more.
 	portal *portal
 }
 
@@ -41,6 +41,7 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	s.info.Ask, s.info.Record = b.ask, s.record
 	defer func() { s.info.Ask = nil }()
 	defer b.keepInTouch(ctx, r.status, stop)()
+	defer func() { r.portal.close() }() // of an answer that failed
 	analytics := s.srv.cfg.Analytics
 	if r.e.class.Kind == Explain {
 		return r.explain(ctx)
@@ -101,12 +102,17 @@ func (r *run) answer(ctx context.Context, q Query, formats []int16) error {
 	}
 	n, err := q.Run(ctx, formats, r.add)
 	if err != nil && !errors.Is(err, errRowLimit) {
-		r.portal.close()
 		return err
 	}
-	r.s.keepPortal(r.e.bind.DestinationPortal, r.portal)
+	r.keepPortal()
 	r.tail(tag("SELECT", n))
 	return nil
+}
+
+// keepPortal keeps what the client did not ask for yet.
+func (r *run) keepPortal() {
+	r.s.keepPortal(r.e.bind.DestinationPortal, r.portal)
+	r.portal = nil
 }
 
 // tag is the command tag of a statement that yielded n rows.

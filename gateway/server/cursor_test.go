@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
@@ -105,4 +108,32 @@ func TestGateway_keepsACursorsSnapshotUnderReadCommitted(t *testing.T) {
 		}
 	}
 	exec(t, c, "COMMIT")
+}
+
+// PostgreSQL is asked whether it has a cursor before it is read. Here it cannot tell, for want of a view, as if that were cancelled.
+func TestGateway_keepsASessionThatCouldNotAskForItsCursor(t *testing.T) {
+	t.Parallel()
+	g := start(t, fewItems)
+	admin := g.connect(g.oltp.URL("postgres"))
+	c := g.client()
+	exec(t, admin, "ALTER VIEW pg_catalog.pg_cursors RENAME TO missing")
+	for _, protocol := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec} {
+		exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+		exec(t, c, "DECLARE items CURSOR FOR SELECT id FROM item")
+		_, err := c.Exec(t.Context(), "FETCH items", protocol)
+		if pgErr, ok := errors.AsType[*pgconn.PgError](err); !ok || pgErr.Code != "42P01" || pgErr.Severity != "ERROR" {
+			t.Fatalf("%v, want 42P01", err)
+		}
+		if status := c.PgConn().TxStatus(); status != 'E' {
+			t.Errorf("status %c, want E", status)
+		}
+		exec(t, c, "ROLLBACK")
+	}
+	exec(t, admin, "ALTER VIEW pg_catalog.missing RENAME TO pg_cursors")
+	exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	exec(t, c, "DECLARE items CURSOR FOR SELECT id FROM item ORDER BY id")
+	if got := one(t, c, "FETCH items"); got != "1" {
+		t.Errorf("first row %s", got)
+	}
+	exec(t, c, "ROLLBACK")
 }
