@@ -47,14 +47,14 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(datarow.Rows
 		return 0, q.router.refusal(ctx, err)
 	}
 	n, err := q.deliver(ctx, reader, sink)
-	if err != nil {
+	if err != nil && !errors.Is(err, pgwire.ErrRowLimit) {
 		return n, q.refusal(ctx, err)
 	}
 	q.session.Record(pgwire.LastRun{
 		Route: "columnar", Reason: "translated", Snapshot: reader.Position().String(), Staleness: reader.Staleness(),
 	})
 	q.router.metrics.answered.Inc()
-	return n, nil
+	return n, err
 }
 
 // refusal is the router's, unless the statement met a limit of its tenant.

@@ -109,6 +109,9 @@ type Param struct {
 	Value  []byte
 }
 
+// ErrRowLimit is what the sink of [Query.Run] returns when the client asked for no more rows: a success that ends the query.
+var ErrRowLimit = errors.New("the portal's row limit is reached")
+
 // Query is one execution that was planned for the columnar replica.
 type Query interface {
 	// Run streams the rows and returns their number. formats has one entry per field,

@@ -222,7 +222,7 @@ func (r *run) fetch(p *portal) error {
 	if r.e.extended() && r.e.maxRows > 0 && !r.e.closes {
 		r.portal = r.s.newPortal(r.e, "FETCH", p.fields, p.formats)
 	}
-	if err := p.yield(span, r.add); err != nil && !errors.Is(err, errRowLimit) {
+	if err := p.yield(span, r.add); err != nil && !errors.Is(err, ErrRowLimit) {
 		return err
 	}
 	d.at = at

@@ -19,7 +19,6 @@ var (
 	errTimeout            = &Error{Code: codeQueryCanceled, Message: "canceling statement due to statement timeout"}
 	errTransactionTimeout = &Error{Code: codeTransactionTimeout, Message: "terminating connection due to transaction timeout", fatal: true}
 	errClientGone         = errors.New("the client is gone")
-	errRowLimit           = errors.New("the portal's row limit is reached")
 )
 
 const routeIsOLTP = "freshet.route is oltp"

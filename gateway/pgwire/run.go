@@ -101,7 +101,7 @@ func (r *run) answer(ctx context.Context, q Query, formats []int16) error {
 		r.portal = r.s.newPortal(r.e, "SELECT", r.d.fields, formats)
 	}
 	n, err := q.Run(ctx, formats, r.add)
-	if err != nil && !errors.Is(err, errRowLimit) {
+	if err != nil && !errors.Is(err, ErrRowLimit) {
 		return err
 	}
 	r.keepPortal()
@@ -186,7 +186,7 @@ func (r *run) add(rows datarow.Rows) error {
 	case r.portal != nil:
 		return r.portal.keep(rest)
 	}
-	return errRowLimit
+	return ErrRowLimit
 }
 
 // write adds messages to what is sent. Many are not copied once more.
@@ -276,7 +276,7 @@ func (r *run) plan(lines []string) error {
 	for i, line := range lines {
 		rows[i] = [][]byte{[]byte(line)}
 	}
-	if err := r.add(datarow.Of(rows...)); err != nil && !errors.Is(err, errRowLimit) {
+	if err := r.add(datarow.Of(rows...)); err != nil && !errors.Is(err, ErrRowLimit) {
 		return err
 	}
 	r.tail("EXPLAIN")

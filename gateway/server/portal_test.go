@@ -48,6 +48,26 @@ func TestGateway_readsAResultInPiecesFromTheReplica(t *testing.T) {
 	}
 }
 
+// Outside of a block nothing is left to read on: the query ends with the rows that were asked for.
+func TestGateway_answersUpToARowLimit(t *testing.T) {
+	t.Parallel()
+	g := start(t, manyItems)
+	c := g.client()
+	if _, err := c.PgConn().Prepare(t.Context(), "a", "SELECT id, name FROM item ORDER BY id", nil); err != nil {
+		t.Fatal(err)
+	}
+	if route := one(t, c, "SHOW freshet.last_route"); route == "columnar" {
+		t.Fatal("a statement took the replica before")
+	}
+	answers := untilReady(t, c, messages{&pgproto3.Bind{PreparedStatement: "a"}, &pgproto3.Execute{MaxRows: 700}, &pgproto3.Sync{}})
+	if n := rowsOf(answers); n != 700 || !strings.Contains(strings.Join(answers, ";"), "PortalSuspended") {
+		t.Errorf("%d rows, and %q", n, answers[len(answers)-2:])
+	}
+	if route, at := one(t, c, "SHOW freshet.last_route"), one(t, c, "SHOW freshet.snapshot"); route != "columnar" || at == "" {
+		t.Errorf("route %q (%s), snapshot %q", route, one(t, c, "SHOW freshet.last_reason"), at)
+	}
+}
+
 // untilReady sends the messages of one unit, and returns what they are answered by.
 func untilReady(t *testing.T, c *pgx.Conn, ways messages) []string {
 	t.Helper()
