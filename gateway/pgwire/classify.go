@@ -83,8 +83,12 @@ func isQuery(word string) bool {
 	return false
 }
 
-// maxClasses bounds what a session remembers of statements' shapes.
-const maxClasses = 512
+const (
+	// maxClasses bounds what a session remembers of statements' shapes, and of their first words.
+	maxClasses = 512
+	// longestWord is what PostgreSQL keeps of an identifier, in bytes; no keyword is as long.
+	longestWord = 63
+)
 
 // classes remembers the classes of queries by shape.
 type classes struct {
@@ -96,7 +100,8 @@ type classes struct {
 
 // classify returns the class of sql, of which it keeps nothing.
 func (s *session) classify(sql string) *class {
-	word := firstWord(sql)
+	rest, _ := skipBlanks(sql)
+	word := firstWord(rest)
 	if isQuery(word) {
 		return s.classifyQuery(sql, word)
 	}
@@ -104,7 +109,7 @@ func (s *session) classify(sql string) *class {
 		return &emptyClass
 	}
 	if several(sql) {
-		if leavesBlock(sql, word) {
+		if leavesBlock(rest, word) {
 			return &endingClass
 		}
 		return &unknownClass
@@ -124,16 +129,18 @@ func (s *session) classify(sql string) *class {
 		}
 		c = &known
 		c.word = strings.Clone(word)
-		k.byWord[c.word] = c
+		if len(k.byWord) < maxClasses && len(word) <= longestWord {
+			k.byWord[c.word] = c
+		}
 	}
 	switch word {
 	case "begin", "start", "set", "reset", "show", "commit", "rollback", "prepare", "copy":
-		return refine(c, sql)
+		return refine(c, rest)
 	}
 	return c
 }
 
-// refine completes the class of a statement whose effect depends on more than its first word.
+// refine completes the class of a statement whose effect depends on more than its first word, with which sql begins.
 func refine(c *class, sql string) *class {
 	low := strings.ToLower(sql)
 	r := *c
@@ -147,7 +154,7 @@ func refine(c *class, sql string) *class {
 	case "commit":
 		r.Writes = strings.Contains(low, "prepared") // another transaction's writes
 	case "prepare":
-		if strings.HasPrefix(strings.TrimSpace(low[len("prepare"):]), "transaction") {
+		if what, _ := skipBlanks(low[len("prepare"):]); strings.HasPrefix(what, "transaction") {
 			r.ends = true
 		}
 	case "set", "reset", "show":
@@ -167,7 +174,7 @@ func refine(c *class, sql string) *class {
 	return &r
 }
 
-// leavesBlock reports whether the first of several statements, of which the first word is given, ends the block.
+// leavesBlock reports whether the first of several statements, which begins with the given word, ends the block.
 func leavesBlock(sql, word string) bool {
 	switch word {
 	case "commit", "end", "abort":
@@ -179,16 +186,22 @@ func leavesBlock(sql, word string) bool {
 	return false
 }
 
-// endsBlock reports whether a ROLLBACK is one of the whole block: nothing but noise follows the word.
+// endsBlock reports whether a ROLLBACK, with which low begins, is one of the whole block: nothing but noise follows the word.
 func endsBlock(low string) bool {
-	for _, word := range strings.Fields(strings.Trim(low, "; \t\r\n\f\v"))[1:] {
+	rest := strings.TrimRight(low[len("rollback"):], "; \t\r\n\f\v")
+	for {
+		next, ok := skipBlanks(rest)
+		if next == "" || !ok {
+			return ok
+		}
+		word := firstWord(next)
 		switch word {
 		case "work", "transaction", "and", "no", "chain", "prepared":
+			rest = next[len(word):]
 		default:
-			return word[0] == '\''
+			return next[0] == '\''
 		}
 	}
-	return true
 }
 
 func (s *session) classifyQuery(sql, word string) *class {
@@ -230,9 +243,8 @@ func (s *session) classifyQuery(sql, word string) *class {
 	return c
 }
 
-// firstWord returns the first keyword of sql in lower case, after blanks, comments and parentheses.
-func firstWord(sql string) string {
-	rest, _ := skipBlanks(sql)
+// firstWord returns the keyword that rest begins with, in lower case; empty when it begins with something else.
+func firstWord(rest string) string {
 	j := 0
 	for j < len(rest) && (rest[j]|0x20 >= 'a' && rest[j]|0x20 <= 'z' || rest[j] == '_') {
 		j++
