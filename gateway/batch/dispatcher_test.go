@@ -206,6 +206,27 @@ func TestDispatcher_identicalQueriesOfOneSnapshotRunOnce(t *testing.T) {
 	}
 }
 
+// While nothing changes a position is seen again at later times, and the snapshot of a transaction grows older.
+func TestDispatcher_queryThatJoinsHasItsOwnSnapshotsAge(t *testing.T) {
+	f := start(t, Config{Slots: 8, Budget: time.Hour})
+	close(f.eng.release)
+	for _, age := range []time.Duration{time.Second, 3 * time.Second, 2 * time.Second} {
+		r, err := f.d.RunOn(t.Context(), &fakeSnapshot{pos: 1, at: time.Unix(1001, 0).Add(-age)}, query("same"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Staleness(); got != age {
+			t.Errorf("staleness %v, want %v", got, age)
+		}
+		if n, err := drain(t, r); n != 1 || err != nil {
+			t.Fatalf("drain: %d rows, %v", n, err)
+		}
+	}
+	if len(f.eng.ran) != 1 {
+		t.Errorf("engine ran %v, want one run", f.eng.ran)
+	}
+}
+
 func TestDispatcher_longQueryDoesNotHoldUpTheNextBatch(t *testing.T) {
 	f := start(t, Config{Slots: 8, Budget: time.Millisecond})
 	long, err := f.d.Submit(t.Context(), query("long"))

@@ -14,24 +14,23 @@ type Execution struct {
 	snapshot Snapshot
 	spool    *spool
 	done     chan struct{}
-	// started is when the engine got the statement; staleness is the snapshot's age at that moment.
-	started   time.Time
-	staleness time.Duration
+	started  time.Time // when the engine got the statement
 }
 
 // execute starts one execution for a group of identical queries and answers them. Its goroutine is owned by d.running.
 func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
 	q := group[0]
-	if e := d.recent.lookup(q.Key, s); e != nil && e.attach(group) {
+	now := d.clock()
+	age := now.Sub(s.Time())
+	if e := d.recent.lookup(q.Key, s); e != nil && e.attach(group, age) {
 		d.metrics.shared.Add(float64(len(group)))
 		leave(group)
 		return e
 	}
 	ctx, cancel := context.WithCancelCause(d.ctx)
-	now := d.clock()
 	place := &slot{stalls: d.stalls, ticket: q.ticket, end: cancel}
 	e := &Execution{
-		snapshot: s, done: make(chan struct{}), started: now, staleness: now.Sub(s.Time()),
+		snapshot: s, done: make(chan struct{}), started: now,
 		spool: newSpool(d.cfg.ShareBytes, func() { cancel(errNobodyReads) }, place),
 	}
 	sql, err := q.Build(s)
@@ -45,11 +44,11 @@ func (d *Dispatcher) execute(s Snapshot, group []*Query) *Execution {
 		return e
 	}
 	s.Retain()
+	e.attach(group, age) // first: once it is known, others join and leave, and the last to leave ends it
 	d.recent.keep(q.Key, s, e)
-	e.attach(group)
 	leave(group[1:]) // the tenant that asked first pays for all
 	d.metrics.shared.Add(float64(len(group) - 1))
-	d.metrics.staleness.Observe(e.staleness.Seconds())
+	d.metrics.staleness.Observe(age.Seconds())
 	go func() {
 		defer d.running.Done()
 		defer close(e.done)
@@ -88,8 +87,8 @@ func (d *Dispatcher) run(ctx context.Context, e *Execution, sql string, q *Query
 	}, q.ticket.Charge)
 }
 
-// attach answers every query of the group with a reader; false when the result's beginning is gone.
-func (e *Execution) attach(group []*Query) bool {
+// attach answers every query of the group, whose snapshot has an age, with a reader; false when the result's beginning is gone.
+func (e *Execution) attach(group []*Query, age time.Duration) bool {
 	readers := make([]*Reader, 0, len(group))
 	for range group {
 		id, ok := e.spool.join()
@@ -99,7 +98,7 @@ func (e *Execution) attach(group []*Query) bool {
 			}
 			return false
 		}
-		readers = append(readers, &Reader{e: e, id: id})
+		readers = append(readers, &Reader{e: e, id: id, staleness: age})
 	}
 	for i, q := range group {
 		r := readers[i]
@@ -113,10 +112,11 @@ func (e *Execution) attach(group []*Query) bool {
 
 // Reader yields the rows of one query.
 type Reader struct {
-	e    *Execution
-	id   int
-	ctx  context.Context
-	stop func() bool
+	e         *Execution
+	id        int
+	staleness time.Duration
+	ctx       context.Context
+	stop      func() bool
 }
 
 // Next returns the next rows, or io.EOF after the last.
@@ -139,8 +139,8 @@ func (r *Reader) Close() {
 // Position is the position of the snapshot that the rows come from.
 func (r *Reader) Position() cdc.Position { return r.e.snapshot.Position() }
 
-// Staleness is the snapshot's age when the query started on it.
-func (r *Reader) Staleness() time.Duration { return r.e.staleness }
+// Staleness is the snapshot's age when the query started on it, or joined one that had.
+func (r *Reader) Staleness() time.Duration { return r.staleness }
 
 // share groups queries with equal keys, in order of arrival.
 func share(queries []*Query) [][]*Query {

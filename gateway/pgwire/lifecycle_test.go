@@ -104,9 +104,9 @@ func TestSession_stopsForAClientThatLeft(t *testing.T) {
 	<-failed
 	watcher := connect(t, b.direct)
 	b.waitFor(t, "the backend to end", func() bool {
-		rows, err := watcher.ExecParams(t.Context(), "SELECT 1 FROM pg_stat_activity WHERE pid = $1::text::int",
-			[][]byte{strconv.AppendUint(nil, uint64(pid), 10)}, nil, nil, nil).Read().Rows, error(nil)
-		return err == nil && len(rows) == 0
+		r := watcher.ExecParams(t.Context(), "SELECT 1 FROM pg_stat_activity WHERE pid = $1::text::int",
+			[][]byte{strconv.AppendUint(nil, uint64(pid), 10)}, nil, nil, nil).Read()
+		return r.Err == nil && len(r.Rows) == 0
 	})
 }
 
