@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -225,6 +226,44 @@ func TestDispatcher_queryThatJoinsHasItsOwnSnapshotsAge(t *testing.T) {
 	if len(f.eng.ran) != 1 {
 		t.Errorf("engine ran %v, want one run", f.eng.ran)
 	}
+}
+
+func TestDispatcher_forgetsResultsThatHoldMuchMemory(t *testing.T) {
+	f := start(t, Config{Slots: 8, Budget: time.Hour})
+	f.store.still = true
+	f.eng.blocks = 7 // of a MiB: less than is kept of a result
+	close(f.eng.release)
+	wide := func(key string) *Query {
+		q := query(key)
+		q.Encoder = func() (Encoder, error) { return wideRow{}, nil }
+		return q
+	}
+	for i := range 40 {
+		r, err := f.d.Submit(t.Context(), wide(strconv.Itoa(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := drain(t, r); n != 7 || err != nil {
+			t.Fatalf("drain: %d rows, %v", n, err)
+		}
+		if held := f.d.recent.held(); held > recentBytes+8<<20 {
+			t.Fatalf("%d bytes are held after %d results", held, i+1)
+		}
+	}
+	r, err := f.d.Submit(t.Context(), wide("39"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := drain(t, r); err != nil || len(f.eng.ran) != 40 {
+		t.Errorf("%d runs, %v; want the last one to be known still", len(f.eng.ran), err)
+	}
+}
+
+// wideRow has a value of a MiB.
+type wideRow struct{ oneRow }
+
+func (wideRow) Encode(n int) (datarow.Rows, error) {
+	return datarow.Of(slices.Repeat([][][]byte{{make([]byte, 1<<20)}}, n)...), nil
 }
 
 func TestDispatcher_longQueryDoesNotHoldUpTheNextBatch(t *testing.T) {

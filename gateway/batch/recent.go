@@ -6,8 +6,12 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
-// recentExecutions bounds how many executions of a snapshot stay known for sharing.
-const recentExecutions = 64
+const (
+	// recentExecutions bounds how many executions of a snapshot stay known for sharing.
+	recentExecutions = 64
+	// recentBytes bounds what their results hold of memory: while nothing changes they are forgotten for newer ones only.
+	recentBytes = 32 << 20
+)
 
 // recent knows the executions of the newest snapshot, so that an identical query need not run again on it.
 type recent struct {
@@ -39,8 +43,16 @@ func (r *recent) keep(key string, s Snapshot, e *Execution) {
 	switch c := s.Position().Compare(r.position); {
 	case c < 0:
 		return
-	case c > 0 || len(r.byKey) >= recentExecutions || r.byKey == nil:
+	case c > 0 || len(r.byKey) >= recentExecutions || r.held() > recentBytes || r.byKey == nil:
 		r.position, r.byKey = s.Position(), map[string]*Execution{}
 	}
 	r.byKey[key] = e
+}
+
+// held is what the results hold of memory, in bytes.
+func (r *recent) held() (bytes int) {
+	for _, e := range r.byKey {
+		bytes += e.spool.held()
+	}
+	return bytes
 }

@@ -176,6 +176,13 @@ func (s *spool) waitLocked(ctx context.Context, until <-chan time.Time) error {
 	}
 }
 
+// held is what the result holds of memory, in bytes.
+func (s *spool) held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
 func (s *spool) finish(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
