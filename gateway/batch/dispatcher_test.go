@@ -155,6 +155,18 @@ func drain(t *testing.T, r *Reader) (rows int, err error) {
 	}
 }
 
+// answer submits a query and reads its rows, of which there are to be so many.
+func (f *fixture) answer(t *testing.T, q *Query, rows int) {
+	t.Helper()
+	r, err := f.d.Submit(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := drain(t, r); n != rows || err != nil {
+		t.Fatalf("drain: %d rows, %v", n, err)
+	}
+}
+
 func TestDispatcher_queriesThatArriveDuringABatchShareTheNextSnapshot(t *testing.T) {
 	f := start(t, Config{Slots: 8, Budget: time.Hour})
 	ctx := t.Context()
@@ -194,13 +206,7 @@ func TestDispatcher_identicalQueriesOfOneSnapshotRunOnce(t *testing.T) {
 	f.store.still = true
 	close(f.eng.release)
 	for range 5 {
-		r, err := f.d.Submit(t.Context(), query("same"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, err := drain(t, r); n != 1 || err != nil {
-			t.Fatalf("drain: %d rows, %v", n, err)
-		}
+		f.answer(t, query("same"), 1)
 	}
 	if len(f.eng.ran) != 1 {
 		t.Errorf("engine ran %v, want one run", f.eng.ran)
@@ -239,23 +245,14 @@ func TestDispatcher_forgetsResultsThatHoldMuchMemory(t *testing.T) {
 		return q
 	}
 	for i := range 40 {
-		r, err := f.d.Submit(t.Context(), wide(strconv.Itoa(i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, err := drain(t, r); n != 7 || err != nil {
-			t.Fatalf("drain: %d rows, %v", n, err)
-		}
+		f.answer(t, wide(strconv.Itoa(i)), f.eng.blocks)
 		if held := f.d.recent.held(); held > recentBytes+8<<20 {
 			t.Fatalf("%d bytes are held after %d results", held, i+1)
 		}
 	}
-	r, err := f.d.Submit(t.Context(), wide("39"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := drain(t, r); err != nil || len(f.eng.ran) != 40 {
-		t.Errorf("%d runs, %v; want the last one to be known still", len(f.eng.ran), err)
+	f.answer(t, wide("39"), f.eng.blocks)
+	if len(f.eng.ran) != 40 {
+		t.Errorf("%d runs; want the last one to be known still", len(f.eng.ran))
 	}
 }
 

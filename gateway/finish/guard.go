@@ -19,16 +19,14 @@ var (
 const GuardMessage = "freshet guard: "
 
 // guardCodes are the engine's errors that a value can cause in a translated statement, and what each says of the value.
-func guardCodes() map[proto.Error]string {
-	return map[proto.Error]string{
-		proto.ErrCannotConvertType:               "a conversion",
-		proto.ErrDecimalOverflow:                 "numeric out of range",
-		proto.ErrIllegalDivision:                 "division by zero",
-		proto.ErrArgumentOutOfBound:              "argument out of range",
-		proto.ErrIncorrectResultOfScalarSubquery: "more than one row in a subquery",
-		proto.ErrValueIsOutOfRangeOfDataType:     "value out of range",
-		proto.ErrFunctionThrowIfValueIsNonZero:   "a guard of the translation",
-	}
+var guardCodes = map[proto.Error]string{
+	proto.ErrCannotConvertType:               "a conversion",
+	proto.ErrDecimalOverflow:                 "numeric out of range",
+	proto.ErrIllegalDivision:                 "division by zero",
+	proto.ErrArgumentOutOfBound:              "argument out of range",
+	proto.ErrIncorrectResultOfScalarSubquery: "more than one row in a subquery",
+	proto.ErrValueIsOutOfRangeOfDataType:     "value out of range",
+	proto.ErrFunctionThrowIfValueIsNonZero:   "a guard of the translation",
 }
 
 // IsGuard reports whether the engine refused to compute a value on which it might differ from
@@ -53,5 +51,5 @@ func Guard(err error) string {
 		what, _, _ = strings.Cut(what, ":")
 		return what
 	}
-	return guardCodes()[e.Code]
+	return guardCodes[e.Code]
 }

@@ -1,7 +1,6 @@
 package pgwire_test
 
 import (
-	"context"
 	"crypto/tls"
 	"net"
 	"sync/atomic"
@@ -28,12 +27,9 @@ func (s *short) Accept() (net.Conn, error) {
 }
 
 func TestServer_goesOnOnceThereAreFilesAgain(t *testing.T) {
-	b := newBed(t)
 	l := &short{Listener: listen(t)}
 	l.left.Store(3)
-	server := pgwire.NewServer(pgwire.Config{BackendNetwork: "tcp", BackendAddress: b.pg.Addr(), Analytics: b.analytics})
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	serve(t, l, pgwire.Config{})
 	conn, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -45,13 +41,6 @@ func TestServer_goesOnOnceThereAreFilesAgain(t *testing.T) {
 	answer := make([]byte, 1)
 	if _, err := conn.Read(answer); err != nil || answer[0] != 'N' {
 		t.Errorf("%q, %v; want N, for TLS is off", answer, err)
-	}
-	conn.Close()
-	if err := server.Shutdown(t.Context()); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-	if err := <-served; err != nil {
-		t.Errorf("Serve: %v", err)
 	}
 }
 
@@ -67,11 +56,9 @@ func TestServer_waitsNoLongerForTLSThanForALogin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			silent, l := listen(t), listen(t)
-			server := pgwire.NewServer(pgwire.Config{
+			server := serve(t, l, pgwire.Config{
 				BackendNetwork: "tcp", BackendAddress: silent.Addr().String(), BackendTLS: &tls.Config{InsecureSkipVerify: true}, StartupTimeout: tc.timeout,
 			})
-			served := make(chan error, 1)
-			go func() { served <- server.Serve(l) }()
 			failed := make(chan error, 1)
 			go func() {
 				_, err := pgconn.Connect(t.Context(), "postgres://x:x@"+l.Addr().String()+"/x?sslmode=disable")
@@ -90,22 +77,6 @@ func TestServer_waitsNoLongerForTLSThanForALogin(t *testing.T) {
 			} else if err == nil {
 				t.Error("connected to nothing")
 			}
-			if err := server.Shutdown(context.WithoutCancel(t.Context())); err != nil {
-				t.Errorf("Shutdown: %v", err)
-			}
-			if err := <-served; err != nil {
-				t.Errorf("Serve: %v", err)
-			}
 		})
 	}
-}
-
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l
 }

@@ -184,24 +184,36 @@ func makeBed(t *testing.T, pg *pgserver.Server, change ...func(*pgwire.Config)) 
 	return b
 }
 
-// gateway starts another gateway with its own configuration.
 func withoutAnalytics(c *pgwire.Config) { c.Analytics = nil }
 
+// gateway starts another gateway with its own configuration.
 func (b *bed) gateway(t *testing.T, change ...func(*pgwire.Config)) {
 	t.Helper()
 	cfg := pgwire.Config{BackendNetwork: "tcp", BackendAddress: b.pg.Addr(), Analytics: b.analytics}
 	for _, f := range change {
 		f(&cfg)
 	}
-	b.server = pgwire.NewServer(cfg)
+	l := listen(t)
+	b.addr = l.Addr().String()
+	b.through = strings.Replace(b.direct, b.pg.Addr(), b.addr, 1)
+	b.server = serve(t, l, cfg)
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.addr = l.Addr().String()
-	b.through = strings.Replace(b.direct, b.pg.Addr(), b.addr, 1)
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// serve runs a server until the end of the test.
+func serve(t *testing.T, l net.Listener, cfg pgwire.Config) *pgwire.Server {
+	t.Helper()
+	server := pgwire.NewServer(cfg)
 	served := make(chan error, 1)
-	server := b.server
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -213,6 +225,7 @@ func (b *bed) gateway(t *testing.T, change ...func(*pgwire.Config)) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
+	return server
 }
 
 // connect opens a connection that is closed with the test.

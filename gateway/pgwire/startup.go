@@ -195,10 +195,7 @@ func (s *session) start(full bool) bool {
 		return s.refuse(err)
 	}
 	if err := s.started(); err != nil {
-		if errors.Is(err, errShutdown) {
-			fatal(s.client, errShutdown)
-		}
-		return false
+		return s.refuse(err)
 	}
 	return true
 }
