@@ -2,30 +2,33 @@ package replica
 
 import "github.com/ClickHouse/ch-go/proto"
 
-// groupBits is how many row ids share a number of a mask: a power of two. The engine computes a look-up in numbers as wide as these: 64
-// bits take a quarter longer than 32, while fewer bits mean more numbers to load into each mask.
-const groupBits = 5
+// groupBits is the logarithm of how many row ids share a number of a mask. The engine computes a look-up in numbers as wide as these: with 32 bits a
+// look-up takes 4 ns, with 8 bits 3 ns. There are more of them to load into each mask then, though not many more, for most rows die apart from each other.
+const groupBits = 3
 
 // deadRows is the set of the row ids of dead rows. It takes an eighth of a byte for each row id up to the highest dead one.
 type deadRows struct {
-	groups []uint32 // a bit for each row id, set if it is dead
-	stale  bool     // the set differs from the mask that was loaded last
+	words []uint64 // a bit for each row id, set if it is dead
+	stale bool     // the set differs from the mask that was loaded last
 }
 
+// wordBits is the logarithm of how many row ids a word has.
+const wordBits = 6
+
 func (d *deadRows) add(rid uint32) {
-	g := rid >> groupBits
-	for int(g) >= len(d.groups) {
-		d.groups = append(d.groups, 0)
+	w := rid >> wordBits
+	for int(w) >= len(d.words) {
+		d.words = append(d.words, 0)
 	}
-	d.groups[g] |= 1 << (rid % (1 << groupBits))
+	d.words[w] |= 1 << (rid % (1 << wordBits))
 	d.stale = true
 }
 
 // remove takes row ids out of the set that are about to be given to other rows.
 func (d *deadRows) remove(rids []uint32) {
 	for _, rid := range rids {
-		if g := int(rid >> groupBits); g < len(d.groups) {
-			d.groups[g] &^= 1 << (rid % (1 << groupBits))
+		if w := int(rid >> wordBits); w < len(d.words) {
+			d.words[w] &^= 1 << (rid % (1 << wordBits))
 			d.stale = true
 		}
 	}
@@ -35,7 +38,7 @@ func (d *deadRows) remove(rids []uint32) {
 // of each row is shorter, and every function in it takes the engine's planner a tenth of a millisecond.
 type marks struct {
 	group proto.ColUInt32
-	alive proto.ColUInt32
+	alive proto.ColUInt8
 }
 
 func (m *marks) input() proto.Input {
@@ -45,9 +48,11 @@ func (m *marks) input() proto.Input {
 // mark replaces m by all groups that have bits.
 func (d *deadRows) mark(m *marks) {
 	m.group, m.alive = m.group[:0], m.alive[:0]
-	for g, dead := range d.groups {
-		if dead != 0 {
-			m.group, m.alive = append(m.group, uint32(g)), append(m.alive, ^dead)
+	for w, word := range d.words {
+		for g := uint32(w) << (wordBits - groupBits); word != 0; g, word = g+1, word>>(1<<groupBits) {
+			if dead := uint8(word); dead != 0 {
+				m.group, m.alive = append(m.group, g), append(m.alive, ^dead)
+			}
 		}
 	}
 }
