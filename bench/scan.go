@@ -139,16 +139,30 @@ func scanRounds(ctx context.Context, o Options, r *rig.Rig, conn *pgx.Conn, quer
 			o.Progress("warming up")
 		}
 		for _, q := range queries {
-			if err := q.runLive(ctx, r, conn, counted); err != nil {
-				return fmt.Errorf("run %s on the live replica: %w", q.query.Name, err)
-			}
-			if !counted {
-				continue
-			}
-			if err := q.runPlain(ctx, r); err != nil {
-				return fmt.Errorf("run %s on plain tables: %w", q.query.Name, err)
+			if err := q.run(ctx, r, conn, counted); err != nil {
+				return fmt.Errorf("run %s: %w", q.query.Name, err)
 			}
 		}
+	}
+	return nil
+}
+
+// run runs the query on the live replica and, if it counts, twice on plain tables and on the live replica once more. Whichever comes second finds the
+// processor's and the allocator's caches as it needs them, and costs some 5 % less: so each does.
+func (q *scanned) run(ctx context.Context, r *rig.Rig, conn *pgx.Conn, counted bool) error {
+	if err := q.runLive(ctx, r, conn, counted); err != nil {
+		return fmt.Errorf("on the live replica: %w", err)
+	}
+	if !counted {
+		return nil
+	}
+	for range 2 {
+		if err := q.runPlain(ctx, r); err != nil {
+			return fmt.Errorf("on plain tables: %w", err)
+		}
+	}
+	if err := q.runLive(ctx, r, conn, counted); err != nil {
+		return fmt.Errorf("on the live replica: %w", err)
 	}
 	return nil
 }
@@ -260,7 +274,7 @@ func (s *ScanResult) sum(queries []*scanned) {
 
 func (s *ScanResult) report(o Options) *report.Report {
 	r := o.describe("scan", "Penalty of scanning what is being updated")
-	r.AddSetting("measure", fmt.Sprintf("user and system CPU time in the engine, the median of %d runs", o.Rounds))
+	r.AddSetting("measure", fmt.Sprintf("user and system CPU time in the engine, the median of %d runs, of which each is the first of a pair half of the time", 2*o.Rounds))
 	r.AddSetting("plain tables", "the same columns and sorting keys, filled by one INSERT when transactions had changed the data for a phase, merged to one part; queried in turn with the live ones")
 	r.AddSetting("transactions/s meanwhile", fmt.Sprintf("%.0f", s.TransactionsPerSecond))
 	r.Data = s
