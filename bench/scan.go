@@ -274,7 +274,7 @@ func (s *ScanResult) sum(queries []*scanned) {
 
 func (s *ScanResult) report(o Options) *report.Report {
 	r := o.describe("scan", "Penalty of scanning what is being updated")
-	r.AddSetting("measure", fmt.Sprintf("user and system CPU time in the engine, the median of %d runs, of which each is the first of a pair half of the time", 2*o.Rounds))
+	r.AddSetting("measure", fmt.Sprintf("user and system CPU time in the engine, the median of %d runs, of which half come first in a pair of live and plain", 2*o.Rounds))
 	r.AddSetting("plain tables", "the same columns and sorting keys, filled by one INSERT when transactions had changed the data for a phase, merged to one part; queried in turn with the live ones")
 	r.AddSetting("transactions/s meanwhile", fmt.Sprintf("%.0f", s.TransactionsPerSecond))
 	r.Data = s

@@ -12,23 +12,20 @@ type deadRows struct {
 	stale bool     // the set differs from the mask that was loaded last
 }
 
-// wordBits is the logarithm of how many row ids a word has.
-const wordBits = 6
-
 func (d *deadRows) add(rid uint32) {
-	w := rid >> wordBits
+	w := rid / 64
 	for int(w) >= len(d.words) {
 		d.words = append(d.words, 0)
 	}
-	d.words[w] |= 1 << (rid % (1 << wordBits))
+	d.words[w] |= 1 << (rid % 64)
 	d.stale = true
 }
 
 // remove takes row ids out of the set that are about to be given to other rows.
 func (d *deadRows) remove(rids []uint32) {
 	for _, rid := range rids {
-		if w := int(rid >> wordBits); w < len(d.words) {
-			d.words[w] &^= 1 << (rid % (1 << wordBits))
+		if w := int(rid / 64); w < len(d.words) {
+			d.words[w] &^= 1 << (rid % 64)
 			d.stale = true
 		}
 	}
@@ -49,7 +46,7 @@ func (m *marks) input() proto.Input {
 func (d *deadRows) mark(m *marks) {
 	m.group, m.alive = m.group[:0], m.alive[:0]
 	for w, word := range d.words {
-		for g := uint32(w) << (wordBits - groupBits); word != 0; g, word = g+1, word>>(1<<groupBits) {
+		for g := uint32(w) * (64 >> groupBits); word != 0; g, word = g+1, word>>(1<<groupBits) {
 			if dead := uint8(word); dead != 0 {
 				m.group, m.alive = append(m.group, g), append(m.alive, ^dead)
 			}
