@@ -252,8 +252,11 @@ func (c *compactor) install(t *table, at cut, base *object, built shape) {
 	st.rebased(&st.lineage, st.at)
 	st.lineage.Rebased(at.epoch)
 	st.at = at.epoch
+	p.age(st.deltas[:len(at.deltas)])
 	st.deltas, st.deltaWear = slices.Clone(st.deltas[len(at.deltas):]), &wear{}
-	st.dead = slices.Clone(st.dead[at.dead:])
+	died := st.dead[at.dead:]
+	st.dead, st.deadBase, st.deadDeltas = nil, false, false
+	p.bury(st, died)
 	st.since = time.Time{}
 	if st.load() > 0 {
 		st.since = c.s.r.clock()

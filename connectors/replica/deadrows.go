@@ -6,28 +6,22 @@ import "github.com/ClickHouse/ch-go/proto"
 // look-up takes 4 ns, with 8 bits 3 ns. There are more of them to load into each mask then, though not many more, for most rows die apart from each other.
 const groupBits = 3
 
-// deadRows is the set of the row ids of dead rows. It takes an eighth of a byte for each row id up to the highest dead one.
+// deadRows is the set of the row ids of dead rows.
 type deadRows struct {
-	words []uint64 // a bit for each row id, set if it is dead
-	stale bool     // the set differs from the mask that was loaded last
+	rowSet
+	stale bool // the set differs from the mask that was loaded last
 }
 
 func (d *deadRows) add(rid uint32) {
-	w := rid / 64
-	for int(w) >= len(d.words) {
-		d.words = append(d.words, 0)
-	}
-	d.words[w] |= 1 << (rid % 64)
+	d.rowSet.add(rid)
 	d.stale = true
 }
 
 // remove takes row ids out of the set that are about to be given to other rows.
 func (d *deadRows) remove(rids []uint32) {
 	for _, rid := range rids {
-		if w := int(rid / 64); w < len(d.words) {
-			d.words[w] &^= 1 << (rid % 64)
-			d.stale = true
-		}
+		d.rowSet.remove(rid)
+		d.stale = true
 	}
 }
 

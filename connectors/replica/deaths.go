@@ -49,7 +49,7 @@ func (p *publisher) writeDeaths(ctx context.Context, b *batch) error {
 			p.dead.add(rid)
 		}
 		if len(b.tables[i].deaths) > 0 {
-			st.dead = append(st.dead, b.tables[i].deaths...)
+			p.bury(st, b.tables[i].deaths)
 			st.dirty(p.s.r.clock())
 		}
 	}
@@ -60,6 +60,27 @@ func (p *publisher) writeDeaths(ctx context.Context, b *batch) error {
 		return fmt.Errorf("mark dead rows: %w", err)
 	}
 	return p.loadMask(ctx)
+}
+
+// bury notes which of a table's rows died since its base was built.
+func (p *publisher) bury(st *stored, deaths []uint32) {
+	st.dead = append(st.dead, deaths...)
+	for _, rid := range deaths {
+		if p.young.has(rid) {
+			st.deadDeltas = true
+		} else {
+			st.deadBase = true
+		}
+	}
+}
+
+// age notes that the rows of deltas are in a base, or gone.
+func (p *publisher) age(deltas []*delta) {
+	for _, d := range deltas {
+		for _, rid := range d.rids {
+			p.young.remove(rid)
+		}
+	}
 }
 
 // mark writes the table of deaths anew, as one block. Nobody reads it but a mask that is loaded.

@@ -81,11 +81,11 @@ func (c *compactor) replace(ctx context.Context, t *table, at cut, merged *objec
 	}
 	m := &delta{object: merged, blocks: 2}
 	for _, d := range st.deltas {
-		m.rows, m.youngest = m.rows+d.rows, max(m.youngest, d.youngest)
+		m.rids, m.youngest = append(m.rids, d.rids...), max(m.youngest, d.youngest)
 	}
 	all := objects(st.deltas)
 	since := all[len(at.deltas):]
-	if whole, err := c.fill(ctx, t, merged, since, m.rows); err != nil || !whole {
+	if whole, err := c.fill(ctx, t, merged, since, len(m.rids)); err != nil || !whole {
 		return err
 	}
 	l.hold(merged)

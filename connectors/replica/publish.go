@@ -25,6 +25,7 @@ type publisher struct {
 
 	deathsTable string // qualified
 	dead        deadRows
+	young       rowSet // rows that are in deltas
 	marks       marks
 	digester
 	digests   lineage.Digests
@@ -259,7 +260,10 @@ func (p *publisher) prepare(ctx context.Context, b *tableBatch) (*object, error)
 		}
 	}
 	d := st.deltas[len(st.deltas)-1]
-	d.rows += b.rows.Len()
+	d.rids = append(d.rids, b.rows.RID...)
+	for _, rid := range b.rows.RID {
+		p.young.add(rid)
+	}
 	d.blocks++
 	d.youngest = max(d.youngest, youngest)
 	st.dirty(p.s.r.clock())
@@ -286,7 +290,9 @@ func (p *publisher) abandon(st *stored) {
 	st.limbo = append(st.limbo, st.dead...)
 	l.drop(st.base)
 	l.drop(objects(st.deltas)...)
+	p.age(st.deltas)
 	st.base, st.deltas, st.dead, st.open, st.shape = nil, nil, nil, false, shape{}
+	st.deadBase, st.deadDeltas = false, false
 	st.incarnation++
 }
 

@@ -17,7 +17,9 @@ type stored struct {
 	deltas      []*delta
 	open        bool     // the last delta takes rows
 	dead        []uint32 // row ids of rows that died since the base was built
-	rows        int64
+	// deadBase and deadDeltas say that some of these are in the base, and in deltas.
+	deadBase, deadDeltas bool
+	rows                 int64
 	// limbo holds row ids of rows that are dead or abandoned, but that the durable base may still have: they must not be given to
 	// other rows yet.
 	limbo []uint32
@@ -43,7 +45,7 @@ type stored struct {
 // delta is a table in memory that bears rows of some epochs.
 type delta struct {
 	object *object
-	rows   int
+	rids   []uint32 // of its rows
 	blocks int
 	// youngest is when the last of its rows' lines began.
 	youngest uint32
@@ -92,7 +94,7 @@ func (st *stored) load() int { return len(st.dead) + st.born() }
 func (st *stored) born() int {
 	rows := 0
 	for _, d := range st.deltas {
-		rows += d.rows
+		rows += len(d.rids)
 	}
 	return rows
 }
@@ -116,11 +118,10 @@ func (st *stored) fragmented(most int) bool {
 
 // version is what a snapshot has of the table.
 func (t *table) version() *version {
-	deaths := len(t.stored.dead) > 0 // without any, nothing of base and deltas is dead
-	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: deaths, deadDeltas: deaths}, rows: t.stored.rows,
+	v := &version{def: t.def, arms: arms{base: t.stored.base, deadBase: t.stored.deadBase, deadDeltas: t.stored.deadDeltas}, rows: t.stored.rows,
 		scanLoss: t.stored.shape.scanLoss(), wear: t.stored.wear, blockLoss: t.stored.blockLoss(), deltaWear: t.stored.deltaWear}
 	for _, d := range t.stored.deltas {
-		if d.rows > 0 {
+		if len(d.rids) > 0 {
 			v.deltas = append(v.deltas, d.object)
 		}
 	}

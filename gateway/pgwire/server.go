@@ -112,13 +112,6 @@ func NewServer(cfg Config) *Server {
 // Serve accepts connections until the listener fails or Shutdown is called,
 // which makes it return nil. It waits where the machine is short of files or memory for one more.
 func (s *Server) Serve(l net.Listener) error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return errors.Join(l.Close())
-	}
-	s.listeners[l] = struct{}{}
-	s.mu.Unlock()
 	encryption := s.cfg.TLS
 	if encryption == nil && needsTLS(l.Addr()) {
 		var err error
@@ -126,6 +119,13 @@ func (s *Server) Serve(l net.Listener) error {
 			return errors.Join(err, l.Close())
 		}
 	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errors.Join(l.Close())
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
 	pause := &backoff.ExponentialBackOff{InitialInterval: 5 * time.Millisecond, Multiplier: 2, MaxInterval: time.Second}
 	pause.Reset()
 	for {

@@ -65,6 +65,7 @@ type session struct {
 	client, server net.Conn
 	key            string
 	stopOffer      context.CancelCauseFunc // of the running analytical statement
+	ready          bool // its start is over
 	closed         bool
 }
 
@@ -164,13 +165,16 @@ func (s *session) close() {
 }
 
 // shutdown makes the session end with 57P01: serverLoop, which owns the client's side while the
-// session relays, tells the client as soon as it is between two messages.
+// session relays, tells the client as soon as it is between two messages. A session that starts may wait for either side.
 func (s *session) shutdown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server == nil {
 		s.client.Close()
 		return
+	}
+	if !s.ready {
+		_ = s.client.SetReadDeadline(time.Unix(1, 0))
 	}
 	_ = s.server.SetReadDeadline(time.Unix(1, 0))
 }

@@ -209,10 +209,15 @@ func (s *session) refuse(err error) bool {
 	return false
 }
 
+// errKerberos refuses methods whose messages each side may end without an answer, so that they cannot be relayed one by one.
+var errKerberos = &Error{Code: codeInvalidAuthorization, Message: "GSSAPI and SSPI authentication cannot pass the gateway",
+	Hint: "Let pg_hba.conf ask for scram-sha-256, or connect to PostgreSQL itself."}
+
 // started lifts the deadline of the start, unless the server shuts down, which is to interrupt the session.
 func (s *session) started() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ready = true
 	if err := errors.Join(s.client.SetDeadline(time.Time{}), s.server.SetDeadline(time.Time{})); err != nil {
 		return err
 	}
@@ -289,6 +294,8 @@ func (s *session) authenticate(ctx context.Context) error {
 				}
 				asks = true
 			case pgproto3.AuthTypeOk, pgproto3.AuthTypeSASLFinal:
+			case pgproto3.AuthTypeGSS, pgproto3.AuthTypeSSPI:
+				return errKerberos
 			default:
 				asks = true
 			}
@@ -321,19 +328,28 @@ func (s *session) nextAtStart(limit int) (kind byte, raw []byte, err error) {
 	switch {
 	case err == nil:
 		return kind, raw, nil
-	case isTimeout(err) && s.srv.ctx.Err() != nil:
-		return 0, nil, errShutdown
 	case isTimeout(err):
-		return 0, nil, &Error{Code: codeQueryCanceled, Message: "canceling authentication due to timeout"}
+		return 0, nil, s.timeout()
 	}
 	return 0, nil, &Error{Code: codeConnectionFailure, Message: "PostgreSQL closed the connection during its start", Detail: err.Error(), Hint: "Connect again."}
+}
+
+// timeout says what a deadline that passed during the start means.
+func (s *session) timeout() error {
+	if s.srv.ctx.Err() != nil {
+		return errShutdown
+	}
+	return &Error{Code: codeQueryCanceled, Message: "canceling authentication due to timeout"}
 }
 
 // readAnswer reads the client's answer to an authentication request.
 func (s *session) readAnswer() ([]byte, error) {
 	kind, raw, err := s.fromClient.next(maxAuth)
-	if errors.Is(err, errMalformed) || err == nil && kind != 'p' {
+	switch {
+	case errors.Is(err, errMalformed) || err == nil && kind != 'p':
 		return nil, &Error{Code: codeProtocolViolation, Message: fmt.Sprintf("expected password response, got message type %d", kind)}
+	case isTimeout(err):
+		return nil, s.timeout()
 	}
 	return raw, err
 }

@@ -138,6 +138,8 @@ func (s *Server) waitReady(ctx context.Context, ready *os.File) error {
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+	case err == nil:
+		return fmt.Errorf("the engine says %q instead of that it is ready: it is another version than freshet's; build both anew", line)
 	default:
 		<-s.Done() // it closed the pipe by ending
 		return fmt.Errorf("the engine ended (%w, %s); if files of %s are damaged, delete the folder: it is a replica and is built anew; its log %s ends:\n%s",
