@@ -22,6 +22,12 @@ func (s *session) mayRead(c *class) bool {
 	return (c.Kind == Read || c.Kind == Declare || s.ofCursors(c)) && b.open && b.mayBeReadOnly && !b.oltp && !b.wrote
 }
 
+// wantsUnit reports whether an execution of the class is to begin a unit of its own, which it can in a block: PostgreSQL is not to run it, or not yet.
+func (s *session) wantsUnit(c *class) bool {
+	return s.beside(c) || s.mayRead(c) ||
+		s.block.open && (c.Kind == Explain || c.mentions || c.setting != "" || s.wantsColumnar && isQuery(c.word))
+}
+
 // noteRelayed keeps account of what a statement may change when PostgreSQL runs it.
 func (s *session) noteRelayed(c *class) {
 	s.validity.await(c)
@@ -32,8 +38,11 @@ func (s *session) noteRelayed(c *class) {
 	case isQuery(c.word):
 		s.info.ReadSince = true
 	}
-	if c.forgets {
+	switch {
+	case c.forgets:
 		s.statements.clear()
+	case c.replaces != "":
+		s.statements.forget(c.replaces)
 	}
 	if c.defines {
 		s.defines.Store(true)
@@ -57,7 +66,7 @@ func (s *session) noteRelayed(c *class) {
 			}
 			s.validity.inBlock = !c.begins && c.SetsSession
 		}
-		s.block = block{open: c.begins, wrote: c.Writes,
+		s.block = block{open: c.begins, wrote: c.Writes || c.begins && s.unit.dirty && s.block.wrote, // in the unit's implicit transaction, which becomes the block
 			mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
 	}
 	if c.word == "rollback" {

@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/freshet-io/freshet/gateway/sqlshape"
 )
@@ -22,8 +23,10 @@ type class struct {
 	begins, ends   bool // a transaction block
 	leaves         bool // it ends the block before all else
 	readOnly       bool // the block that it begins may be READ ONLY
-	forgets        bool // it may drop or replace prepared statements
-	defines        bool // it may change definitions of tables
+	forgets        bool // it may drop or replace any prepared statement
+	// replaces is the name of the one that it drops or makes, if it is no other.
+	replaces string
+	defines  bool // it may change definitions of tables
 	// relayed is the class of a point read where nothing asks for the columnar replica.
 	relayed *class
 }
@@ -31,13 +34,6 @@ type class struct {
 // unknownClass is the class of what was not looked at: it may do anything.
 var unknownClass = class{plain: true, data: true, forgets: true, ends: true, readOnly: true,
 	Candidate: Candidate{Writes: true, SetsSession: true, Reason: "not looked at by the gateway"}}
-
-// endingClass is the class of several statements of which the first ends the block.
-var endingClass = func() class {
-	c := unknownClass
-	c.leaves = true
-	return c
-}()
 
 // emptyClass is the class of a text without a statement, by which clients find out whether a connection is alive.
 var emptyClass = class{plain: true}
@@ -98,8 +94,19 @@ type classes struct {
 	generation uint64
 }
 
-// classify returns the class of sql, of which it keeps nothing.
+// classify returns the class of a simple Query's text, of which it keeps nothing.
 func (s *session) classify(sql string) *class {
+	c := s.classifyOne(sql)
+	if c.Kind == Relay && c != &emptyClass && several(sql) {
+		all := severalClass(sql)
+		all.mentions, all.plain = c.mentions, !c.mentions
+		return all
+	}
+	return s.relaxed(c)
+}
+
+// classifyOne returns the class of sql, of which it keeps nothing, if that is one statement.
+func (s *session) classifyOne(sql string) *class {
 	rest, _ := skipBlanks(sql)
 	word := firstWord(rest)
 	if isQuery(word) {
@@ -107,12 +114,6 @@ func (s *session) classify(sql string) *class {
 	}
 	if word == "" && isEmpty(sql) {
 		return &emptyClass
-	}
-	if several(sql) {
-		if leavesBlock(rest, word) {
-			return &endingClass
-		}
-		return &unknownClass
 	}
 	k := &s.classes
 	if k.byWord == nil {
@@ -123,7 +124,7 @@ func (s *session) classify(sql string) *class {
 		known, ok := keywordClasses[word]
 		if !ok {
 			known = unknownClass
-			known.forgets = word == "do" || word == "call" || word == "execute" || word == ""
+			known.forgets = word == "execute" || word == ""
 			known.ends = word == ""
 			known.defines = word == "create" || word == "alter" || word == "drop"
 		}
@@ -134,7 +135,7 @@ func (s *session) classify(sql string) *class {
 		}
 	}
 	switch word {
-	case "begin", "start", "set", "reset", "show", "commit", "rollback", "prepare", "copy":
+	case "begin", "start", "set", "reset", "show", "commit", "rollback", "prepare", "deallocate", "discard", "do":
 		return refine(c, rest)
 	}
 	return c
@@ -154,9 +155,21 @@ func refine(c *class, sql string) *class {
 	case "commit":
 		r.Writes = strings.Contains(low, "prepared") // another transaction's writes
 	case "prepare":
-		if what, _ := skipBlanks(low[len("prepare"):]); strings.HasPrefix(what, "transaction") {
+		what, _ := skipBlanks(low[len("prepare"):])
+		if strings.HasPrefix(what, "transaction") {
 			r.ends = true
 		}
+		r.replaces, r.forgets = statementName(sql[len(sql)-len(what):])
+	case "deallocate":
+		what, _ := skipBlanks(sql[len("deallocate"):])
+		if word := firstWord(what); word == "prepare" {
+			what, _ = skipBlanks(what[len(word):])
+		}
+		r.replaces, r.forgets = statementName(what)
+	case "do": // what its body executes is in there
+		r.forgets, _ = wordEffects(sql)
+	case "discard":
+		r.forgets = discardsStatements(sql[len("discard"):])
 	case "set", "reset", "show":
 		// SET TRANSACTION SNAPSHOT: the block is to read what another session exported.
 		r.data = c.word == "set" && strings.Contains(low, "transaction") && strings.Contains(low, "snapshot")
@@ -172,18 +185,6 @@ func refine(c *class, sql string) *class {
 		}
 	}
 	return &r
-}
-
-// leavesBlock reports whether the first of several statements, which begins with the given word, ends the block.
-func leavesBlock(sql, word string) bool {
-	switch word {
-	case "commit", "end", "abort":
-		return true
-	case "rollback":
-		first, _, _ := strings.Cut(sql, ";")
-		return endsBlock(strings.ToLower(first))
-	}
-	return false
 }
 
 // endsBlock reports whether a ROLLBACK, with which low begins, is one of the whole block: nothing but noise follows the word.
@@ -218,10 +219,6 @@ func (s *session) classifyQuery(sql, word string) *class {
 		own := strings.Clone(sql)
 		c = &class{Candidate: s.srv.cfg.Analytics.Candidate(own), word: strings.Clone(word)}
 		c.plain, c.data = c.Kind == Relay, !c.NoData
-		if several(own) && c.Kind == Relay { // what the statements after the first do is not known
-			all := unknownClass
-			c = &all
-		}
 		if c.Kind != Relay && c.Point {
 			relayed := *c
 			relayed.Kind, relayed.plain = Relay, true
@@ -232,15 +229,39 @@ func (s *session) classifyQuery(sql, word string) *class {
 			delete(k.byShape, shape)
 		}
 	}
-	if c.relayed != nil && !s.wantsColumnar && !s.block.columnar {
-		c = c.relayed
-	}
 	if c.Kind == Relay && strings.Contains(sql, "freshet.") {
 		r := *c
 		r.mentions, r.plain = true, false
 		return &r
 	}
 	return c
+}
+
+// attended reports whether a statement of the class is attended to wherever it is executed, not only in some blocks.
+func (c *class) attended() bool { return !c.plain || c.Kind != Relay }
+
+// relaxed returns the class of a statement under the settings and in the block that there are.
+func (s *session) relaxed(c *class) *class {
+	if c.relayed != nil && !s.wantsColumnar && !s.block.columnar {
+		return c.relayed
+	}
+	return c
+}
+
+// statementName returns the name of a prepared statement that sql begins with; all says that it is the word ALL, or not read here.
+func statementName(sql string) (name string, all bool) {
+	if quoted, ok := strings.CutPrefix(sql, `"`); ok {
+		name, _, ok = strings.Cut(quoted, `"`)
+		return name, !ok || strings.HasPrefix(sql[len(name)+2:], `"`)
+	}
+	n := strings.IndexFunc(sql, func(r rune) bool {
+		return r != '_' && r != '$' && !('0' <= r && r <= '9') && !('a' <= r|0x20 && r|0x20 <= 'z')
+	})
+	if n < 0 {
+		n = len(sql)
+	}
+	name = strings.ToLower(sql[:n])
+	return name, name == "" || name == "all" || len(name) > longestWord || n < len(sql) && sql[n] >= utf8.RuneSelf
 }
 
 // firstWord returns the keyword that rest begins with, in lower case; empty when it begins with something else.
@@ -303,12 +324,6 @@ func lower(word string) string {
 		return "commit"
 	}
 	return strings.ToLower(word)
-}
-
-// several reports whether sql may hold more than one statement: a semicolon that is not at its end.
-func several(sql string) bool {
-	i := strings.IndexByte(sql, ';')
-	return i >= 0 && strings.TrimLeft(sql[i:], "; \t\r\n\f\v") != ""
 }
 
 // parseSet takes SET [SESSION | LOCAL] freshet.name { = | TO } value apart. The name is empty where the

@@ -86,6 +86,9 @@ func (s *session) scanClient() error {
 			n := min(s.skip, m.w-s.scan)
 			s.skip -= n
 			s.scan += n
+			if s.unit.rejected {
+				s.drop()
+			}
 			continue
 		case m.w-s.scan < headerSize:
 			return nil
@@ -96,19 +99,28 @@ func (s *session) scanClient() error {
 			s.blind = true
 			continue
 		}
-		if s.srv.cfg.Analytics != nil && looksInside(kind) && size <= maxHeld {
-			if m.w-s.scan < size {
-				return nil
-			}
+		if s.unit.rejected && kind != 'S' && kind != 'X' {
+			s.skip = size
+			continue
+		}
+		whole := s.srv.cfg.Analytics != nil && looksInside(kind) && size <= maxHeld
+		start := min(size, longStart)
+		if whole {
+			start = size
+		}
+		switch {
+		case m.w-s.scan < start:
+			return nil
+		case whole:
 			if err := s.message(kind, size); err != nil {
 				return err
 			}
-			continue
+		default:
+			if err := s.streamed(kind, m.buf[s.scan+headerSize:s.scan+start]); err != nil {
+				return err
+			}
+			s.skip = size
 		}
-		if err := s.streamed(kind); err != nil {
-			return err
-		}
-		s.skip = size
 	}
 	if h := s.unit.held; h != nil && s.scan-h.from > maxHeld {
 		return s.letGo()
@@ -123,38 +135,6 @@ func looksInside(kind byte) bool {
 		return true
 	}
 	return false
-}
-
-// streamed accounts for a message that is relayed without looking inside.
-func (s *session) streamed(kind byte) error {
-	switch kind {
-	case 'd', 'c', 'f', 'X':
-	case 'Q', 'F', 'P', 'B':
-		if s.block.columnar {
-			return s.endColumnar()
-		}
-		s.release()
-	default:
-		if err := s.letGo(); err != nil {
-			return err
-		}
-	}
-	switch kind {
-	case 'Q', 'F':
-		s.noteRelayed(&unknownClass)
-		s.dropPortals()
-		s.sentQuery(kind)
-		return nil
-	case 'P', 'B':
-		s.statements.clear()
-		s.dropPortals()
-		s.noteRelayed(&unknownClass)
-		s.unit.dirty = true
-	case 'S':
-		s.unit.reset()
-	}
-	s.flow.sent(kind)
-	return nil
 }
 
 // endColumnar ends a session that sends, within a block on a columnar snapshot, what cannot be looked at.

@@ -67,7 +67,6 @@ func (e *execution) ready(b []byte, status byte) []byte {
 type prepared struct {
 	name  string
 	sql   string // empty when it will never be attended to
-	offer bool   // it is attended to wherever it is executed, not only in some blocks
 	oids  []uint32
 	class *class
 	// parse is the number of its Parse among the session's, from 1.
@@ -155,14 +154,14 @@ func (s *session) parse(body []byte, size int) error {
 	var m pgproto3.Parse
 	if err := m.Decode(body); err != nil {
 		s.scan += size
-		return s.streamed('P')
+		return s.streamed('P', body)
 	}
 	s.parses++
 	if _, quiet, _ := s.flow.quiet(); quiet && !s.unit.dirty {
 		s.validity.pending = false
 	}
-	p := &prepared{name: m.Name, class: s.classify(m.Query), parse: s.parses, errors: s.flow.errorCount()}
-	if p.offer = !p.class.plain || p.class.Kind != Relay; p.offer || p.class.namesCursor() {
+	p := &prepared{name: m.Name, class: s.classifyOne(m.Query), parse: s.parses, errors: s.flow.errorCount()}
+	if p.class.attended() || p.class.namesCursor() {
 		p.sql, p.oids = m.Query, m.ParameterOIDs
 		if !s.validity.pending {
 			p.readAs = s.reading()
@@ -188,16 +187,16 @@ func (s *session) bind(body []byte, size int) error {
 	destination, ok := cString(&rest)
 	if !ok {
 		s.scan += size
-		return s.streamed('B')
+		return s.streamed('B', body)
 	}
 	name, _ := cString(&rest)
 	c, p := &unknownClass, s.statements.byName[unsafeString(name)]
 	if p != nil {
-		c = p.class
+		c = s.relaxed(p.class)
 		if rejected, err := s.rebinds(string(destination), size); rejected || err != nil {
 			return err
 		}
-		if s.unit.dirty && (s.beside(c) || s.mayRead(c)) {
+		if s.unit.dirty && s.wantsUnit(c) {
 			if err := s.settleWithin(); err != nil {
 				return err
 			}
@@ -207,9 +206,9 @@ func (s *session) bind(body []byte, size int) error {
 		}
 	}
 	s.dropPortal(unsafeString(destination))
-	attend := p != nil && (p.offer || s.block.columnar || s.wantsColumnar || s.ofCursors(c)) && !s.unit.dirty
+	attend := p != nil && (c.attended() || s.block.columnar || s.wantsColumnar || s.ofCursors(c)) && !s.unit.dirty
 	if attend {
-		e := &execution{sql: p.sql, class: p.class, statement: p, from: s.scan}
+		e := &execution{sql: p.sql, class: c, statement: p, from: s.scan}
 		if err := e.bind.Decode(bytes.Clone(body)); err == nil { // its parameters stay in what is decoded, and the buffer moves on
 			s.unit.held = e
 			s.scan += size
@@ -222,7 +221,6 @@ func (s *session) bind(body []byte, size int) error {
 	case refuse:
 		return s.rejectUnit(besideSnapshot("its Bind message does not fit, or the gateway does not know its statement"), size)
 	}
-	s.unit.dirty = true
 	s.noteBound(c)
 	s.pass('B', size)
 	return nil
@@ -308,7 +306,7 @@ func (s *session) attendWithin() error {
 	case alone && !h.executed:
 		s.unit.held = nil
 		return s.rejectUnit(besideSnapshot("its portal is not executed at once"), 0)
-	case !alone && h.resume == nil && !(h.executed && s.mayRead(h.class)):
+	case !alone && h.resume == nil && !(h.executed && s.wantsUnit(h.class)):
 		s.release()
 		return nil
 	}
@@ -317,14 +315,17 @@ func (s *session) attendWithin() error {
 	return s.attend(h)
 }
 
-// settleWithin has PostgreSQL answer what the unit had for it, so that what follows begins anew. Only within a block, where a Sync ends nothing.
+// settleWithin has PostgreSQL answer what the unit had for it, so that what follows begins anew, if the flow can be followed. Only within a block, where
+// a Sync ends nothing.
 // If that fails, the rest of the unit is to be skipped: its rejected says so.
 func (s *session) settleWithin() error {
 	switch _, known, err := s.awaitQuiet(); {
 	case err != nil:
 		return err
-	case !known:
+	case !known && s.block.columnar:
 		return s.endColumnar()
+	case !known:
+		return nil
 	}
 	if err := s.acquire(); err != nil {
 		return err
@@ -369,12 +370,13 @@ func (s *session) release() {
 	if h == nil {
 		return
 	}
-	s.unit.held, s.unit.dirty = nil, true
+	s.unit.held = nil
 	s.noteBound(h.class)
 }
 
 // noteBound is noteRelayed for a Bind of a statement.
 func (s *session) noteBound(c *class) {
 	s.noteRelayed(c)
+	s.unit.dirty = true
 	s.block.bound = s.block.bound || !c.begins
 }

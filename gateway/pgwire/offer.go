@@ -77,12 +77,12 @@ func (s *session) offer(e *execution, status byte) error {
 // against says why an execution cannot be offered, as far as the session knows by itself.
 func (s *session) against(e *execution, status byte) string {
 	switch {
+	case e.extended() && !e.wellBound():
+		return "its Bind message does not fit"
 	case e.class.Kind == Explain && status == 'I':
 		return ""
 	case status == 'T' && !s.block.mayBeReadOnly, status == 'T' && s.block.known && !s.block.readOnly:
 		return "it is in a READ WRITE transaction block"
-	case e.extended() && !e.wellBound():
-		return "its Bind message does not fit"
 	case e.extended() && e.moves == nil && e.statement.readAs != s.reading():
 		return "its constants were read under other settings of TimeZone, DateStyle or IntervalStyle"
 	case !e.extended() && e.class.Parameters: // PostgreSQL refuses them

@@ -140,13 +140,14 @@ func (r *run) formats() []int16 {
 	return formats
 }
 
-// formatOf is the format of a Bind's parameter or column: no code means text for all, and one is everybody's.
+// formatOf is the format of a Bind's parameter or column: no code means text for all, and one is everybody's. Where PostgreSQL takes fewer codes than
+// there are columns, as with DECLARE, which has none, they mean nothing.
 func formatOf(codes []int16, i int) int16 {
-	switch len(codes) {
-	case 0:
-		return pgtype.TextFormatCode
-	case 1:
+	switch {
+	case len(codes) == 1:
 		return codes[0]
+	case i >= len(codes):
+		return pgtype.TextFormatCode
 	}
 	return codes[i]
 }

@@ -65,7 +65,7 @@ type session struct {
 	client, server net.Conn
 	key            string
 	stopOffer      context.CancelCauseFunc // of the running analytical statement
-	ready          bool // its start is over
+	ready          bool                    // its start is over
 	closed         bool
 }
 

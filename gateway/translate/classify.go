@@ -96,7 +96,9 @@ func (t *Tree) Classify(sql string) Class {
 				c.Point = q.point(s.Stmt.GetSelectStmt())
 			}
 		case KindExplain:
-			c.ExplainFreshet, c.Explained = explainFreshet(s, sql)
+			if len(t.statements) == 1 { // the others would not be run
+				c.ExplainFreshet, c.Explained = explainFreshet(s, sql)
+			}
 			c.Writes = c.Writes || !c.ExplainFreshet
 		case KindCursor:
 			c.Writes = true
