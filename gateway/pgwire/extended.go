@@ -167,6 +167,14 @@ func (s *session) parse(body []byte, size int) error {
 			p.readAs = s.reading()
 		}
 	}
+	if p.class.mentions && s.unit.active() && s.wantsUnit(p.class) { // PostgreSQL describes SHOW as soon as it parses it
+		if err := s.settleWithin(); err != nil {
+			return err
+		}
+		if s.unit.rejected {
+			return s.skipRejected('P', size)
+		}
+	}
 	if !p.class.plain && p.class.Kind == Relay && !s.unit.active() {
 		if handled, err := s.prepareFor(p, size); handled || err != nil {
 			return err
