@@ -59,7 +59,7 @@ func TestStored_deltasAreMergedOnceScansHaveLostEnough(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			st := stored{deltas: []*delta{{object: &object{}, rows: tt.rows, blocks: tt.blocks}}, wear: &wear{}, deltaWear: &wear{}}
+			st := stored{deltas: []*delta{{object: &object{}, rids: make([]uint32, tt.rows), blocks: tt.blocks}}, wear: &wear{}, deltaWear: &wear{}}
 			table := &table{def: &cdc.Table{}, stored: st}
 			s := &Snapshot{ledger: &ledger{}, mask: &object{}, tables: map[cdc.TableID]*version{1: table.version()}}
 			scans := 0
