@@ -117,7 +117,7 @@ type cut struct {
 	incarnation int
 	epoch       uint32
 	mask        *object
-	position    cdc.Position
+	upTo        cdc.Watermark
 	base        *object
 	deltas      []*object
 	dead        int // how many of stored.dead
@@ -163,7 +163,7 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 		return err
 	}
 	if err := c.writeRecord(ctx, &rebased{table: t,
-		copied: copied{base: base, position: at.position, rows: at.rows, physical: built.physical}}); err != nil {
+		copied: copied{base: base, upTo: at.upTo, rows: at.rows, physical: built.physical}}); err != nil {
 		l.drop(base)
 		return err
 	}
@@ -222,7 +222,7 @@ func (p *publisher) cut(t *table) cut {
 	st := &t.stored
 	p.s.ledger.hold(st.base, p.mask)
 	return cut{
-		incarnation: st.incarnation, epoch: p.epoch, mask: p.mask, position: p.position, base: st.base, rows: st.rows,
+		incarnation: st.incarnation, epoch: p.epoch, mask: p.mask, upTo: p.watermark(), base: st.base, rows: st.rows,
 		shape: st.shape, worn: st.wear.pays(st.shape.mergeTime()),
 	}
 }
@@ -235,7 +235,7 @@ func (c *compactor) install(t *table, at cut, base *object, built shape) {
 	}
 	l.hold(base)
 	l.drop(st.durable.base)
-	st.durable = copied{base: base, position: at.position, rows: at.rows, physical: built.physical}
+	st.durable = copied{base: base, upTo: at.upTo, rows: at.rows, physical: built.physical}
 	if st.incarnation != at.incarnation {
 		return // truncated meanwhile: the base is good for a restart only
 	}

@@ -20,7 +20,7 @@ type copier struct {
 	busy chan struct{} // holds a token while nobody copies
 	// since is where the stream was when the copy under way began, which the copy's position is not before; zero: there is none.
 	// session.mu guards it.
-	since cdc.Position
+	since cdc.Watermark
 }
 
 // A piece of a copy becomes one part of the base.
@@ -89,8 +89,8 @@ type engineError struct{ err error }
 func (e *engineError) Error() string { return e.err.Error() }
 func (e *engineError) Unwrap() error { return e.err }
 
-// first takes the copies that a new replica begins with. It reports their position.
-func (c *copier) first(ctx context.Context) (at cdc.Position, ok bool, err error) {
+// first takes the copies that a new replica begins with. It reports their watermark.
+func (c *copier) first(ctx context.Context) (at cdc.Watermark, ok bool, err error) {
 	at, ok, err = c.copy(ctx)
 	if err != nil {
 		if fatal := c.trouble(ctx, err); fatal != nil {
@@ -101,10 +101,10 @@ func (c *copier) first(ctx context.Context) (at cdc.Position, ok bool, err error
 }
 
 // copy takes copies of all tables that wait for one. It reports false if there were none.
-func (c *copier) copy(ctx context.Context) (cdc.Position, bool, error) {
+func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error) {
 	select {
 	case <-ctx.Done():
-		return cdc.Position{}, false, ctx.Err()
+		return at, false, ctx.Err()
 	case <-c.busy:
 	}
 	defer func() { c.busy <- struct{}{} }()
@@ -112,7 +112,7 @@ func (c *copier) copy(ctx context.Context) (cdc.Position, bool, error) {
 	s.mu.Lock()
 	sink := &copySink{c: c, tables: map[cdc.TableID]*copyJob{}}
 	var ids []cdc.TableID
-	c.since = s.arrived.Position
+	c.since = s.arrived
 	for id, t := range s.tables {
 		if t.progress == copying {
 			ids = append(ids, id)
@@ -123,13 +123,13 @@ func (c *copier) copy(ctx context.Context) (cdc.Position, bool, error) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		c.since = cdc.Position{}
+		c.since = cdc.Watermark{}
 	}()
 	if len(ids) == 0 {
-		return cdc.Position{}, false, nil
+		return at, false, nil
 	}
-	at, err := s.src.Copy(ctx, ids, sink)
-	if err == nil {
+	at.Time = s.r.clock() // before the snapshot: however long its rows take, they are of then
+	if at.Position, err = s.src.Copy(ctx, ids, sink); err == nil {
 		err = sink.finish(ctx, at)
 	}
 	if err != nil {
@@ -299,7 +299,7 @@ func (k *copySink) Stopped(_ context.Context, id cdc.TableID, why *cdc.TableErro
 }
 
 // finish hands the complete bases to the stream's handler.
-func (k *copySink) finish(ctx context.Context, at cdc.Position) error {
+func (k *copySink) finish(ctx context.Context, at cdc.Watermark) error {
 	for _, t := range k.tables {
 		if err := k.flush(ctx, t); err != nil {
 			return err
@@ -319,8 +319,8 @@ func (k *copySink) finish(ctx context.Context, at cdc.Position) error {
 			k.forget(id)
 			continue
 		}
-		s.complete(t.table, copied{base: t.base, position: at, rows: t.count, physical: t.count})
-		s.log.Info("table is copied", "table", t.table.def.FullName(), "rows", t.count, "position", at)
+		s.complete(t.table, copied{base: t.base, upTo: at, rows: t.count, physical: t.count})
+		s.log.Info("table is copied", "table", t.table.def.FullName(), "rows", t.count, "position", at.Position)
 	}
 	s.changed.Broadcast()
 	return nil

@@ -177,7 +177,7 @@ func (s *session) arrive(commit cdc.Position, w cdc.Watermark) {
 // catchUp makes a table live once the stream has reached its base's position.
 // It needs mu, between transactions.
 func (s *session) catchUp(t *table) {
-	if t.progress != behind || s.arrived.Position.Before(t.activated.position) {
+	if t.progress != behind || s.arrived.Position.Before(t.activated.upTo.Position) {
 		return
 	}
 	delete(s.waiting, t)
@@ -185,7 +185,7 @@ func (s *session) catchUp(t *table) {
 	s.deferredBytes -= t.deferred.bytes()
 	t.progress = live
 	s.touch(t)
-	_ = t.deferred.replay(t.activated.position, func(c *cdc.Change) error {
+	_ = t.deferred.replay(t.activated.upTo.Position, func(c *cdc.Change) error {
 		if s.tables[t.def.ID] == t {
 			s.applyTo(t, c)
 		}

@@ -32,9 +32,10 @@ type record struct {
 	// Position is where the stream goes on; no table is behind it.
 	Position cdc.Position `json:"position"`
 	// Bookmark is the source's for Position, from one that is a [cdc.Bookmarker].
-	Bookmark []byte          `json:"bookmark,omitempty"`
-	Time     time.Time       `json:"time"`
-	Tables   []recordedTable `json:"tables"`
+	Bookmark []byte `json:"bookmark,omitempty"`
+	// Time is the one that Position deserves: all that was committed then is before it.
+	Time   time.Time       `json:"time"`
+	Tables []recordedTable `json:"tables"`
 }
 
 type recordedTable struct {
@@ -42,9 +43,25 @@ type recordedTable struct {
 	Base string     `json:"base"`
 	// Position says which changes are in the base: those up to it.
 	Position cdc.Position `json:"position"`
-	Rows     int64        `json:"rows"`
+	// Time is the one that Position deserves; zero: not known.
+	Time time.Time `json:"time,omitzero"`
+	Rows int64     `json:"rows"`
 	// Physical counts the rows together with those that are masked.
 	Physical int64 `json:"physical"`
+}
+
+func (t *recordedTable) watermark() cdc.Watermark {
+	return cdc.Watermark{Position: t.Position, Time: t.Time}
+}
+
+// watermark is what the record's state is up to. Records that were written before tables had times have one that is too late for
+// their position: it is not known then.
+func (r *record) watermark() cdc.Watermark {
+	w := cdc.Watermark{Position: r.Position, Time: r.Time}
+	for _, t := range r.Tables {
+		w = earlier(w, t.watermark())
+	}
+	return w
 }
 
 func createRecords(database string) string {
@@ -143,7 +160,7 @@ func (c *compactor) writeRecord(ctx context.Context, next *rebased) error {
 		// not fall back, for the source may have forgotten what lies between.
 		for _, rt := range r.Tables {
 			if t := p.tables[rt.Def.ID]; t != nil && t.stored.durable.base.name == rt.Base {
-				t.stored.durable.position = rt.Position
+				t.stored.durable.upTo = rt.watermark()
 			}
 		}
 	})
@@ -170,14 +187,15 @@ func (c *compactor) assemble(next *rebased) (*record, []*object) {
 	arriving, limit := c.s.arriving()
 	r := &record{
 		Format: recordFormat, Serial: c.recordSerial + 1, Source: c.s.cfg.SourceID, Epoch: p.epoch,
-		Objects: c.s.names.highest(), Position: earlier(p.position, limit), Time: p.time,
+		Objects: c.s.names.highest(),
 	}
+	upTo := earlier(p.watermark(), limit)
 	var bases []*object
 	add := func(def *cdc.Table, at copied) {
-		r.Position = earlier(r.Position, at.position)
+		upTo = earlier(upTo, at.upTo)
 		bases = append(bases, at.base)
 		r.Tables = append(r.Tables, recordedTable{Def: def, Base: at.base.name,
-			Position: at.position, Rows: at.rows, Physical: at.physical})
+			Position: at.upTo.Position, Time: at.upTo.Time, Rows: at.rows, Physical: at.physical})
 	}
 	for id, t := range p.tables {
 		if _, replaced := arriving[id]; replaced {
@@ -190,8 +208,8 @@ func (c *compactor) assemble(next *rebased) (*record, []*object) {
 			at = next.copied
 		case st.since.IsZero():
 			// Nothing changed since: the base is the table at the published position too.
-			if at.position.Before(p.position) {
-				at.position = p.position
+			if !p.position.Before(at.upTo.Position) {
+				at.upTo = p.watermark()
 			}
 		}
 		add(t.def, at)
@@ -199,6 +217,7 @@ func (c *compactor) assemble(next *rebased) (*record, []*object) {
 	for _, t := range arriving {
 		add(t.def, t.copied)
 	}
+	r.Position, r.Time = upTo.Position, upTo.Time
 	if b, ok := c.s.src.(cdc.Bookmarker); ok {
 		r.Bookmark = b.Bookmark(r.Position)
 	}
@@ -213,8 +232,8 @@ type arrival struct {
 }
 
 // arriving returns the tables whose bases are complete, but which the publisher does not have: the stream has not reached them, or no
-// epoch came since. limit is a position that no copy under way is before; zero if there is none.
-func (s *session) arriving() (tables map[cdc.TableID]arrival, limit cdc.Position) {
+// epoch came since. limit is a watermark whose position no copy under way is before; zero if there is none.
+func (s *session) arriving() (tables map[cdc.TableID]arrival, limit cdc.Watermark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tables = map[cdc.TableID]arrival{}
@@ -226,10 +245,16 @@ func (s *session) arriving() (tables map[cdc.TableID]arrival, limit cdc.Position
 	return tables, s.copier.since
 }
 
-// earlier returns the lesser of two positions, of which limit may be zero: none.
-func earlier(p, limit cdc.Position) cdc.Position {
-	if !limit.IsZero() && limit.Before(p) {
+// earlier returns the watermark of the lesser position, of which limit's may be zero: none. Of equal ones it is that of the earlier time, for
+// either may not be known.
+func earlier(w, limit cdc.Watermark) cdc.Watermark {
+	switch order := limit.Position.Compare(w.Position); {
+	case limit.Position.IsZero() || order > 0:
+		return w
+	case order < 0:
 		return limit
+	case limit.Time.Before(w.Time):
+		w.Time = limit.Time
 	}
-	return p
+	return w
 }

@@ -245,7 +245,7 @@ func (s *session) restore(ctx context.Context, rec *record) error {
 		}
 		s.ledger.hold(base) // for the record
 		c.recorded = append(c.recorded, base)
-		t.progress, t.activated = behind, &copied{base: base, position: rt.Position, rows: rt.Rows, physical: rt.Physical}
+		t.progress, t.activated = behind, &copied{base: base, upTo: rt.watermark(), rows: rt.Rows, physical: rt.Physical}
 		t.stored.overdue = max(0, s.cfg.CompactInterval-replayGrace)
 		indexes, restored = append(indexes, t.index), append(restored, t)
 	}
@@ -264,7 +264,7 @@ func (s *session) restore(ctx context.Context, rec *record) error {
 		s.waiting[t], s.deferring[t] = struct{}{}, struct{}{}
 	}
 	s.started = true
-	s.arrive(cdc.Position{}, cdc.Watermark{Position: rec.Position, Time: rec.Time})
+	s.arrive(cdc.Position{}, rec.watermark())
 	return nil
 }
 

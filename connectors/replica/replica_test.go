@@ -60,6 +60,7 @@ type gateway struct {
 	t      testing.TB
 	cfg    replica.Config
 	src    cdc.Source
+	clock  func() time.Time
 	r      *replica.Replica
 	cancel context.CancelFunc
 	done   chan error
@@ -80,7 +81,7 @@ func newGateway(t testing.TB, server *chengine.Server, user, password string, sr
 	if change != nil {
 		change(&cfg)
 	}
-	return &gateway{t: t, cfg: cfg, src: src}
+	return &gateway{t: t, cfg: cfg, src: src, clock: time.Now}
 }
 
 func (g *gateway) start() error {
@@ -90,7 +91,7 @@ func (g *gateway) start() error {
 		level = slog.LevelWarn
 	}
 	log := slog.New(slog.NewTextHandler(testWriter{g.t}, &slog.HandlerOptions{Level: level}))
-	r, err := replica.Open(ctx, g.cfg, g.src, time.Now, log, prometheus.NewRegistry())
+	r, err := replica.Open(ctx, g.cfg, g.src, g.clock, log, prometheus.NewRegistry())
 	if err != nil {
 		cancel()
 		return err

@@ -158,14 +158,15 @@ func (s *session) hasStarted() bool {
 	return s.started
 }
 
-// begin finds the position where a new replica's stream begins: that of the first copies.
+// begin finds the watermark at which a new replica's stream begins: that of the first copies.
 func (s *session) begin(ctx context.Context) error {
 	at, ok, err := s.copier.first(ctx)
 	if err != nil {
 		return err
 	}
 	if !ok { // nothing to copy yet
-		if at, err = s.src.Current(ctx); err != nil {
+		at.Time = s.r.clock()
+		if at.Position, err = s.src.Current(ctx); err != nil {
 			return fmt.Errorf("ask the source for its position: %w", err)
 		}
 	}
@@ -173,7 +174,7 @@ func (s *session) begin(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.started = true
 	s.copier.request() // for tables that were given up meanwhile and are to be copied anew
-	s.arrive(cdc.Position{}, cdc.Watermark{Position: at, Time: s.r.clock()})
+	s.arrive(cdc.Position{}, at)
 	return nil
 }
 

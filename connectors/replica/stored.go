@@ -149,6 +149,11 @@ func (p *publisher) refresh() {
 	p.s.r.metrics.deltaRows.Store(int64(load))
 }
 
+// watermark is what is published, or about to be.
+func (p *publisher) watermark() cdc.Watermark {
+	return cdc.Watermark{Position: p.position, Time: p.time}
+}
+
 // publish makes the state of all tables the current snapshot.
 func (p *publisher) publish() {
 	s := p.s.ledger.open(&Snapshot{position: p.position, time: p.time, epoch: p.epoch, mask: p.mask, tables: p.current})

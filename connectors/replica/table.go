@@ -73,11 +73,11 @@ type table struct {
 	stored stored
 }
 
-// copied is a complete base and the position of its rows.
+// copied is a complete base and the watermark of its rows.
 type copied struct {
-	base     *object
-	position cdc.Position
-	rows     int64
+	base *object
+	upTo cdc.Watermark
+	rows int64
 	// physical counts its rows together with those that are masked in it.
 	physical int64
 }
