@@ -34,6 +34,7 @@ const compactCheck = 500 * time.Millisecond
 func (c *compactor) run(ctx context.Context) error {
 	tick := time.NewTicker(compactCheck)
 	defer tick.Stop()
+	wait := backoff{least: compactCheck, most: 10 * compactCheck}
 	for {
 		force := false
 		select {
@@ -47,47 +48,77 @@ func (c *compactor) run(ctx context.Context) error {
 		err := c.round(ctx, force)
 		switch {
 		case err == nil:
-		case engine.Refused(err):
-			// The bases that are there stay; the next round tries again.
-			c.s.r.compactionTrouble(err)
-		default:
+			c.s.r.compactionWell()
+			wait.reset()
+			continue
+		case !engine.Refused(err):
+			return err
+		}
+		// The bases that are there stay; a later round tries again. What it has left behind would ask for one at once.
+		c.s.r.compactionTrouble(err)
+		if force {
+			c.record()
+		}
+		if err := wait.sleep(ctx); err != nil {
 			return err
 		}
 	}
 }
 
+// round does what is due. What the engine refuses of it keeps no other table from its turn; the error comes at the end.
 func (c *compactor) round(ctx context.Context, force bool) error {
-	if err := c.dropUnseen(ctx); err != nil {
+	var r refusals
+	if err := r.note(c.dropUnseen(ctx)); err != nil {
 		return err
 	}
 	tables, mergeable, idle, err := c.pick(ctx)
 	if err != nil {
 		return err
 	}
+	compacted := false
 	for _, t := range tables {
 		began := time.Now()
-		if err := c.compact(ctx, t, c.cut); err != nil {
-			return fmt.Errorf("compact table %s: %w", t.def.FullName(), err)
+		if err := c.compact(ctx, t, c.cut); err == nil {
+			compacted = true
+			c.s.r.metrics.compaction.Observe(time.Since(began).Seconds())
+		} else if err := r.note(fmt.Errorf("compact table %s: %w", t.def.FullName(), err)); err != nil {
+			return err
 		}
-		c.s.r.metrics.compaction.Observe(time.Since(began).Seconds())
-		if err := c.mergeDeltas(ctx); err != nil {
+		if err := r.note(c.mergeDeltas(ctx)); err != nil {
 			return err
 		}
 	}
-	if len(tables) > 0 {
-		return nil
+	if compacted {
+		return r.err
 	}
 	if force || idle {
-		if err := c.writeRecord(ctx, nil); err != nil {
+		if err := r.note(c.writeRecord(ctx, nil)); err != nil {
 			return err
 		}
 	}
-	if err := c.mergeDeltas(ctx); err != nil || mergeable == nil {
+	if err := r.note(c.mergeDeltas(ctx)); err != nil {
 		return err
 	}
-	if err := c.compact(ctx, mergeable, c.settled); err != nil {
-		return fmt.Errorf("merge the base of table %s: %w", mergeable.def.FullName(), err)
+	if mergeable == nil {
+		return r.err
 	}
+	if err := c.compact(ctx, mergeable, c.settled); err != nil {
+		if err := r.note(fmt.Errorf("merge the base of table %s: %w", mergeable.def.FullName(), err)); err != nil {
+			return err
+		}
+	}
+	return r.err
+}
+
+// refusals are errors by which the engine refused statements, and which end nothing but these.
+type refusals struct{ err error }
+
+// note keeps a refusal and returns any other error.
+func (r *refusals) note(err error) error {
+	if !engine.Refused(err) {
+		return err
+	}
+	r.err = errors.Join(r.err, err)
 	return nil
 }
 
@@ -191,6 +222,7 @@ func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err err
 			return
 		}
 		at = c.s.publisher.cut(t)
+		c.s.ledger.drop(st.prune()...)
 		at.dead = len(st.dead)
 		at.learn = st.base != nil && at.dead > 0 && st.learns(&st.lineage, st.at)
 		at.deltas, at.born = objects(st.deltas), st.born()
@@ -268,19 +300,24 @@ func (c *compactor) install(t *table, at cut, base *object, built shape) {
 		p.publish()
 	}
 	c.s.r.metrics.generations.Add(1)
-	c.s.r.compactionWell()
 }
 
 // dropUnseen drops the objects that nobody holds.
 func (c *compactor) dropUnseen(ctx context.Context) error {
+	var r refusals
 	unseen := c.s.ledger.takeUnseen()
 	for i, o := range unseen {
-		if err := drop(ctx, c.conn, c.s.ledger, o); err != nil {
-			c.s.ledger.undropped(unseen[i:])
-			return fmt.Errorf("drop what no snapshot sees: %w", err)
+		err := drop(ctx, c.conn, c.s.ledger, o)
+		if err == nil {
+			continue
 		}
+		if err = r.note(fmt.Errorf("drop what no snapshot sees: %w", err)); err != nil {
+			c.s.ledger.undropped(unseen[i:])
+			return err
+		}
+		c.s.ledger.undropped(unseen[i : i+1])
 	}
-	return nil
+	return r.err
 }
 
 // record asks for a record soon.

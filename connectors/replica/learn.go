@@ -56,6 +56,9 @@ func (s *schooling) failed() {
 // learn returns the columns in which no row of the base of a cut differs from its version at the cut, nil if there are no two
 // versions of a row to compare.
 func (c *compactor) learn(ctx context.Context, t *table, at cut) ([]int, error) {
+	if len(at.deltas) == 0 {
+		return nil, nil
+	}
 	l := c.s.ledger
 	list := columnList(t.def)
 	join := make([]string, len(t.def.Key))

@@ -21,17 +21,20 @@ func (c *compactor) mergeDeltas(ctx context.Context) error {
 			}
 		}
 	})
+	if err != nil {
+		return err
+	}
+	var r refusals
 	for _, t := range many {
-		if err != nil {
-			break
-		}
 		began := time.Now()
-		if err = c.mergeDelta(ctx, t); err != nil {
-			err = fmt.Errorf("merge the delta of table %s: %w", t.def.FullName(), err)
+		if err := c.mergeDelta(ctx, t); err != nil {
+			if err := r.note(fmt.Errorf("merge the delta of table %s: %w", t.def.FullName(), err)); err != nil {
+				return err
+			}
 		}
 		c.s.r.metrics.merge.Observe(time.Since(began).Seconds())
 	}
-	return err
+	return r.err
 }
 
 // mergeDelta copies the deltas of a table, as they are at a cut, into one block and puts that in their place.

@@ -61,6 +61,7 @@ type gateway struct {
 	cfg    replica.Config
 	src    cdc.Source
 	clock  func() time.Time
+	reg    *prometheus.Registry
 	r      *replica.Replica
 	cancel context.CancelFunc
 	done   chan error
@@ -91,7 +92,8 @@ func (g *gateway) start() error {
 		level = slog.LevelWarn
 	}
 	log := slog.New(slog.NewTextHandler(testWriter{g.t}, &slog.HandlerOptions{Level: level}))
-	r, err := replica.Open(ctx, g.cfg, g.src, g.clock, log, prometheus.NewRegistry())
+	g.reg = prometheus.NewRegistry()
+	r, err := replica.Open(ctx, g.cfg, g.src, g.clock, log, g.reg)
 	if err != nil {
 		cancel()
 		return err

@@ -99,6 +99,21 @@ func (st *stored) born() int {
 	return rows
 }
 
+// prune forgets the deltas without rows, which compactions that came to nothing leave behind, and returns them. Where there is no base one delta stays,
+// for there must be something to read.
+func (st *stored) prune() (empty []*object) {
+	kept := st.deltas[:0:0]
+	for i, d := range st.deltas {
+		if len(d.rids) > 0 || st.base == nil && len(kept) == 0 && i == len(st.deltas)-1 {
+			kept = append(kept, d)
+		} else {
+			empty = append(empty, d.object)
+		}
+	}
+	st.deltas, st.open = kept, false
+	return empty
+}
+
 // blocks counts the blocks that the deltas consist of: one for each epoch that changed the table, until they are merged.
 func (st *stored) blocks() int {
 	n := 0

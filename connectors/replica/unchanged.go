@@ -100,5 +100,5 @@ func (p *publisher) selectOld(t *table, names []string, want []unchanged) string
 	for _, d := range t.stored.deltas {
 		from(d.object)
 	}
-	return strings.Join(parts, " UNION ALL ") + " SETTINGS max_query_size = 10000000"
+	return strings.Join(parts, " UNION ALL ")
 }

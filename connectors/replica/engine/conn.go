@@ -44,6 +44,8 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 		{Key: "lightweight_deletes_sync", Value: "2", Important: true},
 		{Key: "mutations_sync", Value: "2", Important: true},
 		{Key: "max_execution_time", Value: "0", Important: true},
+		// Statements name every delta of a table, or thousands of rows. (In the statement itself it would be too late.)
+		{Key: "max_query_size", Value: "67108864", Important: true},
 		// A sixth of what a small insert costs, and nobody reads them here.
 		{Key: "send_profile_events", Value: "0"},
 	}
