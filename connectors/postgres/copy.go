@@ -217,6 +217,10 @@ func (s *Source) connectReplication(ctx context.Context, adjust func(*pgconn.Con
 	if err != nil {
 		return nil, fmt.Errorf("connect for replication: %w", err)
 	}
+	if err := unlimit(ctx, conn); err != nil {
+		s.closeQuietly(conn)
+		return nil, fmt.Errorf("connect for replication: %w", err)
+	}
 	s.placeSender(conn)
 	return conn, nil
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -79,10 +81,21 @@ func New(cfg Config) (*Source, error) {
 	params["default_transaction_read_only"] = "off"
 	// What is asked again and again takes less time than its planning.
 	params["plan_cache_mode"] = "force_generic_plan"
+	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return unlimit(ctx, conn.PgConn()) }
 	if s.pool, err = pgxpool.NewWithConfig(context.Background(), pc); err != nil {
 		return nil, fmt.Errorf("configure source: %w", err)
 	}
 	return s, nil
+}
+
+// unlimit resets the limit of a transaction's duration, which must not cut off a copy or a stream either. Servers before
+// PostgreSQL 17 refuse connections that name it.
+func unlimit(ctx context.Context, conn *pgconn.PgConn) error {
+	const reset = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'"
+	if _, err := conn.Exec(ctx, reset).ReadAll(); err != nil {
+		return fmt.Errorf("reset transaction_timeout: %w", err)
+	}
+	return nil
 }
 
 // Close releases the connections. Streams and copies must have ended.
