@@ -20,10 +20,12 @@ type serverFacts struct {
 	walBlock, walSegment uint64
 }
 
+// readFacts asks for them. Amazon RDS gives no role the attribute REPLICATION: there the members of a role of its own may replicate.
 func (s *Source) readFacts(ctx context.Context) (serverFacts, error) {
 	var f serverFacts
 	err := s.pool.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('wal_level'), current_setting('server_encoding'),
-			pg_is_in_recovery(), (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
+			pg_is_in_recovery(), (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user)
+				OR EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(current_user, oid, 'USAGE')),
 			(SELECT count(*) FROM pg_replication_slots), current_setting('max_replication_slots')::int,
 			current_setting('max_wal_senders')::int,
 			EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1),
@@ -56,7 +58,7 @@ func (f serverFacts) check(wantSystem string) error {
 		return terminal(cdc.CodeConfiguration, "use a database with ENCODING UTF8",
 			"the database's encoding is %s, in which texts order and count otherwise", f.encoding)
 	case !f.mayReplicate:
-		return terminal(cdc.CodePrivilege, "ALTER ROLE … REPLICATION", "the role may not replicate")
+		return terminal(cdc.CodePrivilege, "ALTER ROLE … REPLICATION (on Amazon RDS: GRANT rds_replication TO …)", "the role may not replicate")
 	case !f.slotExists && f.slots >= f.maxSlots:
 		return terminal(cdc.CodeConfiguration, "raise max_replication_slots (two are needed) and restart the server, or drop an unused slot",
 			"all %d replication slots are in use", f.maxSlots)

@@ -1,11 +1,14 @@
 package postgres_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
@@ -190,6 +193,22 @@ func TestTables_refusesServersThatCannotStream(t *testing.T) {
 	}
 	_, err := b.source.Tables(ctx)
 	sourcetest.WantTerminal(t, err, cdc.CodeConfiguration)
+}
+
+// On Amazon RDS roles may replicate without the attribute. A plain server refuses them only where replication begins.
+func TestTables_acceptsMembersOfTheRoleThatReplicatesOnRDS(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, `CREATE ROLE rds_replication; CREATE ROLE member LOGIN PASSWORD 'member' IN ROLE rds_replication; GRANT CREATE ON DATABASE postgres TO member;
+		CREATE ROLE other LOGIN PASSWORD 'other'; GRANT CREATE ON DATABASE postgres TO other;
+		CREATE TABLE t (id int PRIMARY KEY); GRANT pg_monitor TO member, other`)
+	ctx := stand.Within(t, 20*time.Second)
+	_, err := b.newSource(func(c *postgres.Config) { c.URL = asRole(t, c.URL, "other") }).Tables(ctx)
+	sourcetest.WantTerminal(t, err, cdc.CodePrivilege)
+	var refused *pgconn.PgError
+	_, err = b.newSource(func(c *postgres.Config) { c.URL = asRole(t, c.URL, "member") }).Tables(ctx)
+	if !errors.As(err, &refused) || !strings.Contains(refused.Message+refused.Detail, "replication slot") {
+		t.Errorf("the tables of a member of rds_replication: %v, want the server's own refusal to make a replication slot", err)
+	}
 }
 
 func TestTables_stopsOnlyTheTableThatTheRoleDoesNotOwn(t *testing.T) {

@@ -76,6 +76,7 @@ func as(t *testing.T, uri, user, password, db string) string {
 func TestInspect_namesEveryLackAndItsRemedy(t *testing.T) {
 	server, conn := startPostgres(t, map[string]string{"wal_level": "replica", "max_replication_slots": "3", "max_wal_senders": "3"})
 	exec(t, conn, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
+	exec(t, conn, "CREATE ROLE rds_replication; CREATE ROLE member LOGIN PASSWORD 'member' IN ROLE rds_replication") // as on Amazon RDS
 	exec(t, conn, "CREATE ROLE busy LOGIN PASSWORD 'busy' CONNECTION LIMIT 0")
 	exec(t, conn, "CREATE DATABASE closed ALLOW_CONNECTIONS false")
 	exec(t, conn, "CREATE DATABASE old ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0")
@@ -98,6 +99,10 @@ func TestInspect_namesEveryLackAndItsRemedy(t *testing.T) {
 			`EncodingNotUTF8: database "old" has encoding LATIN1; use a database WITH ENCODING 'UTF8'`,
 			`MissingReplicationPrivilege: role "clerk" may not replicate; ALTER ROLE "clerk" REPLICATION`,
 			`MissingCreatePrivilege: role "clerk" may not create publications in database "old"; GRANT CREATE ON DATABASE "old" TO "clerk"`,
+		}},
+		{"member of rds_replication", as(t, super, "member", "member", "postgres"), 1, []string{
+			"WALLevelNotLogical: wal_level is replica; ALTER SYSTEM SET wal_level = logical, and restart the server",
+			`MissingCreatePrivilege: role "member" may not create publications in database "postgres"; GRANT CREATE ON DATABASE "postgres" TO "member"`,
 		}},
 		{"wrong password", as(t, super, "clerk", "guess", "postgres"), 1, []string{
 			`AuthenticationFailed: password authentication failed for user "clerk"; correct user and password in the connection Secret, or pg_hba.conf`}},

@@ -82,7 +82,8 @@ func read(ctx context.Context, conn *pgx.Conn, prefix string) (facts, error) {
 	var f facts
 	err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'), pg_is_in_recovery(),
 			current_setting('wal_level'), current_setting('server_encoding'), current_user::text, current_database()::text,
-			(SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
+			(SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user)
+				OR EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(current_user, oid, 'USAGE')),
 			has_database_privilege(current_database(), 'CREATE'),
 			(SELECT count(*) FROM pg_replication_slots WHERE starts_with(slot_name::text, $1)),
 			(SELECT count(*) FROM pg_replication_slots WHERE NOT starts_with(slot_name::text, $1)),
