@@ -37,6 +37,7 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 		"SELECT id, sensor, s / a, abs(s - a) / a FROM (SELECT part AS id, sensor, sum(value) AS s, avg(sum(value)) OVER (PARTITION BY sensor) AS a FROM measure GROUP BY part, sensor) x ORDER BY id, sensor",
 		"SELECT sensor, sum(value / (part + 1)), count(DISTINCT value / (part + 1)) FROM measure GROUP BY sensor ORDER BY sensor",
 		"SELECT value / 3, count(*) FROM measure GROUP BY 1 ORDER BY 1",
+		"SELECT part::text::numeric, round(part::text::numeric, 10) FROM measure GROUP BY part::text::numeric ORDER BY 1",
 		"SELECT m.id, NULLIF(m.id, 2.5) / 7, NULLIF(m.id, value) / 7, NULLIF('3', part) / 2, NULLIF(part, 3::float8) / 2, NULLIF(kind::char(4), kind || 'x') || '.' FROM measure m JOIN sensor s ON s.id = sensor ORDER BY m.id",
 		"SELECT sensor, stddev(value) / avg(value), round(stddev_pop(part), 2), variance(value) + 1, stddev(value) - stddev(part) FROM measure GROUP BY sensor ORDER BY stddev(value) DESC, sensor",
 		"SELECT part, stddev(id) * 1.000, var_pop(value - value) + 0, stddev(sensor) IS NULL FROM measure WHERE id < 60 GROUP BY part ORDER BY 2, 1",

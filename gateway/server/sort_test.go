@@ -36,6 +36,12 @@ func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
 		"SELECT name FROM city WHERE id < 20 UNION SELECT left(name, 3) FROM city WHERE id < 8 ORDER BY 1",
 		"SELECT name || '!' AS loud FROM city WHERE id < 40 GROUP BY name ORDER BY loud",
 		"SELECT coalesce(name, 'none') FROM city WHERE id < 40 GROUP BY name ORDER BY coalesce(name, 'none')",
+		`SELECT name, count(*) FROM city GROUP BY name ORDER BY name COLLATE "C"`,
+		`SELECT name COLLATE "C" AS name, count(*) FROM city GROUP BY name ORDER BY name`,
+		`SELECT name COLLATE "C" FROM city GROUP BY city.name HAVING name COLLATE "C" < 'b' ORDER BY 1`,
+		`SELECT name COLLATE "C" FROM city GROUP BY name UNION ALL SELECT land COLLATE "C" FROM city GROUP BY land ORDER BY 1`,
+		`SELECT name, name COLLATE "C" AS c FROM city GROUP BY name, name COLLATE "C" ORDER BY c`,
+		`SELECT name, name COLLATE "C" AS c FROM city GROUP BY name COLLATE "C", name ORDER BY name, c`,
 		"SELECT id FROM city WHERE false ORDER BY name",
 		"SELECT name FROM city ORDER BY name LIMIT 0",
 	} {
@@ -86,6 +92,7 @@ INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij'
 		"SELECT id, greatest(c, p) FROM word", "SELECT id, greatest(c, d, 'k') FROM word ORDER BY id", "SELECT id FROM word WHERE n < c ORDER BY id",
 		"SELECT id FROM word WHERE n = '" + strings.Repeat("é", 40) + "' ORDER BY id", "SELECT id FROM word WHERE n > '" + strings.Repeat("b", 70) + "' ORDER BY id",
 		"SELECT id FROM word WHERE n IN ('" + strings.Repeat("é", 31) + "éé') ORDER BY id", "SELECT id FROM word WHERE n = '" + strings.Repeat("é", 40) + "'::text",
+		`SELECT g, g COLLATE "C" AS x, grouping(g, g COLLATE "C") FROM word GROUP BY CUBE (g, g COLLATE "C") ORDER BY x, 3, 1`,
 		"SELECT id FROM word WHERE g COLLATE \"C\" < 'a' ORDER BY id", "SELECT id, c || p FROM word ORDER BY id",
 		"SELECT id, NULLIF(c, p) FROM word", "SELECT id, CASE c WHEN p THEN 1 END FROM word", "SELECT id FROM word WHERE (c, id) IN (SELECT p, id FROM word)",
 	} {

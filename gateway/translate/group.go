@@ -196,9 +196,11 @@ func (q *query) key(i int) expr {
 	return describe(q.group.keys[i], "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), bit(q.group.id))
 }
 
-// keyIndex finds the key that an expression below the aggregation is; -1 if it is none.
+// keyIndex finds the key that an expression below the aggregation is; -1 if it is none. What is compared or shown otherwise may have the same text.
 func (g *group) keyIndex(e expr) int {
-	return slices.IndexFunc(g.keys, func(k expr) bool { return k.sql == e.sql && k.oid == e.oid })
+	return slices.IndexFunc(g.keys, func(k expr) bool {
+		return k.sql == e.sql && k.oid == e.oid && k.collation == e.collation && k.pad == e.pad && k.dec == e.dec
+	})
 }
 
 // groupedColumn is a column seen over groups: a key, or determined by keys.

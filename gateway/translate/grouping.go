@@ -102,13 +102,13 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 				}
 				continue // it tells no rows apart
 			}
+			if len(sets) > 1 {
+				q.requireOtherKeys(g, key, n)
+			}
 			i := g.keyIndex(key)
 			if i < 0 {
 				i = len(g.keys)
 				g.keys, g.nodes = append(g.keys, key), append(g.nodes, n)
-			} else if len(sets) > 1 && !q.sameKey(g.nodes[i], n) {
-				// To PostgreSQL they are two, and a set may have one of them only.
-				fail("grouping sets over keys that are computed alike")
 			}
 			if len(sets) > 1 && i >= 64 {
 				fail("grouping sets over more than 64 keys")
@@ -137,6 +137,16 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 			// It is NULL in the groups of that set, and no column of a table any more.
 			g.keys[i] = g.keys[i].plain()
 			g.keys[i].null = true
+		}
+	}
+}
+
+// requireOtherKeys refuses a key of grouping sets that is computed like another one: to PostgreSQL they are two, and a set may have one of them only.
+// Where they differ in the type or the collation alone, PostgreSQL 18 may sort by the wrong one.
+func (q *query) requireOtherKeys(g *group, key expr, n *pg.Node) {
+	for i, k := range g.keys {
+		if k.sql == key.sql && !q.sameKey(g.nodes[i], n) {
+			fail("grouping sets over keys that are computed alike")
 		}
 	}
 }
