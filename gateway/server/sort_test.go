@@ -92,6 +92,7 @@ INSERT INTO word VALUES (1, 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ', 'HIJ'), (2, 'hij'
 		"SELECT id, greatest(c, p) FROM word", "SELECT id, greatest(c, d, 'k') FROM word ORDER BY id", "SELECT id FROM word WHERE n < c ORDER BY id",
 		"SELECT id FROM word WHERE n = '" + strings.Repeat("é", 40) + "' ORDER BY id", "SELECT id FROM word WHERE n > '" + strings.Repeat("b", 70) + "' ORDER BY id",
 		"SELECT id FROM word WHERE n IN ('" + strings.Repeat("é", 31) + "éé') ORDER BY id", "SELECT id FROM word WHERE n = '" + strings.Repeat("é", 40) + "'::text",
+		"SELECT g FROM (SELECT DISTINCT g, n FROM word ORDER BY g LIMIT 1) w",
 		`SELECT g, g COLLATE "C" AS x, grouping(g, g COLLATE "C") FROM word GROUP BY CUBE (g, g COLLATE "C") ORDER BY x, 3, 1`,
 		"SELECT id FROM word WHERE g COLLATE \"C\" < 'a' ORDER BY id", "SELECT id, c || p FROM word ORDER BY id",
 		"SELECT id, NULLIF(c, p) FROM word", "SELECT id, CASE c WHEN p THEN 1 END FROM word", "SELECT id FROM word WHERE (c, id) IN (SELECT p, id FROM word)",

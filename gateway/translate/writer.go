@@ -158,10 +158,9 @@ func (w *writer) sortKeys() []sortKey {
 func (w *writer) orderText(keys []sortKey, distinct bool) string {
 	texts := make([]string, len(keys))
 	for i, k := range keys {
+		texts[i] = w.q.t.sortable(k.e)
 		if distinct {
 			texts[i] = w.distinctKey(k.e)
-		} else {
-			texts[i] = w.q.t.sortable(k.e)
 		}
 		texts[i] += direction(k.by)
 	}
