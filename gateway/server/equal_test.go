@@ -61,6 +61,8 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 		"SELECT part, string_agg(DISTINCT kind, NULL ORDER BY kind), string_agg(kind, '-' ORDER BY value) FILTER (WHERE value > 1000), any_value(m.part), any_value(m.sensor + m.part) FILTER (WHERE false) FROM measure m JOIN sensor s ON s.id = sensor GROUP BY part ORDER BY part",
 		"SELECT id, substr(kind, NULLIF(id, 2)), substr(kind, NULLIF(id, 2), 1), substr(kind, 1, NULLIF(id, 2)), left(kind, NULLIF(id, 2)), right(kind, NULLIF(id, 2)) FROM sensor ORDER BY id",
 		"SELECT part, sum(NULLIF(0.00, 0) * value), sum(3 * id), min(-2 * value) FROM measure GROUP BY part ORDER BY part",
+		"SELECT id, max(1) FILTER (WHERE sensor = 7) OVER (PARTITION BY part) * 100, (min(2) FILTER (WHERE part = 3) OVER (PARTITION BY part))::bigint, coalesce(max(1) FILTER (WHERE part = 3) OVER (PARTITION BY part), 0::bigint) FROM measure ORDER BY id",
+		"SELECT id, (max(3) OVER w)::numeric / 2, max(1.50) OVER w * 2, min(date '2024-02-29') OVER w + 1, max(2.5::float8) OVER w * 2 FROM measure WINDOW w AS (ORDER BY id ROWS BETWEEN 9 PRECEDING AND 3 PRECEDING) ORDER BY id",
 		"SELECT id, percent_rank() OVER (PARTITION BY sensor ORDER BY part), cume_dist() OVER (PARTITION BY sensor ORDER BY part DESC ROWS 1 PRECEDING), ntile(7) OVER (PARTITION BY part ORDER BY id), percent_rank() OVER (PARTITION BY id ORDER BY id) FROM measure ORDER BY id",
 		"SELECT id, part, kind FROM (SELECT id::bigint, part FROM measure) m JOIN sensor USING (id) ORDER BY id",
 		"SELECT id, kind FROM (SELECT id::bigint, value FROM measure) m RIGHT JOIN (SELECT id - 3 AS id, kind FROM sensor) s USING (id) ORDER BY id",

@@ -281,7 +281,7 @@ func (a aggregation) extreme(name string, x expr, null bool, place func(engineCa
 	}
 	value := a.q.t.choosable(x)
 	d := x.plain()
-	d.null = null
+	d.null, d.lit = null, nil // of a constant too: there may be no row
 	switch d.oid {
 	case oidVarchar, oidName:
 		d.oid = oidText
