@@ -10,7 +10,8 @@ func TestGateway_showsBlanksAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()
 	const schema = `CREATE TABLE c (id int PRIMARY KEY, p char(5), q char(8), r bpchar, s text, v varchar(6));
 INSERT INTO c VALUES (0, NULL, NULL, NULL, NULL, NULL), (1, '', '', '', '', ''), (2, 'a', 'a', 'a ', 'a ', 'a'), (3, 'a b', 'a  b', 'b', 'x  ', 'x '),
- (4, 'é', 'éé', 'é  ', 'é ', 'é'), (5, 'zzzzz', 'zzzzzzzz', 'zz', 'zz', 'zzzzzz'), (6, E'a\t', E'a\n', E'a\t ', E'a\t', 'A')`
+ (4, 'é', 'éé', 'é  ', 'é ', 'é'), (5, 'zzzzz', 'zzzzzzzz', 'zz', 'zz', 'zzzzzz'), (6, E'a\t', E'a\n', E'a\t ', E'a\t', 'A'),
+ (7, 'a%', '10%', '%', 'a ', 'a '), (8, 'abcd%', '1234567%', 'a\', 'a', '%'), (9, 'a\', 'a\%', '', 'a%', 'a%')`
 	var statements []string
 	for _, value := range []string{
 		"p", "q", "CASE WHEN id > 2 THEN p ELSE q END", "CASE WHEN id > 2 THEN p ELSE 'ab  ' END", "CASE WHEN id > 2 THEN p ELSE '' END",
@@ -22,6 +23,7 @@ INSERT INTO c VALUES (0, NULL, NULL, NULL, NULL, NULL), (1, '', '', '', '', ''),
 		"length(p)", "length(coalesce(q, p))", "octet_length(p)", "octet_length(coalesce(p, q, 'x '))", "upper(coalesce(p, q))",
 		"coalesce(p, q) = 'a'", "coalesce(p, q) = p", "coalesce(p, q) < 'a  '", "coalesce(p, q) IN ('a', 'é')", "coalesce(p, q) LIKE 'a%'", "coalesce(p, q) LIKE '%b  '",
 		"coalesce(p, q) LIKE 'a    '", "coalesce(p, 'a ') LIKE 'a_'", "CASE WHEN id > 2 THEN p ELSE q END LIKE 'a____'", "coalesce(p, q) ~ ' $'", "coalesce(p, 'x') ~ 'x$'",
+		`p LIKE '%\%'`, `q NOT LIKE '%\%'`, `p ILIKE 'A\%'`, `q LIKE '10!%' ESCAPE '!'`, `p LIKE ANY (ARRAY['%\%', 'q%'])`, `q LIKE '%\\\%'`, `q LIKE '%\\%'`, `p LIKE '%\%%'`, `p LIKE 'a\_%'`, `coalesce(p, q) LIKE '%\%'`,
 		"'a '::bpchar", "'a '::char(4)", "concat('a '::bpchar, '|')", "CASE WHEN id > 2 THEN 'a '::bpchar ELSE 'b'::char(3) END", "r", "coalesce(r, p)",
 	} {
 		statements = append(statements, fmt.Sprintf("SELECT id, %s AS x FROM c ORDER BY id", value))

@@ -62,7 +62,7 @@ func (q *query) like(by matcher, x, p expr, escape string) expr {
 	}
 	pattern := likePattern(text, escape)
 	subject := x.sql
-	if x.oid == oidBpchar && strings.ContainsAny(pattern, " _") || x.oid == oidBpchar && !strings.HasSuffix(pattern, "%") {
+	if x.oid == oidBpchar && (strings.ContainsAny(pattern, " _") || !strings.HasSuffix(unescaped.Replace(pattern), "%")) {
 		// The pattern sees the padding.
 		subject = withBlanks(x)
 	}
@@ -78,6 +78,9 @@ func (q *query) like(by matcher, x, p expr, escape string) expr {
 	e.costly, e.lenient = true, by.negated
 	return e
 }
+
+// unescaped replaces in a pattern of the engine's what stands for itself because it is escaped.
+var unescaped = strings.NewReplacer(`\\`, "x", `\%`, "x", `\_`, "x")
 
 // likeColumn matches a pattern that differs by row. Its escapes mean the same in both engines only if there are none.
 func (q *query) likeColumn(x, p expr, negated, special bool) expr {
