@@ -75,6 +75,7 @@ INSERT INTO v VALUES (1, 0, 0, 0, true, '2024-02-29', '2024-02-29 23:59:59.99999
 	}
 	values = append(values, "ts::time", "tz::time", "ts::time = tm", "max(ts::time)", "overlay(s PLACING 'xyz' FROM 2)", "overlay(s PLACING c FROM 2 FOR 0)", "overlay(c PLACING s FROM 9 FOR 1)", "overlay(s PLACING 'x' FROM 0)", "overlay(s PLACING 'é' FROM 1 FOR 100)",
 		"format('%s %s', s)", "format('%%')", "format('%1$s', s)", "format('%I', s)", "format(s, s)", "format('', s)", "format('%s', NULL)", "format('%s', 1.50)", "format('%5s', s)", "format('x', 1 / i)", "format('%s', s, 1 / i)", "coalesce(to_char(ts, '-'), 'none')", `to_char(ts, '"a"') IS NULL`, "date_bin('300000000 days', ts, '2000-01-01')", "overlay(s PLACING 'b' FROM 2147483647 FOR 10)",
+		"substring(s, '2')", "substring(s FROM '%')", "substring(s, '2', '3')", "substring(s, '2', 3)", "substring(s, 2, '3')", "substr(s, '2')", "substr(s, '2', '3')", "substring(s FOR '2')", "substring(s FROM '2' FOR 3)",
 		"m IN ('sad', 'Happy')", "m NOT IN ('sad', NULL)", "m IN ('nothing')", "m = ANY ('{sad}')", "'x' || true", "'x' || 1.50", "'x' || NULL", "NULL || s", "1 || 'x'", "'{1}' || 2",
 		"s::int", "c::numeric", "s::bool", "s::date", "s::timestamp")
 	columnar, oltp := start(t, schema).routes()

@@ -85,8 +85,10 @@ func (q *query) asInt(e expr) expr {
 }
 
 // substring has characters counted from 1; a start before the first one shortens the piece. The engine's greatest() and least() leave NULLs out.
-func substring(q *query, _ string, args []expr) expr {
-	if len(args) < 2 || !args[1].isUnknown() && !isInteger(args[1].oid) {
+func substring(q *query, name string, args []expr) expr {
+	// PostgreSQL takes untyped constants for texts where a function has a form for these. The one called substr has not.
+	pattern := name == "substring" && args[1].isUnknown() && args[len(args)-1].isUnknown()
+	if pattern || !args[1].isUnknown() && !isInteger(args[1].oid) {
 		fail("substring by pattern")
 	}
 	x, start := q.asText(args[0]), q.asInt(args[1])
