@@ -252,6 +252,8 @@ func (q *query) nullIf(a, b expr) expr {
 	switch l, _ := q.comparable(a, b); {
 	case a.isUnknown() || a.oid == oidBpchar || isString(a.oid) && b.oid == oidBpchar:
 		a = resolveUnknown(l)
+	case a.oid == oidVarchar:
+		a = q.coerce(a, oidText)
 	case isFloat(a.oid) != isFloat(b.oid) && isNumber(a.oid) && isNumber(b.oid):
 		a = q.coerce(a, oidFloat8)
 	case isInteger(a.oid) && b.oid == oidNumeric:
