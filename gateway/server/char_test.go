@@ -15,7 +15,7 @@ INSERT INTO c VALUES (0, NULL, NULL, NULL, NULL, NULL), (1, '', '', '', '', ''),
 	var statements []string
 	for _, value := range []string{
 		"p", "q", "CASE WHEN id > 2 THEN p ELSE q END", "CASE WHEN id > 2 THEN p ELSE 'ab  ' END", "CASE WHEN id > 2 THEN p ELSE '' END",
-		"CASE WHEN id > 2 THEN p END", "CASE id WHEN 2 THEN p WHEN 3 THEN q ELSE s END", "CASE WHEN id > 2 THEN p ELSE v END",
+		"CASE WHEN id > 2 THEN p END", "CASE id WHEN 2 THEN p WHEN 3 THEN q ELSE s END", "CASE WHEN id > 2 THEN p ELSE v END", "CASE 'a ' WHEN p THEN 1 END", "CASE 'a' WHEN q THEN 1 WHEN s THEN 2 WHEN 'a' THEN 3 END", "CASE NULL WHEN p THEN 1 ELSE 2 END", "CASE '' WHEN v THEN 1 WHEN r THEN 2 END",
 		"coalesce(p, q)", "coalesce(p, 'none')", "coalesce(p, 'none ')", "coalesce(NULL, p, q)", "coalesce(p, s)", "nullif(p, q)", "nullif(q, p)", "nullif(p, 'a')", "nullif(v, '')", "nullif(v, 'a') = p", "nullif(v, p) = p", "nullif(p, v) = v", "nullif(v, 'x') = 'a '::char(3)", "nullif(v, s) || '|'", "nullif(v::varchar(3), NULL) = q", "nullif('a ', v) = p",
 		"greatest(p, q)", "least(q, p)", "concat(p, '|')", "concat(p, q, v)", "concat_ws('-', p, s, q)", "format('<%s>', p)",
 		"concat(coalesce(p, q), '|')", "coalesce(p, q) || '|'", "p || '|'", "'|' || q", "p || q", "p::text || '|'", "p::varchar || '|'", "p::bpchar || '|'",

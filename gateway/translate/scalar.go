@@ -245,7 +245,8 @@ func (q *query) caseExpr(c *pg.CaseExpr) expr {
 			}
 			conds = append(conds, cond)
 		} else {
-			conds = append(conds, q.compare("=", q.value(c.Arg), q.value(w.Expr)))
+			// PostgreSQL makes a text of an untyped operand before it looks at what it is compared with.
+			conds = append(conds, q.compare("=", resolveUnknown(q.value(c.Arg)), q.value(w.Expr)))
 		}
 		results = append(results, q.value(w.Result))
 	}
