@@ -102,6 +102,25 @@ func TestGateway_convertsAsPostgreSQLDoes(t *testing.T) {
 	wantAlike(t, kinds, 0.2, statements)
 }
 
+// A list is compared with as one of a type, or element by element: numbers that are one float8, and blanks that count for a text only.
+func TestGateway_searchesListsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	const schema = `CREATE TABLE l (id int PRIMARY KEY, a bigint, b bigint, n numeric(20,1), f float8, s text, v varchar(9), c char(5));
+INSERT INTO l VALUES (0, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (1, 9007199254740993, 9007199254740992, 1.5, 1.5, 'a ', 'a ', 'a'), (2, 9007199254740993, 1, 9007199254740992, 9007199254740992, 'a', 'b', 'c '),
+ (3, 1, 1, 1, 1, '', '', ''), (4, 1, NULL, 1.5, 2.5, '1', '1', '1'), (5, 9007199254740992, 3, 9007199254740993.0, 9007199254740992, 'x', NULL, 'x')`
+	var statements []string
+	left := []string{"a", "b", "n", "f", "s", "v", "c", "id", "1", "1.5", "9007199254740993", "'a '", "'1'"}
+	for _, x := range left {
+		for _, list := range []string{
+			"b, f", "f, b", "a, b", "b, n", "n, f", "id, n", "b, 1.5", "9007199254740992, f", "9007199254740992, 1.5::float8", "9007199254740992, 1.5", "f", "b, NULL", "'1', b", "1, '2'",
+			"s, v", "v, s", "c, s", "s, c", "v, c", "'a ', c", "c, 'a '", "'a', s", "'a ', 'b'", "v, 'a ', NULL",
+		} {
+			statements = append(statements, fmt.Sprintf("SELECT id, %s IN (%s) AS x, %[1]s NOT IN (%[2]s) AS y FROM l ORDER BY id", x, list))
+		}
+	}
+	wantAlike(t, schema, 0.5, statements)
+}
+
 // everyPair thins a product of three lists out to one in n of its elements. As long as no list is shorter than n, whatever is in
 // two of the lists still meets somewhere.
 func everyPair(n, i, j, k int) bool { return (i+j+k)%n == 0 }

@@ -364,16 +364,15 @@ func (q *query) inValues(x expr, items []expr) expr {
 		}
 		return combine(pg.BoolExprType_OR_EXPR, parts)
 	}
-	// PostgreSQL brings all of them to one type if it can.
+	// PostgreSQL brings all constants among them to one type if it can, and compares with each of the others by itself.
 	unified := q.unify(append([]expr{x}, items...))
-	if !x.isUnknown() {
-		sameKind := x.oid == unified[0].oid
-		for _, i := range items {
-			sameKind = sameKind && (i.isUnknown() || i.oid == x.oid || isText(i.oid) && isText(x.oid) || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && (x.oid == oidNumeric || x.oid == oidFloat8))
-		}
-		if !sameKind && !(isNumber(x.oid) && unified[0].oid == oidNumeric) && !isInteger(x.oid) {
-			fail("IN over values of different types")
-		}
+	sameKind := x.oid == unified[0].oid || x.isUnknown()
+	for _, i := range items {
+		sameKind = sameKind && (i.isUnknown() || i.oid == unified[0].oid || isText(i.oid) && isText(x.oid) || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && (x.oid == oidNumeric || x.oid == oidFloat8))
+	}
+	exact := isInteger(unified[0].oid) || unified[0].oid == oidNumeric // in which numbers of any type are as different as in their own
+	if !sameKind && !(isNumber(x.oid) && exact) {
+		fail("IN over values of different types")
 	}
 	x, items = unified[0], unified[1:]
 	if !isFloat(x.oid) {
