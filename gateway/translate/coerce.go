@@ -292,17 +292,20 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 			return boolLiteral(false)
 		}
 	case oidDate:
-		if d, ok := parseDate(s); ok {
-			return integerLiteral(oidDate, d)
+		if at, ok := parseTimestamp(s); ok { // of which the date counts
+			return integerLiteral(oidDate, big.NewInt(at.date/microsPerDay))
 		}
 	case oidTimestamp, oidTimestampTZ:
-		ts, zoned, ok := parseTimestamp(s)
+		at, ok := parseTimestamp(s)
+		shown := big.NewInt(at.date + at.clock)
 		switch {
-		case !ok || zoned && oid == oidTimestamp:
-		case oid == oidTimestamp || zoned:
-			return integerLiteral(oid, ts)
+		case !ok:
+		case oid == oidTimestamp: // whatever the zone is
+			return integerLiteral(oidTimestamp, shown)
+		case at.zoned:
+			return integerLiteral(oid, shown.Sub(shown, big.NewInt(at.offset)))
 		default:
-			return t.instant(integerLiteral(oidTimestamp, ts), t.env.TimeZone)
+			return t.instant(integerLiteral(oidTimestamp, shown), t.env.TimeZone)
 		}
 	case oidInterval:
 		if i, ok := parseInterval(s, ""); ok {

@@ -198,30 +198,35 @@ func parseDate(s string) (*big.Int, bool) {
 	return big.NewInt(t.Unix() / 86400), true
 }
 
-var timestampForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|([+-])(\d\d)(?::?(\d\d))?)?$`)
+var timestampForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?( ?(?:Z|([+-])(\d\d)(?::?(\d\d))?))?$`)
 
-// parseTimestamp reads the ISO forms. With an offset it is the moment in UTC, and zoned.
-func parseTimestamp(s string) (micros *big.Int, zoned, ok bool) {
+// writtenTime is a constant's date and time of day, in microseconds each, and the offset of its zone, if it is zoned.
+type writtenTime struct {
+	date, clock, offset int64
+	zoned               bool
+}
+
+// parseTimestamp reads the ISO forms.
+func parseTimestamp(s string) (t writtenTime, ok bool) {
 	m := timestampForm.FindStringSubmatch(trimBlanks(s))
-	if m == nil {
-		return nil, false, false
+	if m == nil || m[2] == "" && strings.HasPrefix(m[6], "-") { // right behind a date, which then has four parts to PostgreSQL
+		return t, false
 	}
 	days, ok := parseDate(m[1])
 	if !ok {
-		return nil, false, false
+		return t, false
 	}
-	clock, ok := parseClock(m[2], m[3], m[4], m[5])
-	if !ok {
-		return nil, false, false
+	t.date, t.zoned = days.Int64()*microsPerDay, m[6] != ""
+	if t.clock, ok = parseClock(m[2], m[3], m[4], m[5]); !ok {
+		return t, false
 	}
-	offset, ok := parseClock(m[8], m[9], "", "")
-	if !ok || offset >= 16*3_600_000_000 { // PostgreSQL's limit
-		return nil, false, false
+	if t.offset, ok = parseClock(m[8], m[9], "", ""); !ok || t.offset >= 16*3_600_000_000 { // PostgreSQL's limit
+		return t, false
 	}
 	if m[7] == "-" {
-		offset = -offset
+		t.offset = -t.offset
 	}
-	return days.Add(days.Mul(days, big.NewInt(microsPerDay)), big.NewInt(clock-offset)), m[6] != "", true
+	return t, true
 }
 
 func parseClock(hour, minute, second, fraction string) (int64, bool) {

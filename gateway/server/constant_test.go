@@ -1,0 +1,54 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// momentForms are constants for dates and timestamps as drivers and dashboards write them, and some that PostgreSQL refuses.
+var momentForms = []string{
+	"2024-02-29", "2024-02-29 23:59:59.999999", "2024-02-29T23:59:59Z", "2024-02-29T23:59:59.123Z", "2024-02-29 23:59+01", "2024-02-29 00:30:00-05", "2024-02-29 00:30:00 -05:30",
+	"2024-02-29 +01", "2024-02-29 -05", "2024-02-29+01", "2024-02-29-05", "2024-02-29Z", "2024-02-29 Z", "2024-03-31 02:30:00 +0200", "2024-03-31T02:30Z", "2024-03-31 02:30:00",
+	"1969-12-31T23:59:59.5+15:59", "1969-12-31 00:00:00.000001-15:59", "2024-02-29 12:00+16", "2024-02-30T00:00:00Z", "2024-02-29 25:00Z", "0001-01-01 00:00Z", "2024-02-29T", " 2024-02-29 00:00 Z ",
+}
+
+func TestGateway_readsMomentsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	g := start(t, `CREATE TABLE moment (id int PRIMARY KEY, d date, ts timestamp, tz timestamptz);
+INSERT INTO moment VALUES (0, NULL, NULL, NULL), (1, '2024-02-29', '2024-02-29 23:59:59', '2024-02-29 23:59:59+00'), (2, '1969-12-31', '1969-12-31 23:59:59.5', '1969-12-31 00:00+00'),
+ (3, '2024-03-31', '2024-03-31 02:30', '2024-03-31 00:30+00'), (4, '2024-02-28', '2024-02-29 00:30', '2024-02-29 05:30+00')`)
+	columnar, oltp := g.routes()
+	var statements []string
+	for _, form := range momentForms {
+		for _, condition := range []string{"d >= '%[1]s'", "ts < '%[1]s'", "tz BETWEEN '%[1]s' AND '2024-03-31T00:30:00Z'", "ts IN ('%[1]s', '2024-03-31 02:30:00+01')", "d = timestamp '%[1]s'", "ts >= date '%[1]s'", "tz >= date '%[1]s' - 1"} {
+			statements = append(statements, fmt.Sprintf("SELECT id, "+condition+" FROM moment ORDER BY id", form))
+		}
+	}
+	for _, zone := range []string{"UTC", "Europe/Berlin"} {
+		for _, c := range []*pgx.Conn{columnar, oltp} {
+			exec(t, c, "SET TimeZone = '"+zone+"'")
+		}
+		wantAlikeIn(t, columnar, oltp, 0.95, statements)
+		wantAlikeBound(t, columnar, oltp, "SELECT id, d >= $1::date, ts < $1::date, ts >= $2::timestamp, tz <> $3::timestamptz FROM moment ORDER BY id", momentForms, 3)
+	}
+}
+
+// wantAlikeBound compares what a statement says with a text for its parameters, which the replica answers unless PostgreSQL refuses it.
+func wantAlikeBound(t *testing.T, columnar, oltp *pgx.Conn, sql string, values []string, parameters int) {
+	t.Helper()
+	for _, v := range values {
+		ask := func(c *pgx.Conn) ([]string, error) {
+			r := c.PgConn().ExecParams(t.Context(), sql, slices.Repeat([][]byte{[]byte(v)}, parameters), nil, nil, nil).Read()
+			return texts(r.Rows), r.Err
+		}
+		want, refused := ask(oltp)
+		got, err := ask(columnar)
+		if (err == nil) != (refused == nil) || !slices.Equal(got, want) {
+			t.Errorf("%s with %q: %v (%v), PostgreSQL says %v (%v)", sql, v, strings.Join(got, "; "), err, strings.Join(want, "; "), refused)
+		}
+	}
+}
