@@ -102,6 +102,26 @@ func TestGateway_convertsAsPostgreSQLDoes(t *testing.T) {
 	wantAlike(t, kinds, 0.2, statements)
 }
 
+// Of an integer the functions that round are those of floats, unless they round to a place.
+func TestGateway_roundsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	var statements []string
+	for _, x := range []string{"sm", "i", "b", "n", "w", "i::float8", "b / 3", "count(*) OVER ()", "9007199254740993", "-1", "0", "nullif(i, 7)", "id % 2"} {
+		for _, f := range []string{"round($)", "trunc($)", "ceil($)", "ceiling($)", "floor($)", "sign($)", "abs($)", "round($, 1)", "trunc($, 2)", "round($) / 2", "ceil($)::bigint", "floor($) = $", "floor($ / 2.0)", "-sign($)"} {
+			statements = append(statements, "SELECT id, "+strings.ReplaceAll(f, "$", x)+" AS v FROM k ORDER BY id")
+		}
+	}
+	for _, x := range []string{"sm", "i", "b"} {
+		for _, sql := range []string{
+			"SELECT round($) AS v, count(*) FROM k GROUP BY 1 ORDER BY 1", "SELECT max(ceil($)), min(sign($)), count(DISTINCT floor($)) FROM k", "SELECT id FROM k WHERE round($) > 6.5 ORDER BY trunc($) DESC, id",
+			"SELECT grp, round(sum($)), round(avg($)), floor(count($) / 2), round(max($)) FROM k GROUP BY grp ORDER BY grp", "SELECT k.id FROM k JOIN k o ON round(k.$) = o.id ORDER BY 1",
+		} {
+			statements = append(statements, strings.ReplaceAll(sql, "$", x))
+		}
+	}
+	wantAlike(t, kinds, 0.9, statements)
+}
+
 // A list is compared with as one of a type, or element by element: numbers that are one float8, and blanks that count for a text only.
 func TestGateway_searchesListsAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()

@@ -113,9 +113,9 @@ func absValue(q *query, name string, args []expr) expr {
 }
 
 func sign(q *query, _ string, args []expr) expr {
-	x := q.coerce(q.number(args[0]), oidNumeric)
-	if args[0].oid != oidNumeric {
-		fail("sign of an integer, which is a float")
+	x := q.number(args[0])
+	if isInteger(x.oid) { // which PostgreSQL has a version in float8 of
+		return tame("toFloat64(sign("+x.sql+"))", x)
 	}
 	d := decimal{integer: 1}
 	return numericWith("CAST(sign("+x.sql+"), '"+d.String()+"')", d, x)
@@ -135,30 +135,33 @@ func (q *query) places(args []expr) int {
 	return int(n)
 }
 
-func (q *query) roundable(x expr, args []expr) expr {
-	x = q.number(x)
-	if x.oid != oidNumeric {
-		if len(args) == 1 {
-			fail("rounding of an integer, which is a float")
-		}
-		x = toNumeric(x)
+func (q *query) roundable(x expr) expr { return q.coerce(q.number(x), oidNumeric) }
+
+// roundedFloat rounds to whole numbers where PostgreSQL does so in float8: floats, and integers, which stay what they are.
+func (q *query) roundedFloat(name string, args []expr) (expr, bool) {
+	switch {
+	case len(args) != 1:
+	case isFloat(args[0].oid):
+		return q.floatFunction(name, args[0]), true
+	case isInteger(args[0].oid):
+		return q.coerce(args[0], oidFloat8), true
 	}
-	return x
+	return expr{}, false
 }
 
 // round keeps the wanted number of digits; a display scale that is larger shrinks, a smaller one grows.
 func round(q *query, name string, args []expr) expr {
-	if len(args) == 1 && isFloat(args[0].oid) {
-		return q.floatFunction(name, args[0])
+	if e, ok := q.roundedFloat(name, args); ok {
+		return e
 	}
-	return roundTo(q.roundable(args[0], args), q.places(args))
+	return roundTo(q.roundable(args[0]), q.places(args))
 }
 
 func truncate(q *query, name string, args []expr) expr {
-	if len(args) == 1 && isFloat(args[0].oid) {
-		return q.floatFunction(name, args[0])
+	if e, ok := q.roundedFloat(name, args); ok {
+		return e
 	}
-	x, n := q.roundable(args[0], args), q.places(args)
+	x, n := q.roundable(args[0]), q.places(args)
 	if x.dec.scale <= n {
 		return roundTo(x, n)
 	}
@@ -167,10 +170,10 @@ func truncate(q *query, name string, args []expr) expr {
 }
 
 func ceilFloor(q *query, name string, args []expr) expr {
-	if isFloat(args[0].oid) {
-		return q.floatFunction(name, args[0])
+	if e, ok := q.roundedFloat(name, args); ok {
+		return e
 	}
-	x := q.roundable(args[0], args)
+	x := q.roundable(args[0])
 	if name == "ceiling" {
 		name = "ceil"
 	}
