@@ -3,9 +3,11 @@ package server_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const stays = `CREATE TABLE stay (id int PRIMARY KEY, day date, came timestamp, came_tz timestamptz, went timestamp);
@@ -19,8 +21,13 @@ func TestGateway_computesConstantIntervalsAsPostgreSQLDoes(t *testing.T) {
 		"interval '1 day' + interval '36 hours'", "interval '1 year' - interval '1 day 23:00'", "(interval '1 week' + interval '1 mon') * 2",
 		"make_interval(days => 7)", "make_interval(0, 2, 1)", "make_interval(years => -1, secs => 30)", "make_interval(hours => 2 + 3, mins => 7)", "make_interval()",
 	)
+	for _, form := range []string{
+		"1 month - 1 day", "- 2 hours", "1 day -02:00", "1 day - 02:00:00.5", "+ 3 days + 04:05", "36:00", "-100:30", "1.5 hours", "-0.5 hours", "1.5 days", "2.25 minutes -1 mon", "0.000001 seconds", "-1.000001 sec", "1.5 days 02:00",
+	} {
+		computed = append(computed, over("interval '"+form+"'", "'"+form+"'::interval::interval")...)
+	}
 	// Fractions, more than the floats of PostgreSQL's multiplication hold, and what is out of range.
-	left := over("interval '2 mons' * 1.5", "interval '1 day' / 2", "make_interval(secs => 1.5)", "interval '90 min' * 20000000000", "interval '1 microsecond' * 9007199254740993",
+	left := over("interval '1.5 mons'", "interval '0.1 weeks'", "interval '0.0000001 seconds'", "interval '1.123456 minutes 1.0000001 days'", "interval '1 day 2 hours 03:00'", "interval '1:60'", "interval '1 - 2'", "interval '2 mons' * 1.5", "interval '1 day' / 2", "make_interval(secs => 1.5)", "interval '90 min' * 20000000000", "interval '1 microsecond' * 9007199254740993",
 		"interval '10000000 days' * 10000000")
 	columnar, oltp := start(t, stays).routes()
 	for _, zone := range []string{"UTC", "Europe/Berlin"} {
@@ -57,6 +64,10 @@ func TestGateway_multipliesIntervalsByParameters(t *testing.T) {
 		{"SELECT count(*) FROM stay WHERE came > timestamp '2024-05-01' - $1 * interval '1 month'", "2", true},
 		{"SELECT count(*) FROM stay WHERE came > timestamp '2024-05-01' - make_interval(days => $1)", 45, true},
 		{"SELECT count(*) FROM stay WHERE came > timestamp '2024-05-01' - interval '1 day' * $1", 30.5, false},
+		{"SELECT count(*) FROM stay WHERE came > timestamp '2024-05-01' - $1::interval", "45 days", true},
+		{"SELECT count(*) FROM stay WHERE came > timestamp '2024-05-01' - $1::interval", "1 mon -2 days 03:04:05", true},
+		{"SELECT count(*) FROM stay WHERE came > timestamp '2024-05-01' - $1::interval", pgtype.Interval{Months: 1, Days: -2, Microseconds: -5_000_001, Valid: true}, true},
+		{"SELECT count(*) FROM stay WHERE went - came > $1::interval * 2", 36 * time.Hour, true},
 	} {
 		ask := func(c *pgx.Conn) (n int, err error) {
 			err = c.QueryRow(t.Context(), tt.sql, tt.value).Scan(&n)

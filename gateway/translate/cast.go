@@ -49,6 +49,9 @@ func (q *query) typeCast(c *pg.TypeCast) expr { return q.cast(q.value(c.Arg), ty
 func (q *query) cast(e expr, to castType) expr {
 	oid, mods := to.oid, to.mods
 	if oid == oidInterval {
+		if e.oid == oidInterval && to.unit == "" {
+			return e
+		}
 		text, ok := e.constantText()
 		if !ok {
 			fail("cast to interval")

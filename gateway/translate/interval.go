@@ -19,6 +19,27 @@ func (i interval) plus(j interval) interval {
 // times multiplies by a whole number: nothing of a month is left over for the days, nor of a day for the hours (interval_mul).
 func (i interval) times(n int64) interval { return interval{i.months * n, i.days * n, i.micros * n} }
 
+// quantity is a number of a unit, by its sign and the digits before and after the point. A fraction has to be of whole microseconds, and of a unit that
+// PostgreSQL breaks into these: it makes days of a fraction of a month.
+func quantity(sign, whole, fraction string, unit interval) (interval, bool) {
+	n, err := strconv.ParseInt(sign+whole, 10, 64)
+	if err != nil || absolute(n) > longestInterval {
+		return interval{}, false
+	}
+	out := unit.times(n)
+	if fraction == "" {
+		return out, true
+	}
+	digits, err := strconv.ParseInt(sign+fraction, 10, 64)
+	parts := pow10(len(fraction)).Int64()
+	micros := digits * unit.total()
+	if err != nil || unit.months != 0 || unit.days > 1 || micros%parts != 0 {
+		return interval{}, false
+	}
+	out.micros += micros / parts
+	return out, true
+}
+
 // exactly says that times is exact, here and in PostgreSQL, which multiplies in float8.
 func (i interval) exactly(n int64) bool {
 	const whole = 1 << 53

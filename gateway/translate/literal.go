@@ -256,8 +256,8 @@ func parseClock(hour, minute, second, fraction string) (int64, bool) {
 }
 
 var (
-	intervalPart = regexp.MustCompile(`^([+-]?\d{1,9})\s*([a-z]+)(?:\s+|$)`)
-	clockPart    = regexp.MustCompile(`^(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?\s*$`)
+	intervalPart = regexp.MustCompile(`^([+-]?)\s*(\d{1,9})(?:\.(\d{1,6}))?\s*([a-z]+)(?:\s+|$)`)
+	clockPart    = regexp.MustCompile(`^([+-]?)\s*(\d{1,9}):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?\s*$`)
 )
 
 // intervalUnits maps a unit's names to one unit of it.
@@ -290,24 +290,29 @@ func parseInterval(s, unit string) (interval, bool) {
 	seen := map[interval]bool{} // units, each of which PostgreSQL takes once
 	for rest != "" {
 		if m := clockPart.FindStringSubmatch(rest); m != nil {
-			micros, ok := parseClock(m[1], m[2], m[3], m[4])
+			micros, ok := parseClock("", m[3], m[4], m[5])
 			for _, unit := range []string{"hour", "minute", "second"} {
 				ok = ok && !seen[intervalUnits[unit]]
 			}
-			out.micros += micros
-			return out, ok
+			clock, fits := quantity("", m[2], "", intervalUnits["hour"]) // of which there may be more than a day has
+			clock.micros += micros
+			if m[1] == "-" {
+				clock = clock.times(-1)
+			}
+			out = out.plus(clock)
+			return out, ok && fits && out.fits()
 		}
 		m := intervalPart.FindStringSubmatch(rest)
 		if m == nil {
 			return out, false
 		}
-		one, ok := intervalUnits[m[2]]
-		n, err := strconv.ParseInt(m[1], 10, 64)
-		if !ok || seen[one] || err != nil || absolute(n) > longestInterval && one.micros != 1 {
+		one, ok := intervalUnits[m[4]]
+		part, whole := quantity(m[1], m[2], m[3], one)
+		if !ok || !whole || seen[one] {
 			return out, false
 		}
 		seen[one] = true
-		out = out.plus(one.times(n))
+		out = out.plus(part)
 		rest = rest[len(m[0]):]
 	}
 	return out, s != "" && out.fits()

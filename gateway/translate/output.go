@@ -169,6 +169,14 @@ func (t *translator) boundValue(format int16, v []byte, oid uint32) expr {
 			fail("end of the day as a time")
 		}
 		return e
+	case oid == oidInterval && len(v) == 16:
+		i := interval{
+			months: int64(int32(binary.BigEndian.Uint32(v[12:]))), days: int64(int32(binary.BigEndian.Uint32(v[8:]))), micros: int64(binary.BigEndian.Uint64(v)),
+		}
+		if i.micros == math.MinInt64 || !i.fits() {
+			fail("interval out of range")
+		}
+		return intervalLiteral(i)
 	case oid == oidName && len(v) > nameBytes:
 		fail("a name that is too long") // which PostgreSQL takes as text only
 	case isString(oid):
