@@ -29,7 +29,7 @@ func init() {
 		"starts_with": {2, 2, startsWith}, "reverse": {1, 1, reverse}, "lpad": {2, 3, pad}, "rpad": {2, 3, pad},
 		"repeat": {2, 2, repeat}, "concat_ws": {2, 50, concatWS}, "split_part": {3, 3, splitPart}, "md5": {1, 1, md5},
 		"translate": {3, 3, translateText}, "regexp_replace": {3, 4, regexpReplace}, "initcap": {1, 1, initCap}, "format": {1, 50, format}, "overlay": {3, 4, overlay},
-		"extract": {2, 2, extract}, "date_part": {2, 2, extract}, "date_trunc": {2, 2, dateTrunc}, "date_bin": {3, 3, dateBin},
+		"extract": {2, 2, extract}, "date_part": {2, 2, extract}, "date_trunc": {2, 3, dateTrunc}, "date_bin": {3, 3, dateBin},
 		"to_char": {2, 2, toChar}, "timezone": {2, 2, atTimeZone},
 		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
 		"round": {1, 2, round}, "trunc": {1, 2, truncate}, "ceil": {1, 1, ceilFloor}, "ceiling": {1, 1, ceilFloor}, "floor": {1, 1, ceilFloor},

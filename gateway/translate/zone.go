@@ -106,18 +106,23 @@ func (q *query) clocked(e expr) expr {
 	return e
 }
 
-// atTimeZone is AT TIME ZONE: it makes a timestamp with time zone one without, and the other way round.
-func atTimeZone(q *query, _ string, args []expr) expr {
-	zone, ok := args[0].constantText()
+// zoneName is the zone that a constant names, by its region or as UTC.
+func (q *query) zoneName(e expr) string {
+	zone, ok := e.constantText()
 	if !ok {
 		fail("time zone that is not constant")
 	}
-	x := args[1]
 	switch session := q.t.env.TimeZone; {
 	case finish.IsUTC(zone) && (finish.IsUTC(session) || strings.Contains(session, "/") && !strings.ContainsAny(session, ",<")):
 	case !strings.Contains(zone, "/"): // an abbreviation perhaps, and what that means depends on the session's zone
 		fail("time zone that is not named by its region")
 	}
+	return zone
+}
+
+// atTimeZone is AT TIME ZONE: it makes a timestamp with time zone one without, and the other way round.
+func atTimeZone(q *query, _ string, args []expr) expr {
+	zone, x := q.zoneName(args[0]), args[1]
 	switch x.oid {
 	case oidTimestampTZ:
 		return q.t.local(x, zone)
