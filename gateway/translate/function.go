@@ -30,7 +30,7 @@ func init() {
 		"repeat": {2, 2, repeat}, "concat_ws": {2, 50, concatWS}, "split_part": {3, 3, splitPart}, "md5": {1, 1, md5},
 		"translate": {3, 3, translateText}, "regexp_replace": {3, 4, regexpReplace}, "initcap": {1, 1, initCap}, "format": {1, 50, format}, "overlay": {3, 4, overlay},
 		"extract": {2, 2, extract}, "date_part": {2, 2, extract}, "date_trunc": {2, 3, dateTrunc}, "date_bin": {3, 3, dateBin},
-		"to_char": {2, 2, toChar}, "timezone": {2, 2, atTimeZone},
+		"to_char": {2, 2, toChar}, "to_timestamp": {2, 2, readMoment}, "to_date": {2, 2, readMoment}, "timezone": {2, 2, atTimeZone},
 		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
 		"round": {1, 2, round}, "trunc": {1, 2, truncate}, "ceil": {1, 1, ceilFloor}, "ceiling": {1, 1, ceilFloor}, "floor": {1, 1, ceilFloor},
 	}

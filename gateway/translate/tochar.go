@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -161,4 +162,26 @@ func templatePattern(template string) string {
 		try(name)
 	}
 	return longest
+}
+
+// readForms are the templates by which constants are read, with the only form of a constant for which one is: every pattern with all of its digits.
+var readForms = map[string]*regexp.Regexp{
+	"YYYY-MM-DD":               regexp.MustCompile(`^\d{4}-\d\d-\d\d$`),
+	"YYYY-MM-DD HH24:MI":       regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d$`),
+	"YYYY-MM-DD HH24:MI:SS":    regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$`),
+	"YYYY-MM-DD HH24:MI:SS.MS": regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$`),
+	"YYYY-MM-DD HH24:MI:SS.US": regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$`),
+}
+
+// readMoment is to_timestamp() or to_date() of a constant, which then is what the type's own input reads.
+func readMoment(q *query, name string, args []expr) expr {
+	text, _ := q.asText(args[0]).constantText()
+	template, _ := q.asText(args[1]).constantText()
+	if form := readForms[template]; form == nil || !form.MatchString(text) {
+		fail("%s of what is not a constant in ISO form", name)
+	}
+	if name == "to_date" {
+		return q.t.parseLiteral(text, oidDate)
+	}
+	return q.t.parseLiteral(text, oidTimestampTZ)
 }
