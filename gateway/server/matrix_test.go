@@ -122,6 +122,28 @@ func TestGateway_roundsAsPostgreSQLDoes(t *testing.T) {
 	wantAlike(t, kinds, 0.9, statements)
 }
 
+// Equal numerics look different: the first one is shown.
+func TestGateway_choosesExtremesAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	const schema = `CREATE TABLE x (id int PRIMARY KEY, grp int, a numeric(8,2), b numeric(6,4), i int, w bigint, s text, f float8);
+INSERT INTO x VALUES (0, 0, NULL, NULL, NULL, NULL, NULL, NULL), (1, 0, 1.50, 1.5, 1, 1, '1.500', 1.5), (2, 0, 2, 2, 2, 2, '2.0', 2), (3, 1, -0.05, 0.05, 0, 0, '0', 0), (4, 1, NULL, 3, 3, NULL, '3.00', NULL),
+ (5, 1, 0, NULL, 0, -9223372036854775808, '-0.0', 1), (6, 1, 999999.99, 99.9999, 2147483647, 9223372036854775807, '7', 3)`
+	values := []string{
+		"greatest(a, 0)", "least(a, 0)", "greatest(0, a)", "greatest(0.000, a)", "least(a, b)", "greatest(b, a)", "least(b, a, i)", "greatest(i, a, b)", "greatest(w, b)", "least(NULL, a, 2.000)", "greatest(a, NULL, b)",
+		"greatest(a / 3, b)", "least(a / 7, b / 7, 0)", "greatest(s::numeric, a)", "least(a, s::numeric, 1.5)", "greatest(a, b) + 1", "round(greatest(a, b), 1)", "greatest(a, b) / 3", "coalesce(least(a, b), 0)", "greatest(least(a, b), 0)",
+		"CASE WHEN id > 2 THEN greatest(a, b) ELSE i END", "greatest(a, b) = b", "greatest(a, i)::int", "greatest(1.5, 1.50)", "least(2.00, 2, a)", "greatest(a, b)::text", "greatest(f, a)", "greatest(avg(a) OVER (PARTITION BY grp), 0)",
+	}
+	var statements []string
+	for _, v := range values {
+		statements = append(statements, "SELECT id, "+v+" AS v FROM x ORDER BY id", "SELECT id FROM x WHERE "+v+" IS NOT NULL ORDER BY "+v+", id", "SELECT v, id FROM (SELECT "+v+" AS v, id FROM x) y ORDER BY v, id")
+	}
+	for _, v := range []string{"greatest(a, b)", "least(a, 0)", "greatest(s::numeric, b)"} {
+		statements = append(statements, "SELECT grp, sum("+v+"), max("+v+") > 1, count(DISTINCT "+v+") FROM x GROUP BY grp ORDER BY grp", "SELECT "+v+" AS v, count(*) FROM x WHERE id > 2 GROUP BY 1 ORDER BY 1", "SELECT greatest(sum(a), 0), least(max(b), max(a), 5) FROM x GROUP BY grp ORDER BY grp",
+			"SELECT avg("+v+") FROM x", "SELECT count(*), sum(v) FROM (SELECT "+v+" AS v FROM x UNION ALL SELECT i FROM x) y", "SELECT id, "+v+" AS v FROM x UNION ALL SELECT id + 10, i FROM x ORDER BY 1")
+	}
+	wantAlike(t, schema, 0.8, statements)
+}
+
 // A list is compared with as one of a type, or element by element: numbers that are one float8, and blanks that count for a text only.
 func TestGateway_searchesListsAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()

@@ -355,8 +355,18 @@ func (q *query) minMax(m *pg.MinMaxExpr) expr {
 	}
 	e := q.choice(build, parts)
 	q.t.orderable(e)
-	if e.dec.display == displayDynamic {
-		e.dec.display = displayUnknown
+	if e.displaysByRow() {
+		// PostgreSQL keeps the first of equal values.
+		e.dec.displaySQL = once(e.sql, func(chosen string) string {
+			var b strings.Builder
+			b.WriteString("multiIf(")
+			for _, p := range parts {
+				if !p.isNull() {
+					b.WriteString("ifNull(" + p.scaled(e.dec) + " = " + chosen + ", 0), " + p.displayText() + ", ")
+				}
+			}
+			return b.String() + "NULL)"
+		})
 	}
 	e.null = true
 	for _, p := range parts {
