@@ -1,0 +1,82 @@
+package translate
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// in translates IN over a list. Constants become a set, other elements comparisons.
+func (q *query) in(a *pg.A_Expr, negated bool) expr {
+	items := a.Rexpr.GetList().GetItems()
+	var e expr
+	if row := a.Lexpr.GetRowExpr(); row != nil {
+		var parts []expr
+		l := q.valuesOf(row.Args)
+		for _, n := range items {
+			r := n.GetRowExpr()
+			if r == nil {
+				fail("IN over rows and something else")
+			}
+			parts = append(parts, q.compareRows("=", l, q.valuesOf(r.Args)))
+		}
+		e = combine(pg.BoolExprType_OR_EXPR, parts)
+	} else {
+		e = q.inValues(q.value(a.Lexpr), q.valuesOf(items))
+	}
+	if negated {
+		e = with(oidBool, "NOT ("+e.sql+")", e)
+		e.lenient = true
+	}
+	return e
+}
+
+func (q *query) inValues(x expr, items []expr) expr {
+	if len(items) > 1 { // else it is a comparison as such, with NULL for a constant
+		requireComputed(x, items)
+	}
+	for _, i := range items {
+		q.t.env.Dialect.checkOperands(x, i)
+	}
+	if x.enum {
+		parts := make([]expr, len(items))
+		for i := range items {
+			parts[i] = q.compare("=", x, items[i])
+		}
+		return combine(pg.BoolExprType_OR_EXPR, parts)
+	}
+	// PostgreSQL brings all constants among them to one type if it can, and compares with each of the others by itself.
+	unified := q.unify(append([]expr{x}, items...))
+	sameKind := x.oid == unified[0].oid || x.isUnknown()
+	for _, i := range items {
+		sameKind = sameKind && (i.isUnknown() || i.oid == unified[0].oid || isText(i.oid) && isText(x.oid) || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && (x.oid == oidNumeric || x.oid == oidFloat8))
+	}
+	exact := isInteger(unified[0].oid) || unified[0].oid == oidNumeric // in which numbers of any type are as different as in their own
+	if !sameKind && !(isNumber(x.oid) && exact) {
+		fail("IN over values of different types")
+	}
+	x, items = unified[0], unified[1:]
+	if !isFloat(x.oid) {
+		requireGroupable(expr{oid: x.oid, opaque: x.opaque, enum: x.enum})
+	}
+	var set []string
+	var parts []expr
+	for _, i := range items {
+		if i.lit == nil || i.isNull() || x.oid == oidNumeric || isFloat(x.oid) || x.lit != nil {
+			parts = append(parts, q.compare("=", x, i))
+			continue
+		}
+		set = append(set, i.sql)
+	}
+	if len(set) > 0 {
+		e := with(oidBool, x.operand()+" IN ("+strings.Join(set, ", ")+")", x)
+		parts = append(parts, e)
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	for i := range parts {
+		parts[i].keys = nil
+	}
+	return combine(pg.BoolExprType_OR_EXPR, parts)
+}
