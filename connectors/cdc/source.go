@@ -56,6 +56,13 @@ type Handler interface {
 	Dropped(ctx context.Context, id TableID) error
 }
 
+// Opener is a Handler that makes use of knowing where a transaction ends before it has all of it.
+type Opener interface {
+	// Open comes before a transaction's first changes, from a source that knows: the transaction's position is not before least, and the
+	// position of no copy is between the two, so that a copy has the transaction if and only if its position is not before least.
+	Open(least Position)
+}
+
 // Bookmarker is a Source that finds its way back from a position better with what it gave out for it: it reads on from
 // the right place at once, and can prove more of what is missing. A replica keeps the bookmark with the position.
 type Bookmarker interface {

@@ -234,6 +234,10 @@ func (st *stream) flush(ctx context.Context) error {
 		return nil
 	}
 	m.changes.Add(float64(len(st.batch.changes)))
+	if o, ok := st.h.(cdc.Opener); ok && !st.handed {
+		// Where its commit record begins is known. A copy's position is where a record ends: none is inside.
+		o.Open(cdc.Position{Major: st.commitLSN + 1})
+	}
 	st.handed = true
 	err := st.h.Changes(ctx, st.batch.changes)
 	st.batch.reset()

@@ -326,12 +326,13 @@ func (k *copySink) finish(ctx context.Context, at cdc.Watermark) error {
 	return nil
 }
 
-// complete gives a table its base. It becomes live as soon as the stream is there.
+// complete gives a table its base. It becomes live as soon as the stream is there, be it inside a transaction: what comes of a large one must not
+// be deferred to its end.
 func (s *session) complete(t *table, c copied) {
 	t.progress, t.activated = behind, &c
 	s.waiting[t] = struct{}{}
 	s.deferring[t] = struct{}{}
-	if s.started && !s.inTx {
+	if s.started {
 		s.catchUp(t)
 		s.wake()
 	}

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
@@ -59,15 +60,29 @@ func (d *deferred) bytes() int { return len(d.data) }
 // reset forgets everything.
 func (d *deferred) reset() { *d = deferred{} }
 
-// replay hands the changes of committed transactions after from to apply, in
-// order, and forgets everything if apply never fails.
+// forget forgets the committed transactions and, if it is to, what the open one has so far.
+func (d *deferred) forget(open bool) {
+	rest := d.data[d.open:]
+	if open || len(rest) == 0 {
+		d.reset()
+		return
+	}
+	if d.open > 0 {
+		d.data, d.txs, d.open = slices.Clone(rest), nil, 0
+	}
+}
+
+// replay hands the changes of transactions after from to apply, in
+// order, and forgets everything if apply never fails. The open one is after it.
 func (d *deferred) replay(from cdc.Position, apply func(*cdc.Change) error) error {
 	start := 0
-	for _, tx := range d.txs {
-		data := d.data[start:tx.end]
-		start = tx.end
-		if !from.Before(tx.position) {
-			continue
+	for i := range len(d.txs) + 1 {
+		data := d.data[start:]
+		if i < len(d.txs) {
+			data, start = d.data[start:d.txs[i].end], d.txs[i].end
+			if !from.Before(d.txs[i].position) {
+				continue
+			}
 		}
 		for len(data) > 0 {
 			var c cdc.Change

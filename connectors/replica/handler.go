@@ -18,7 +18,17 @@ const (
 	datumOverhead = 8
 )
 
-var _ cdc.Handler = (*session)(nil)
+var (
+	_ cdc.Handler = (*session)(nil)
+	_ cdc.Opener  = (*session)(nil)
+)
+
+// Open notes where the transaction to come ends.
+func (s *session) Open(least cdc.Position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ends = least
+}
 
 // Changes stages changes of the current transaction.
 func (s *session) Changes(ctx context.Context, changes []cdc.Change) error {
@@ -34,7 +44,12 @@ func (s *session) Changes(ctx context.Context, changes []cdc.Change) error {
 	if err != nil {
 		return err
 	}
-	s.inTx = true
+	if !s.inTx {
+		s.inTx = true
+		for t := range s.waiting {
+			s.catchUp(t) // also those which the stream reaches between the last transaction and this one
+		}
+	}
 	for i := range changes {
 		s.change(&changes[i])
 	}
@@ -45,6 +60,9 @@ func (s *session) change(c *cdc.Change) {
 	t, ok := s.tables[c.Table.ID]
 	if !ok {
 		return // not replicated, or stopped
+	}
+	if t.progress == behind && !s.ends.IsZero() {
+		return // its base has the transaction, or the table were live by now
 	}
 	if t.progress != live {
 		before := t.deferred.bytes()
@@ -136,7 +154,7 @@ func (s *session) Commit(ctx context.Context, c cdc.Commit) error {
 	if err := s.resume.end(); err != nil {
 		return err
 	}
-	s.inTx = false
+	s.inTx, s.ends = false, cdc.Position{}
 	s.arrive(c.Position, cdc.Watermark{Position: c.Position, Time: c.Time})
 	return s.backPressure(ctx)
 }
@@ -174,15 +192,26 @@ func (s *session) arrive(commit cdc.Position, w cdc.Watermark) {
 	s.wake()
 }
 
-// catchUp makes a table live once the stream has reached its base's position.
-// It needs mu, between transactions.
+// reached reports whether all transactions up to a position were handed over: those that come in the order of their positions, of
+// which the open one may be the first after it.
+func (s *session) reached(p cdc.Position) bool {
+	return !s.arrived.Position.Before(p) || s.inTx && p.Before(s.ends)
+}
+
+// catchUp makes a table live once the stream has reached its base's position. Until then the base has what was deferred, but for a transaction of which
+// it is not known where it ends. It needs mu.
 func (s *session) catchUp(t *table) {
-	if t.progress != behind || s.arrived.Position.Before(t.activated.upTo.Position) {
+	if t.progress != behind {
+		return
+	}
+	s.deferredBytes -= t.deferred.bytes()
+	if !s.reached(t.activated.upTo.Position) {
+		t.deferred.forget(!s.ends.IsZero())
+		s.deferredBytes += t.deferred.bytes()
 		return
 	}
 	delete(s.waiting, t)
 	delete(s.deferring, t)
-	s.deferredBytes -= t.deferred.bytes()
 	t.progress = live
 	s.touch(t)
 	_ = t.deferred.replay(t.activated.upTo.Position, func(c *cdc.Change) error {

@@ -42,6 +42,7 @@ func TestReplica_snapshotsEqualTheModel(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		src := newScript(accounts(), orders(), tags())
+		src.opens = rapid.Bool().Draw(rt, "opens transactions")
 		src.chunk = rapid.SampledFrom([]int{1, 3, 1 << 30}).Draw(rt, "changes per call")
 		m := &machine{ctx: ctx, t: rt, src: src, server: server}
 		m.g = newGateway(t, server, "freshet", testPassword, src, func(c *replica.Config) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -52,7 +51,8 @@ type script struct {
 	events    []event
 	states    map[cdc.Position]state
 	confirmed cdc.Position
-	chunk     int // changes per call of the handler
+	chunk     int  // changes per call of the handler
+	opens     bool // it tells where a transaction ends before its changes
 	broken    chan struct{}
 	copyGate  chan struct{} // a copy, but of all tables, waits for it between its position and its rows, if set
 	gate      chan struct{} // a stream waits for it before its first event, if set
@@ -189,6 +189,9 @@ func (s *script) deliver(ctx context.Context, e event, chunk int, broken chan st
 	}
 	if e.changes == nil {
 		return h.Watermark(ctx, cdc.Watermark{Position: e.position, Time: e.time})
+	}
+	if o, ok := h.(cdc.Opener); ok && s.opens {
+		o.Open(e.position)
 	}
 	for rest := e.changes; len(rest) > 0; {
 		n := min(chunk, len(rest))
@@ -328,34 +331,6 @@ func (s *script) drop(id cdc.TableID) cdc.Position {
 	delete(s.tables, id)
 	delete(s.now, id)
 	return s.add(event{dropped: id})
-}
-
-func key(t *cdc.Table, r row) string {
-	k := ""
-	for _, i := range t.Key {
-		k += strconv.Quote(r[i]) + ","
-	}
-	return k
-}
-
-func datums(r row) cdc.Row {
-	d := make(cdc.Row, len(r))
-	for i, v := range r {
-		if v == null {
-			d[i].Kind = cdc.Null
-		} else {
-			d[i] = cdc.Datum{Kind: cdc.Text, Data: []byte(v)}
-		}
-	}
-	return d
-}
-
-func oldKey(t *cdc.Table, r row) cdc.Row {
-	d := make(cdc.Row, len(r))
-	for _, i := range t.Key {
-		d[i] = cdc.Datum{Kind: cdc.Text, Data: []byte(r[i])}
-	}
-	return d
 }
 
 func (x *tx) insert(id cdc.TableID, r row) {

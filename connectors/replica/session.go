@@ -46,6 +46,7 @@ type session struct {
 	waiting   map[*table]struct{} // of them, those that are behind
 	arrived   cdc.Watermark
 	inTx      bool
+	ends      cdc.Position // the open transaction's position is not before it (see cdc.Opener); zero: not known
 	resume    resume
 	spill     bool // the open transaction is to be written, unpublished
 	pressed   bool // the handler waits for the publisher

@@ -20,6 +20,7 @@ type Model struct {
 	position   cdc.Position
 	watermark  cdc.Watermark
 	commits    int
+	opened     cdc.Position // of the open transaction; zero: the source does not tell
 	recopies   int
 	failed     error
 	violations []string
@@ -209,6 +210,16 @@ func (m *Model) Changes(_ context.Context, changes []cdc.Change) error {
 	return nil
 }
 
+// Open implements [cdc.Opener].
+func (m *Model) Open(least cdc.Position) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.position.Before(least) {
+		m.violate("transaction that ends at %s at the earliest after %s", least, m.position)
+	}
+	m.opened = least
+}
+
 // Commit implements [cdc.Handler].
 func (m *Model) Commit(_ context.Context, c cdc.Commit) error {
 	m.mu.Lock()
@@ -216,6 +227,15 @@ func (m *Model) Commit(_ context.Context, c cdc.Commit) error {
 	if !m.position.Before(c.Position) {
 		m.violate("commit at %s after %s", c.Position, m.position)
 	}
+	if c.Position.Before(m.opened) {
+		m.violate("commit at %s of a transaction that ends at %s at the earliest", c.Position, m.opened)
+	}
+	for _, t := range m.tables {
+		if t.has && !m.opened.IsZero() && !t.copied.Before(m.opened) && t.copied.Before(c.Position) {
+			m.violate("copy at %s between %s and the end at %s of a transaction", t.copied, m.opened, c.Position)
+		}
+	}
+	m.opened = cdc.Position{}
 	for _, ch := range m.staged {
 		t := m.tables[ch.Table.ID]
 		// Without a copy, or with an older one still to come, the change is part of the copy to be taken.
