@@ -210,11 +210,8 @@ func (s *session) query(body []byte, size int) error {
 		return nil
 	}
 	if s.block.columnar && s.unit.active() {
-		if err := s.settleWithin(); err != nil {
+		if skipped, err := s.settleBefore('Q', size); skipped || err != nil {
 			return err
-		}
-		if s.unit.rejected {
-			return s.skipRejected('Q', size)
 		}
 	}
 	s.dropPortal("")

@@ -168,11 +168,8 @@ func (s *session) parse(body []byte, size int) error {
 		}
 	}
 	if p.class.mentions && s.unit.active() && s.wantsUnit(p.class) { // PostgreSQL describes SHOW as soon as it parses it
-		if err := s.settleWithin(); err != nil {
+		if skipped, err := s.settleBefore('P', size); skipped || err != nil {
 			return err
-		}
-		if s.unit.rejected {
-			return s.skipRejected('P', size)
 		}
 	}
 	if !p.class.plain && p.class.Kind == Relay && !s.unit.active() {
@@ -205,12 +202,9 @@ func (s *session) bind(body []byte, size int) error {
 			return err
 		}
 		if s.unit.dirty && s.wantsUnit(c) {
-			if err := s.settleWithin(); err != nil {
+			if skipped, err := s.settleBefore('B', size); skipped || err != nil {
 				return err
 			}
-		}
-		if s.unit.rejected {
-			return s.skipRejected('B', size)
 		}
 	}
 	s.dropPortal(unsafeString(destination))
@@ -323,29 +317,30 @@ func (s *session) attendWithin() error {
 	return s.attend(h)
 }
 
-// settleWithin has PostgreSQL answer what the unit had for it, so that what follows begins anew, if the flow can be followed. Only within a block, where
-// a Sync ends nothing.
-// If that fails, the rest of the unit is to be skipped: its rejected says so.
-func (s *session) settleWithin() error {
+// settleBefore has PostgreSQL answer what the unit had for it before a message, which begins anew then, if the flow can be followed. Only within a
+// block, where a Sync ends nothing. If that fails, the message is skipped, as is the rest of the unit.
+func (s *session) settleBefore(kind byte, size int) (skipped bool, err error) {
 	switch _, known, err := s.awaitQuiet(); {
 	case err != nil:
-		return err
+		return false, err
 	case !known && s.block.columnar:
-		return s.endColumnar()
+		return false, s.endColumnar()
 	case !known:
-		return nil
+		return false, nil
 	}
 	if err := s.acquire(); err != nil {
-		return err
+		return false, err
 	}
 	failed, _, err := s.settleUnit()
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.handBack()
 	s.unit.reset()
-	s.unit.rejected = failed
-	return nil
+	if s.unit.rejected = failed; failed {
+		return true, s.skipRejected(kind, size)
+	}
+	return false, nil
 }
 
 // mustNotRelay reports whether the open block reads a columnar snapshot that PostgreSQL would read beside if it ran the statement.

@@ -227,11 +227,8 @@ func (s *session) describePortal(body []byte, size int) (described bool, err err
 	case status == 'E':
 		return true, s.rejectUnit(errFailedBlock, size)
 	}
-	if err := s.settleWithin(); err != nil {
+	if skipped, err := s.settleBefore('D', size); skipped || err != nil {
 		return true, err
-	}
-	if s.unit.rejected {
-		return true, s.skipRejected('D', size)
 	}
 	s.scan += size
 	s.drop()
@@ -252,11 +249,8 @@ func (s *session) holdResume(body []byte, size int) (held bool, err error) {
 		return s.executesCursor(m.Portal, size)
 	}
 	if s.unit.dirty {
-		if err := s.settleWithin(); err != nil {
-			return false, err
-		}
-		if s.unit.rejected {
-			return true, s.skipRejected('E', size)
+		if skipped, err := s.settleBefore('E', size); skipped || err != nil {
+			return skipped, err
 		}
 	}
 	e := &execution{resume: p, class: p.class, statement: p.statement, from: s.scan, executed: true, maxRows: m.MaxRows}

@@ -158,7 +158,7 @@ func (w *writer) sortKeys() []sortKey {
 func (w *writer) orderText(keys []sortKey, distinct bool) string {
 	texts := make([]string, len(keys))
 	for i, k := range keys {
-		texts[i] = w.q.t.sortable(k.e)
+		texts[i] = w.q.t.sortable(k.e) // or refuses the key, in either case
 		if distinct {
 			texts[i] = w.distinctKey(k.e)
 		}
