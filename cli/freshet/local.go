@@ -128,25 +128,30 @@ func downCommand(dir *string) *cobra.Command {
 }
 
 func resetCommand(dir *string) *cobra.Command {
-	var yes bool
+	var yes, replica bool
 	cmd := &cobra.Command{
 		Use:   "reset",
-		Short: "Stop the platform and delete its data",
+		Short: "Stop the platform and delete its data, or its replica alone",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			what, reset := "all data of the platform", platform.Reset
+			if replica {
+				what, reset = "the columnar replica of the platform", platform.ResetReplica
+			}
 			if !yes {
-				if err := confirm(cmd, "Delete all data of the platform in "+*dir+"?"); err != nil {
+				if err := confirm(cmd, "Delete "+what+" in "+*dir+"?"); err != nil {
 					return err
 				}
 			}
-			if err := platform.Reset(cmd.Context(), *dir); err != nil {
+			if err := reset(cmd.Context(), *dir); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Deleted the platform in %s.\n", *dir)
+			fmt.Fprintf(cmd.OutOrStdout(), "Deleted %s in %s.\n", what, *dir)
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&replica, "replica", false, "delete the columnar replica alone: PostgreSQL keeps its data, and the next up copies all tables anew")
 	return cmd
 }
 

@@ -24,7 +24,7 @@ const (
 )
 
 // RemedyRecopy is the remedy where the stream has lost something that the replica needs.
-const RemedyRecopy = "reset the replica, so that all tables are copied anew"
+const RemedyRecopy = "drop the replica, so that all tables are copied anew: freshet local reset --replica, or DROP DATABASE freshet in the columnar engine and a restart of the gateway"
 
 // HistoryLost returns the error of a stream whose next changes are not there any more.
 func HistoryLost(detail string, args ...any) error {

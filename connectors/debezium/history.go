@@ -69,7 +69,7 @@ func (h *history) bounds(ctx context.Context) error {
 	}
 	if n := len(starts[topic]); n > 1 {
 		return &cdc.TerminalError{Code: cdc.CodeConfiguration, Detail: fmt.Sprintf("topic %s has %d partitions, so that ends of transactions have no order", topic, n),
-			Remedy: "remove the connector and the topic, create the topic with one partition, and reset the replica"}
+			Remedy: "remove the connector and the topic, create the topic with one partition, and " + cdc.RemedyRecopy}
 	}
 	h.start, h.end = start.Offset, end.Offset
 	return nil

@@ -48,7 +48,7 @@ func (f serverFacts) check(wantSystem string) error {
 	case f.version < 140000:
 		return terminal(cdc.CodeConfiguration, "upgrade to PostgreSQL 14 or later", "the server has version number %d", f.version)
 	case wantSystem != "" && f.systemID != wantSystem:
-		return terminal(cdc.CodeSourceMismatch, "connect to the database that the replica was copied from, or reset the replica",
+		return terminal(cdc.CodeSourceMismatch, "connect to the database that the replica was copied from, or "+cdc.RemedyRecopy,
 			"the server is database system %s, the replica was copied from %s", f.systemID, wantSystem)
 	case f.recovering:
 		return terminal(cdc.CodeConfiguration, "connect to the primary", "the server is a standby")

@@ -64,7 +64,7 @@ func (st SlotStatus) lost(slot string) error {
 	case st.Lost:
 		return &cdc.TerminalError{
 			Code: cdc.CodeSlotLost, Detail: fmt.Sprintf("replication slot %q was invalidated by the server", slot),
-			Remedy: cdc.RemedyRecopy + "; raise max_slot_wal_keep_size if the replica may fall that far behind",
+			Remedy: fmt.Sprintf("drop the slot (SELECT pg_drop_replication_slot('%s')) and ", slot) + cdc.RemedyRecopy + "; raise max_slot_wal_keep_size if the replica may fall that far behind",
 		}
 	}
 	return nil

@@ -199,31 +199,53 @@ func Down(ctx context.Context, dir string) (bool, error) {
 
 // Reset stops the platform of a state folder and deletes its data, credentials and logs.
 func Reset(ctx context.Context, dir string) error {
-	_, credentialsErr := os.Stat(filepath.Join(dir, credentialsFile))
-	_, dataErr := os.Stat(filepath.Join(dir, postgresDir)) // the credentials may be lost
-	if credentialsErr != nil && dataErr != nil {
-		if errors.Is(credentialsErr, os.ErrNotExist) {
-			return fmt.Errorf("reset %s: there is no platform in it", dir)
-		}
-		return credentialsErr
-	}
-	if _, err := Down(ctx, dir); err != nil {
-		return err
-	}
-	lock, err := hold(dir)
+	lock, err := holdStopped(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
 	// Only what a platform writes: --dir may name a folder that holds more. The credentials go
 	// last, so that an interrupted reset can be repeated.
-	for _, name := range []string{postgresDir, postgresDir + ".new", postgresDir + ".log", engineDir, engineDir + ".config", engineDir + ".log",
-		brokerDir, brokerDir + ".log", connectDir, connectDir + ".log", cdcFile, gatewayFile, gatewayLog, supervisorLog, stateFile, lockFile, credentialsFile} {
+	if err := deleteParts(dir, postgresDir, postgresDir+".new", postgresDir+".log", engineDir, engineDir+".config", engineDir+".log",
+		brokerDir, brokerDir+".log", connectDir, connectDir+".log", cdcFile, gatewayFile, gatewayLog, supervisorLog, stateFile, lockFile, credentialsFile); err != nil {
+		return err
+	}
+	_ = os.Remove(dir) // unless it holds something else
+	return nil
+}
+
+// ResetReplica stops the platform of a state folder and deletes its columnar replica alone: the next [Up] copies all tables anew.
+func ResetReplica(ctx context.Context, dir string) error {
+	lock, err := holdStopped(ctx, dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(deleteParts(dir, engineDir), lock.Close())
+}
+
+// holdStopped stops the platform of a state folder and keeps anybody from starting it until the lock is closed.
+func holdStopped(ctx context.Context, dir string) (*os.File, error) {
+	_, credentialsErr := os.Stat(filepath.Join(dir, credentialsFile))
+	_, dataErr := os.Stat(filepath.Join(dir, postgresDir)) // the credentials may be lost
+	if credentialsErr != nil && dataErr != nil {
+		if errors.Is(credentialsErr, os.ErrNotExist) {
+			return nil, fmt.Errorf("reset %s: there is no platform in it", dir)
+		}
+		return nil, credentialsErr
+	}
+	if _, err := Down(ctx, dir); err != nil {
+		return nil, err
+	}
+	return hold(dir)
+}
+
+// deleteParts deletes files and folders of a state folder.
+func deleteParts(dir string, names ...string) error {
+	for _, name := range names {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("reset %s: %w", dir, err)
 		}
 	}
-	_ = os.Remove(dir) // unless it holds something else
 	return nil
 }
 

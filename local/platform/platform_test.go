@@ -3,6 +3,7 @@ package platform_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -331,6 +332,27 @@ func TestReset_deletesThePlatformAndNothingElse(t *testing.T) {
 	}
 	if err := platform.Reset(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "no platform") {
 		t.Errorf("reset of a foreign folder: %v", err)
+	}
+}
+
+func TestResetReplica_keepsTheDatabase(t *testing.T) {
+	cfg := config(t)
+	keep(t, up(t, cfg).URL)
+	written := filepath.Join(cfg.Dir, "engine", "written")
+	if err := os.WriteFile(written, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := platform.ResetReplica(t.Context(), cfg.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if r := inspect(t, cfg); r.Phase != platform.Stopped {
+		t.Errorf("phase %s", r.Phase)
+	}
+	if _, err := os.Stat(written); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the replica's file: %v", err)
+	}
+	if got := ask(t, up(t, cfg).URL, "SELECT a FROM kept"); got != "here" {
+		t.Errorf("got %q", got)
 	}
 }
 
