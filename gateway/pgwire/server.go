@@ -18,15 +18,15 @@ import (
 
 // Config is what a [Server] needs.
 type Config struct {
-	// Backend is the network ("tcp" or "unix") and address of PostgreSQL.
+	// BackendNetwork ("tcp" or "unix") and BackendAddress are where PostgreSQL listens.
 	BackendNetwork, BackendAddress string
 	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain.
 	BackendTLS *tls.Config
+	// BackendTLSOptional uses plain connections where PostgreSQL refuses TLS, as sslmode=prefer does.
+	BackendTLSOptional bool
 	// Verifier returns what PostgreSQL stores of a role's password, empty for no such role. The gateway needs it to log clients in by SCRAM
 	// that use TLS themselves while BackendTLS is set. Where it is nil or fails, they must connect with channel_binding=disable.
 	Verifier func(ctx context.Context, role string) (string, error)
-	// BackendTLSOptional uses plain connections where PostgreSQL refuses TLS, as sslmode=prefer does.
-	BackendTLSOptional bool
 	// TLS is for clients that ask for it; see [LoadTLS]. When nil, a listener on a loopback address refuses TLS,
 	// and any other one offers it with a self-signed certificate.
 	TLS *tls.Config

@@ -76,7 +76,7 @@ func (s *session) betweenMessages() bool {
 // interrupted handles a read deadline: clientLoop asks for the backend, or the server shuts down.
 func (s *session) interrupted() error {
 	if s.srv.ctx.Err() != nil {
-		if s.betweenMessages() && !s.blind {
+		if s.betweenMessages() && !s.blindBack {
 			fatal(s.client, errShutdown)
 		}
 		return errShutdown
@@ -113,7 +113,7 @@ func (s *session) handOver() error {
 func (s *session) scanServer(buf []byte, r int) int {
 	for r < len(buf) {
 		switch {
-		case s.blind || s.blindBack:
+		case s.blindBack:
 			return len(buf)
 		case s.skipServer > 0:
 			n := min(s.skipServer, len(buf)-r)

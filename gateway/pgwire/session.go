@@ -23,9 +23,9 @@ type session struct {
 	flow   flow
 
 	fromClient    reader
-	scan          int // where in fromClient.buf the next message begins
-	skip          int // bytes left of a message that is relayed as it comes
-	blind         bool
+	scan          int  // where in fromClient.buf the next message begins
+	skip          int  // bytes left of a message that is relayed as it comes
+	blind         bool // of messages that are no longer followed, or never were (replication)
 	wantsColumnar bool // freshet.route may be columnar
 	unit          unit
 	statements    statements

@@ -247,7 +247,7 @@ func (s *session) login(ctx context.Context, packet startupPacket, full bool) er
 	switch parameters["replication"] {
 	case "", "false", "off", "no", "0":
 	default:
-		s.blind = true
+		s.blind, s.blindBack = true, true
 	}
 	server, err := s.srv.dial(ctx)
 	if err != nil {
