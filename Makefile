@@ -24,7 +24,7 @@ endif
 
 .PHONY: help
 help: ## Show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: need-go ## Build freshet and freshet-engine into bin/
@@ -43,7 +43,7 @@ demo: need-npm build ## Transactions and analytics side by side [DURATION=60s WA
 HAVE_KAFKA := $(and $(shell command -v java),$(shell command -v mvn))
 
 .PHONY: test
-test: need-go need-npm ## All tests, with real servers; those of Kafka where Java and Maven are [PKG=./... ARGS=]
+test: need-go need-npm ## All tests that need no Kubernetes, with real servers; those of Kafka where Java and Maven are [PKG=./... ARGS=]
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 ifneq ($(PKG),)
 	go test $(RACE) -timeout 20m $(PKG) $(ARGS)
@@ -115,7 +115,7 @@ generate: need-go ## CRDs, deep copies and docs/api.md from the API's types
 	go generate ./operator/...
 
 .PHONY: bench
-bench: need-npm build ## All benchmarks; results in out/
+bench: need-npm build ## All benchmarks that need no Kafka; results in out/
 	@mkdir -p out
 	@for b in ch reports staleness light apply scan shares relay; do \
 		echo "== freshet bench $$b"; \
@@ -134,9 +134,9 @@ GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.
 lint: need-go ## gofmt, go vet and golangci-lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags kafka,kubernetes ./...
+	go vet -tags kafka,kubernetes,e2e ./...
 	@$(MAKE) --no-print-directory generate && git diff --exit-code -- charts/freshet/crds operator/api docs/api.md || { echo "generated files differ from the API's types: make generate, and commit"; exit 1; }
-	$(GOLANGCI) run --timeout 10m --build-tags kafka,kubernetes
+	$(GOLANGCI) run --timeout 10m --build-tags kafka,kubernetes,e2e
 
 .PHONY: need-go need-npm
 need-go:

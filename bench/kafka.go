@@ -18,8 +18,8 @@ import (
 const (
 	// warm is how long transactions run before anything counts: Java compiles what runs often while it runs.
 	warm = 40 * time.Second
-	// anyAge lets every analytical query run on the replica. By default those would leave it that find it older than a second, and
-	// with them what is measured.
+	// anyAge keeps every analytical query on the replica. Under the default bound, queries that find a snapshot older than a second
+	// go to PostgreSQL, and exactly the staleness that is to be measured would be missing.
 	anyAge = "SET freshet.freshness = 'eventual'"
 	// outage is how long the gateway is stopped at full load.
 	outage = 60 * time.Second

@@ -36,7 +36,7 @@ type Target struct {
 	Met      bool   `json:"met"`
 }
 
-// Table is a table of text; the first column is aligned left, the others right.
+// Table is a table of text; as HTML its first column is aligned left, the others right.
 type Table struct {
 	Title   string
 	Columns []string

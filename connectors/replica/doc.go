@@ -12,7 +12,7 @@
 // Three goroutines share the work of a [session]: the stream's handler stages
 // rows, the publisher writes them and publishes epochs, the compactor builds
 // bases, writes the record and drops what nobody can see. A fourth copies tables
-// that appear later.
+// that appear later, a fifth keeps the digests of steady columns.
 //
 // Invariant: a [Snapshot] holds whole transactions only, the same ones in all of
 // its tables, for as long as it is retained, or it yields errors; and no snapshot

@@ -54,8 +54,8 @@ func (t *recordedTable) watermark() cdc.Watermark {
 	return cdc.Watermark{Position: t.Position, Time: t.Time}
 }
 
-// watermark is what the record's state is up to. Records that were written before tables had times have one that is too late for
-// their position: it is not known then.
+// watermark is what the record's state is up to. Records that were written before tables had times carry a time that is too late for
+// their position; the result then has no time.
 func (r *record) watermark() cdc.Watermark {
 	w := cdc.Watermark{Position: r.Position, Time: r.Time}
 	for _, t := range r.Tables {

@@ -7,7 +7,7 @@ import (
 
 // wear adds up what scans have lost to the state of what they read: to a base's masked rows and parts, to the blocks of deltas. To merge these costs the same
 // whenever it is done, and pays once scans have lost as much (the ski-rental problem; Karlin, Manasse, Rudolph and Sleator, "Competitive
-// snoopy caching", 1988: this takes at most twice what it would take who knows the scans to come). A table that is read while it changes is merged
+// snoopy caching", 1988: this costs at most twice what it would cost whoever knew all scans to come). A table that is read while it changes is merged
 // often, one that nobody reads hardly ever. It is safe for concurrent use.
 type wear struct{ lost atomic.Int64 }
 

@@ -17,7 +17,7 @@ type hidden struct {
 
 // hiddenSQL asks whether a query may do more than read though it names nothing but built-in functions that only read: where the
 // database defines a function by such a name, or one that views, operators, casts, domains or policies call. One that is declared to be
-// stable or immutable does not write; aggregates are so by name, whatever their functions are. An event trigger on login may have
+// stable or immutable does not write. Aggregates are always declared immutable, even if their transition functions write: they count, too. An event trigger on login may have
 // written before the session's first query.
 // What extensions define is left out: pg_stat_statements would be found in every other database.
 var hiddenSQL = fmt.Sprintf(`SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid >= %d AND (p.provolatile = 'v' OR p.prokind = 'a') AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype

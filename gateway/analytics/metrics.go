@@ -17,7 +17,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 		relayed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "freshet", Subsystem: "route", Name: "relayed_total",
-			Help: "Candidates that PostgreSQL ran instead: untranslated, defect, refused, stale, guard, unavailable or engine.",
+			Help: "Candidates that PostgreSQL ran instead: untranslated, defect, refused, stale, guard, unavailable, definition or engine.",
 		}, []string{"cause"}),
 	}
 	reg.MustRegister(m.answered, m.limited, m.relayed)

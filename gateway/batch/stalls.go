@@ -32,8 +32,8 @@ type stall struct {
 	end   context.CancelCauseFunc
 }
 
-// enter adds a stall, whose execution end ends; nil while as many as may be are there, none of them for long. One that is, is
-// ended instead.
+// enter registers a stall; end ends its execution. If as many stalls as may be are there, the longest makes room by being ended,
+// provided that it has lasted for [patience]; otherwise enter returns nil.
 func (s *stalls) enter(end context.CancelCauseFunc) *stall {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ func (u *unit) Absence(searchPath []string, schema, name string) string {
 	return absence(i.replica.Tables(), searchPath, name, copyWaits(i.source))
 }
 
-// waits is what copies wait for.
+// absence says why a table is not on the replica; waits is what copies wait for, empty for nothing.
 func absence(tables []replica.TableStatus, searchPath []string, name, waits string) string {
 	for _, schema := range searchPath {
 		at := slices.IndexFunc(tables, func(t replica.TableStatus) bool { return t.Schema == schema && t.Name == name })

@@ -24,8 +24,8 @@ type Spec struct {
 	// Credential is the user to run as; nil is the caller's.
 	Credential *syscall.Credential
 	// Cores pins the process and its children to these CPUs; empty leaves them free. Pinned, it leads a session of its own: kernels that
-	// divide CPUs among sessions (sched(7), "The autogroup feature") give one the less of a CPU the busier it is on others, so
-	// that a session with processes pinned apart keeps each from what it is pinned to.
+	// divide CPUs among sessions (sched(7), "The autogroup feature") give a session less of one CPU the busier it is on another, so
+	// that processes of one session, pinned to different CPUs, would take each other's share.
 	Cores []int
 	// Nice is added to the caller's scheduling priority, -20 to 19: the higher, the more the process stands back. One that is to go
 	// before others, by a number below 0, does so only where the caller may let it (CAP_SYS_NICE); elsewhere it is like the caller.

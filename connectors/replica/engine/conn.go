@@ -96,7 +96,7 @@ func (c *Conn) Query(ctx context.Context, sql string, result proto.Results, each
 		OnResult: func(_ context.Context, b proto.Block) error { return each(b.Rows) }})
 }
 
-// Count runs a SELECT that yields one UInt64.
+// Count runs a SELECT that yields one UInt64 column named "n", in one row.
 func (c *Conn) Count(ctx context.Context, sql string) (uint64, error) {
 	var col proto.ColUInt64
 	var v uint64
