@@ -19,8 +19,15 @@ var versionExpression string
 //go:embed discover.sql
 var discoverTemplate string
 
+// publishedVersion is an expression over pg_class c and its pg_namespace n: a table's version together with the rows by which the publication ($2) has
+// the table. Whoever takes it off, or has the publication leave something out, and takes that back, leaves other rows behind. A view has none.
+var publishedVersion = "concat_ws('/', " + versionExpression + `, (SELECT concat_ws(':', p.oid, p.xmin, r.oid)
+	FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid WHERE p.pubname = $2 AND r.prrelid = c.oid))`
+
 // discoverSQL lists tables with all that decides how they are replicated, one row each.
-var discoverSQL = strings.Replace(discoverTemplate, ":version", versionExpression, 1)
+var discoverSQL = strings.NewReplacer(":version", publishedVersion, ":published", `EXISTS (
+		SELECT FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
+		WHERE p.pubname = $2 AND r.prrelid = c.oid AND `+publishesAll+" AND NOT "+narrowsTable+")").Replace(discoverTemplate)
 
 // fingerprintSQL changes its result whenever discoverSQL's may have changed, at a fraction of the cost.
 //
@@ -38,6 +45,7 @@ type catalogTable struct {
 	Readable      bool
 	HasChildren   bool
 	Version       string
+	Published     bool
 	Columns       []catalogColumn
 	Indexes       []catalogIndex
 	Leaves        []catalogLeaf
@@ -85,6 +93,8 @@ type definition struct {
 	table   *cdc.Table
 	stopped *cdc.TableError
 	shape   shape // what its relation message will say
+	// published says that the publication streams all changes of the table, by the rows that are part of its version.
+	published bool
 	// seen is a position from which on it held: transactions that commit later have made their changes under it, or under a newer one.
 	seen uint64
 }
@@ -99,7 +109,7 @@ func (s *Source) discover(ctx context.Context, ids ...cdc.TableID) ([]*definitio
 	for _, id := range ids {
 		only = append(only, uint32(id))
 	}
-	rows, err := s.pool.Query(ctx, discoverSQL, only)
+	rows, err := s.pool.Query(ctx, discoverSQL, only, s.cfg.Publication)
 	if err != nil {
 		return nil, fmt.Errorf("discover tables: %w", err)
 	}
@@ -132,7 +142,7 @@ func scanTable(row pgx.CollectableRow) (*catalogTable, error) {
 	var readable *bool
 	var columns, indexes, leaves []byte
 	if err := row.Scan(&t.ID, &t.Schema, &t.Name, &t.Kind, &t.Identity, &t.RowSecurity, &t.Owned, &readable,
-		&t.HasChildren, &t.serverVersion, &t.seen, &t.Version, &columns, &indexes, &leaves); err != nil {
+		&t.HasChildren, &t.serverVersion, &t.seen, &t.Version, &t.Published, &columns, &indexes, &leaves); err != nil {
 		return nil, err
 	}
 	if readable == nil {
@@ -167,7 +177,7 @@ func (t *catalogTable) definition() *definition {
 	}
 	key, stopped := t.judge(table)
 	table.Key = key
-	return &definition{table: table, stopped: stopped, shape: s, seen: t.seen}
+	return &definition{table: table, stopped: stopped, shape: s, published: t.Published, seen: t.seen}
 }
 
 // column describes the column, whether it is replicated or not.

@@ -194,38 +194,6 @@ func TestStream_followsPartitionsThatComeAndGo(t *testing.T) {
 	}
 }
 
-func TestStream_takesTablesUpThatSomebodyUnpublished(t *testing.T) {
-	t.Parallel()
-	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
-	b.follow()
-	b.same()
-	copies := b.model.Copies()
-	b.exec("ALTER PUBLICATION freshet DROP TABLE t; INSERT INTO t VALUES (1)")
-	b.await("a new copy", func() bool { return b.model.Copies() > copies })
-	b.exec("INSERT INTO t VALUES (2)")
-	b.same()
-
-	// Whoever looks afterwards finds the publication as it was.
-	for _, meanwhile := range []string{
-		"BEGIN; ALTER PUBLICATION freshet DROP TABLE t; INSERT INTO t VALUES (3); ALTER PUBLICATION freshet ADD TABLE t; COMMIT",
-		"BEGIN; ALTER PUBLICATION freshet SET (publish = 'insert'); DELETE FROM t WHERE id = 3; ALTER PUBLICATION freshet SET (publish = 'insert, update, delete, truncate'); COMMIT",
-		"BEGIN; ALTER PUBLICATION freshet SET TABLE t WHERE (id > 9); INSERT INTO t VALUES (4); ALTER PUBLICATION freshet SET TABLE t; COMMIT",
-	} {
-		copies = b.model.Copies()
-		b.exec(meanwhile)
-		b.await("a new copy after "+meanwhile, func() bool { return b.model.Copies() > copies })
-		b.same()
-	}
-
-	b.stop()
-	copies = b.model.Copies()
-	b.exec("ALTER PUBLICATION freshet SET (publish = 'insert')", "DELETE FROM t WHERE id = 1")
-	b.source = b.newSource()
-	b.follow()
-	b.await("a new copy after a restart", func() bool { return b.model.Copies() > copies })
-	b.same()
-}
-
 func TestCopy_stopsOnlyTheTableThatWasDropped(t *testing.T) {
 	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY); INSERT INTO b VALUES (1)")

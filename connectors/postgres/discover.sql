@@ -31,6 +31,7 @@ SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident:
     -- Later than the snapshot of all else: what it sees was committed before.
     (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint,
     :version,
+    :published,
     (SELECT coalesce(json_agg(json_build_object(
             'name', a.attname, 'attr', a.attnum, 'type', a.atttypid::bigint, 'modifier', a.atttypmod,
             'typename', format_type(a.atttypid, a.atttypmod), 'typekind', t.typtype,

@@ -8,7 +8,8 @@
 //     before P; the stream hands over exactly the others. Positions are the LSNs of commit
 //     record ends.
 //   - A table is announced only after the publication has it, and copied only after
-//     it was announced, so that nothing falls between copy and stream.
+//     it was announced, so that nothing falls between copy and stream. Its version names the rows by which the publication
+//     has it: under one version the stream has all changes since the copy, whoever was down in between.
 //   - The slot never moves past what [Source.Confirm] was told.
 //   - A table that cannot be replicated is not in the publication: publishing a table without a
 //     replica identity would make the application's UPDATEs fail.

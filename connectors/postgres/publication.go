@@ -37,79 +37,85 @@ func ident(parts ...string) string { return pgx.Identifier(parts).Sanitize() }
 func (s *Source) refresh(ctx context.Context) error {
 	s.refreshing.Lock()
 	defer s.refreshing.Unlock()
-	defs, err := s.discover(ctx)
-	if err != nil {
-		return err
-	}
 	// Definitions go into the registry before the publication changes: the stream must know
 	// a table when its first change arrives.
-	there := map[cdc.TableID]bool{}
-	for _, d := range defs {
-		there[d.table.ID] = true
-		s.registry.put(d)
+	there, err := s.readDefinitions(ctx)
+	if err != nil {
+		return err
 	}
 	for _, id := range s.registry.ids(false) {
 		if !there[id] {
 			s.registry.drop(id)
 		}
 	}
-	err = s.publish(ctx)
+	changed, err := s.publish(ctx)
 	if err != nil && !lockHeld(err) {
 		return err
 	}
+	held := err
+	if len(changed) > 0 {
+		if _, err := s.readDefinitions(ctx, changed...); err != nil {
+			return err
+		}
+	}
 	s.registry.announceNews()
 	s.metrics.tables(s.registry)
-	return err
+	return held
 }
 
-// publish makes the publication name exactly the tables that can be replicated.
-func (s *Source) publish(ctx context.Context) error {
-	if err := s.ensurePublication(ctx); err != nil {
-		return err
+// readDefinitions puts the definitions of the selected tables into the registry, or those of some of them, and returns which there are.
+func (s *Source) readDefinitions(ctx context.Context, ids ...cdc.TableID) (there map[cdc.TableID]bool, err error) {
+	defs, err := s.discover(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	there = map[cdc.TableID]bool{}
+	for _, d := range defs {
+		there[d.table.ID] = true
+		s.registry.put(d)
+	}
+	return there, nil
+}
+
+// publish makes the publication name exactly the tables that can be replicated. It returns those that are in it otherwise than before, or not any more,
+// which their definitions tell.
+func (s *Source) publish(ctx context.Context) (changed []cdc.TableID, err error) {
+	corrected, err := s.ensurePublication(ctx)
+	if err != nil {
+		return nil, err
 	}
 	actual, err := s.publishedTables(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wanted := s.registry.ids(true)
 	slices.Sort(wanted)
 	for id, p := range actual {
 		if !slices.Contains(wanted, id) || p.narrowed {
 			if err := s.unpublishTable(ctx, p); err != nil {
-				return err
+				return changed, err
 			}
 			delete(actual, id)
+			changed = append(changed, id)
 		}
 	}
-	added := false
 	var held error // by locks of the application's, which keep no other table off
 	for _, id := range wanted {
-		p, has := actual[id]
-		if !has {
-			s.registry.setUnpublished(id)
-			switch err := s.publishTable(ctx, id); {
+		added := false
+		if _, has := actual[id]; !has {
+			added, err = s.publishTable(ctx, id)
+			switch {
 			case lockHeld(err):
 				held = errors.Join(held, err)
 			case err != nil:
-				return err
-			default:
-				added = true
+				return changed, err
 			}
-			continue
 		}
-		again := s.registry.setMembership(id, p.membership)
-		s.registry.setPublished(id, again)
+		if added || corrected {
+			changed = append(changed, id)
+		}
 	}
-	if !added {
-		return held
-	}
-	if actual, err = s.publishedTables(ctx); err != nil {
-		return err
-	}
-	for id, p := range actual {
-		s.registry.setMembership(id, p.membership)
-	}
-	return held
+	return changed, held
 }
 
 // lockHeld reports whether an application's lock was in the way.
@@ -118,17 +124,22 @@ func lockHeld(err error) bool {
 	return code == stateLockNotAvailable || code == stateDeadlock
 }
 
+const (
+	// publishesAll says of a publication p that it publishes all changes of its tables.
+	publishesAll = `(p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate AND p.pubviaroot AND coalesce(to_jsonb(p)->>'pubgencols', 's') = 's')`
+	// narrowsTable says of a publication's row r for a table that it leaves rows or columns out.
+	narrowsTable = `coalesce(to_jsonb(r)->>'prattrs', to_jsonb(r)->>'prqual') IS NOT NULL`
+)
+
 type publishedTable struct {
-	id cdc.TableID
-	// membership is the OID of what makes the table one of the publication's: another one says that it was taken off meanwhile.
-	membership   uint32
+	id           cdc.TableID
 	schema, name string
 	narrowed     bool // by a column list or a row filter
 }
 
 func (s *Source) publishedTables(ctx context.Context) (map[cdc.TableID]publishedTable, error) {
-	rows, err := s.pool.Query(ctx, `SELECT r.prrelid, r.oid, n.nspname::text, c.relname::text,
-			coalesce(to_jsonb(r)->>'prattrs', to_jsonb(r)->>'prqual') IS NOT NULL
+	rows, err := s.pool.Query(ctx, `SELECT r.prrelid, n.nspname::text, c.relname::text,
+			`+narrowsTable+`
 		FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
 		JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE p.pubname = $1`, s.cfg.Publication)
@@ -137,7 +148,7 @@ func (s *Source) publishedTables(ctx context.Context) (map[cdc.TableID]published
 	}
 	out := map[cdc.TableID]publishedTable{}
 	var t publishedTable
-	_, err = pgx.ForEachRow(rows, []any{(*uint32)(&t.id), &t.membership, &t.schema, &t.name, &t.narrowed}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{(*uint32)(&t.id), &t.schema, &t.name, &t.narrowed}, func() error {
 		out[t.id] = t
 		return nil
 	})
@@ -147,54 +158,45 @@ func (s *Source) publishedTables(ctx context.Context) (map[cdc.TableID]published
 	return out, nil
 }
 
-// ensurePublication creates the publication or corrects its options.
-func (s *Source) ensurePublication(ctx context.Context) (err error) {
+// ensurePublication creates the publication or corrects its options, and reports whether it did.
+func (s *Source) ensurePublication(ctx context.Context) (corrected bool, err error) {
 	options := "publish = 'insert, update, delete, truncate', publish_via_partition_root = true"
 	if s.serverVersion.Load() >= 180000 {
 		options += ", publish_generated_columns = stored"
 	}
 	var all, complete bool
-	var row string
-	err = s.pool.QueryRow(ctx, `SELECT puballtables, pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot
-			AND coalesce(to_jsonb(p)->>'pubgencols', 's') = 's', concat(oid, ':', xmin)
-		FROM pg_publication p WHERE pubname = $1`, s.cfg.Publication).Scan(&all, &complete, &row)
-	if err == nil || errors.Is(err, pgx.ErrNoRows) {
-		s.registry.setPublication(row)
-	}
+	err = s.pool.QueryRow(ctx, "SELECT p.puballtables, "+publishesAll+" FROM pg_publication p WHERE p.pubname = $1", s.cfg.Publication).Scan(&all, &complete)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		s.registry.setPublication("")
-		s.republished = true
+		s.republished, corrected = true, true
 		_, err = s.pool.Exec(ctx, "CREATE PUBLICATION "+ident(s.cfg.Publication)+" WITH ("+options+")")
 		if sqlState(err) == stateDuplicateObject {
 			err = nil // another unit was faster; it uses the same options
 		}
 	case err == nil && all:
-		return &cdc.TerminalError{
+		return false, &cdc.TerminalError{
 			Code:   cdc.CodePublicationMismatch,
 			Detail: fmt.Sprintf("publication %q is FOR ALL TABLES", s.cfg.Publication),
 			Remedy: "drop it or configure another publication name: this source maintains a publication of its own",
 		}
 	case err == nil && !complete:
-		s.registry.missed()
-		s.registry.setPublication("")
-		s.republished = true
+		s.republished, corrected = true, true
 		_, err = s.pool.Exec(ctx, "ALTER PUBLICATION "+ident(s.cfg.Publication)+" SET ("+options+")")
 	}
 	if err != nil {
-		return s.privilegeOr(err, fmt.Sprintf("create publication %q", s.cfg.Publication),
+		return false, s.privilegeOr(err, fmt.Sprintf("create publication %q", s.cfg.Publication),
 			"GRANT CREATE ON DATABASE to the replication role, which must own the publication and the tables")
 	}
-	return nil
+	return corrected, nil
 }
 
-func (s *Source) publishTable(ctx context.Context, id cdc.TableID) error {
+func (s *Source) publishTable(ctx context.Context, id cdc.TableID) (added bool, err error) {
 	d, _ := s.registry.get(id)
 	if d == nil {
-		return nil
+		return false, nil
 	}
 	s.republished = true
-	_, err := s.pool.Exec(ctx, "ALTER PUBLICATION "+ident(s.cfg.Publication)+" ADD TABLE ONLY "+ident(d.table.Schema, d.table.Name))
+	_, err = s.pool.Exec(ctx, "ALTER PUBLICATION "+ident(s.cfg.Publication)+" ADD TABLE ONLY "+ident(d.table.Schema, d.table.Name))
 	switch sqlState(err) {
 	case stateDuplicateObject:
 		err = nil
@@ -203,16 +205,14 @@ func (s *Source) publishTable(ctx context.Context, id cdc.TableID) error {
 			Code: cdc.CodePrivilege, Table: d.table.Schema + "." + d.table.Name, Detail: err.Error(),
 			Remedy: "make the replication role a member of the owner of table and publication",
 		})
-		return nil
+		return false, nil
 	case stateUndefinedTable:
-		return nil // dropped or renamed meanwhile: the next refresh sees it
+		return false, nil // dropped or renamed meanwhile: the next refresh sees it
 	}
 	if err != nil {
-		return fmt.Errorf("publish table %s.%s: %w", d.table.Schema, d.table.Name, err)
+		return false, fmt.Errorf("publish table %s.%s: %w", d.table.Schema, d.table.Name, err)
 	}
-	s.registry.setMembership(id, 0) // another one than before, which is read in a moment
-	s.registry.setPublished(id, true)
-	return nil
+	return true, nil
 }
 
 func (s *Source) unpublishTable(ctx context.Context, t publishedTable) error {

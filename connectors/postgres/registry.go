@@ -11,14 +11,13 @@ import (
 // registry holds the newest known definition of every selected table, and what is
 // still to be announced to the stream's handler.
 //
-// Invariant: a definition is queued for announcement only when the publication has the table
-// (or the table is stopped), so that a copy taken after the announcement misses nothing.
+// Invariant: a definition is queued for announcement only when the publication streams the table
+// (or the table is stopped), so that a copy taken after the announcement misses nothing. By which of the publication's rows it does is part of
+// the definition's version: where changes went by unseen, the definition is another one.
 type registry struct {
 	mu      sync.Mutex
 	entries map[cdc.TableID]*entry
 	queue   []cdc.TableID
-	// publication is the publication's own row when it was last looked at; empty: not known.
-	publication string
 	// generation grows with every change, so that a stream may cache what it looked up.
 	generation atomic.Uint64
 }
@@ -30,11 +29,7 @@ type entry struct {
 	given *definition
 	// queued says that the table waits for its announcement.
 	queued bool
-	// published says that the publication has had the table without a gap since it was given or queued.
-	published bool
-	// membership is the row by which it is in the publication; zero: not known.
-	membership uint32
-	// gap says that changes of the table were missed since it was last copied, if it ever was.
+	// gap says that the table is to be copied anew although its definition is the one that was told.
 	gap  bool
 	gone bool
 }
@@ -54,10 +49,7 @@ func (r *registry) put(d *definition) bool {
 		return false
 	}
 	e.def, e.gone = d, false
-	switch {
-	case d.stopped != nil:
-		e.published = false
-	case !e.published: // it was queued for what it was before, and is again once it is published
+	if !e.announceable() { // it was queued for what it was before, and is again once it is published
 		r.dequeue(d.table.ID, e)
 	}
 	r.generation.Add(1)
@@ -92,11 +84,14 @@ func (r *registry) announceNews() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, e := range r.entries {
-		if !e.gone && e.given != e.def && (e.published || e.def.stopped != nil) {
+		if !e.gone && e.given != e.def && e.announceable() {
 			r.enqueue(id, e)
 		}
 	}
 }
+
+// announceable reports whether a consumer that is told the definition may copy the table by it, or learns that it cannot be replicated.
+func (e *entry) announceable() bool { return e.def.published || e.def.stopped != nil }
 
 func (r *registry) enqueue(id cdc.TableID, e *entry) {
 	if !e.queued {
@@ -104,75 +99,6 @@ func (r *registry) enqueue(id cdc.TableID, e *entry) {
 		r.queue = append(r.queue, id)
 		r.generation.Add(1)
 	}
-}
-
-// setPublished records that the publication has a table; gap says that it had not had it before.
-func (r *registry) setPublished(id cdc.TableID, gap bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.entries[id]
-	if e == nil {
-		return
-	}
-	e.published, e.gap = true, e.gap || gap
-	if e.gap || e.given != e.def {
-		r.enqueue(id, e)
-	}
-}
-
-// setMembership notes by which row a table is in the publication, 0 for not known, and reports whether it was another one before.
-func (r *registry) setMembership(id cdc.TableID, row uint32) (changed bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.entries[id]
-	if e == nil {
-		return false
-	}
-	changed = e.membership != 0 && row != 0 && e.membership != row
-	e.membership = row
-	return changed
-}
-
-// setPublication notes the publication's own row, empty for not known. If it was another one before, its options were others meanwhile, perhaps, and
-// all tables have gaps.
-func (r *registry) setPublication(row string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.publication != "" && row != "" && r.publication != row {
-		r.missedAll()
-	}
-	r.publication = row
-}
-
-// missed records that changes of all tables were missed. They are queued by setPublished.
-func (r *registry) missed() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.missedAll()
-}
-
-func (r *registry) missedAll() {
-	for _, e := range r.entries {
-		e.gap = true
-	}
-}
-
-// setUnpublished records that the publication does not have a table.
-func (r *registry) setUnpublished(id cdc.TableID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e := r.entries[id]; e != nil {
-		e.published, e.gap = false, true
-	}
-}
-
-// streamsAs reports whether a table is in the publication by the rows by which it was when that was last looked at, as far as they are known:
-// if not, changes may have been left out of the stream.
-func (r *registry) streamsAs(id cdc.TableID, publication string, membership uint32) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.entries[id]
-	return (r.publication == "" || r.publication == publication) && (e == nil || e.def.stopped != nil || membership != 0 && (e.membership == 0 || e.membership == membership))
 }
 
 // setGap queues a table because its last copy came to nothing.
@@ -184,7 +110,7 @@ func (r *registry) setGap(id cdc.TableID) {
 		return
 	}
 	e.gap = true
-	if e.published || e.def.stopped != nil { // otherwise once it is published
+	if e.announceable() { // otherwise once it is published
 		r.enqueue(id, e)
 	}
 }
@@ -199,7 +125,7 @@ func (r *registry) stop(id cdc.TableID, why *cdc.TableError) {
 	}
 	d := *e.def
 	d.stopped = why
-	e.def, e.published = &d, false
+	e.def = &d
 	r.enqueue(id, e)
 	r.generation.Add(1)
 }
@@ -212,7 +138,7 @@ func (r *registry) drop(id cdc.TableID) {
 	if e == nil || e.gone {
 		return
 	}
-	e.gone, e.published = true, false
+	e.gone = true
 	r.enqueue(id, e)
 }
 
@@ -274,7 +200,7 @@ func (r *registry) copying(id cdc.TableID) *definition {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entries[id]
-	if e == nil || e.gone || e.def.stopped != nil || e.given != e.def || !e.published {
+	if e == nil || e.gone || e.def.stopped != nil || e.given != e.def || !e.def.published {
 		return nil
 	}
 	e.gap = false

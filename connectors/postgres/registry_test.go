@@ -10,10 +10,11 @@ import (
 // copy that was asked for then would leave it out, and nothing would announce it once more.
 func TestRegistry_announcesATableOnlyOncePublished(t *testing.T) {
 	t.Parallel()
-	version := func(v string, stopped *cdc.TableError) *definition {
-		return &definition{table: &cdc.Table{ID: 7, Schema: "public", Name: "t", Version: v}, stopped: stopped}
+	version := func(v string, published bool, stopped *cdc.TableError) *definition {
+		return &definition{table: &cdc.Table{ID: 7, Schema: "public", Name: "t", Version: v}, published: published, stopped: stopped}
 	}
-	stopped := func(r *registry) { r.put(version("b", &cdc.TableError{Code: cdc.CodeNoKey})); r.announceNews() }
+	put := func(r *registry, d *definition) { r.put(d); r.announceNews() }
+	stopped := func(r *registry) { put(r, version("b", true, &cdc.TableError{Code: cdc.CodeNoKey})) }
 	for name, c := range map[string]struct{ before, after func(*registry) }{
 		"stopped":                               {stopped, func(*registry) {}},
 		"gone":                                  {func(r *registry) { r.drop(7) }, func(*registry) {}},
@@ -21,19 +22,18 @@ func TestRegistry_announcesATableOnlyOncePublished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRegistry()
-			r.put(version("a", nil))
-			r.setPublished(7, true)
+			put(r, version("a", true, nil))
 			if _, _, ok := r.next(); !ok || r.copying(7) == nil {
 				t.Fatal("the table is not announced, or cannot be copied")
 			}
 			c.before(r)
-			last := version("c", nil)
-			r.put(last)
+			put(r, version("c", false, nil))
 			c.after(r)
 			if d, dropped, ok := r.next(); ok {
 				t.Errorf("%+v (dropped: %d) is announced before the table is published", d, dropped)
 			}
-			r.setPublished(7, false)
+			last := version("d", true, nil)
+			put(r, last)
 			if d, _, ok := r.next(); !ok || d.Table != last.table {
 				t.Errorf("%+v is announced, want the last definition", d)
 			}

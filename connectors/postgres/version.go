@@ -13,11 +13,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
-// versionsSQL asks for versions, and for the rows by which the publication has the tables, together with the transactions that the answer does
-// not see yet.
-var versionsSQL = "SELECT pg_current_snapshot()::text, c.oid, " + versionExpression + `,
-	coalesce((SELECT concat(p.oid, ':', p.xmin) FROM pg_publication p WHERE p.pubname = $2), ''),
-	coalesce((SELECT r.oid FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pubname = $2 AND r.prrelid = c.oid), 0)
+// versionsSQL asks for versions together with the transactions that the answer does not see yet.
+var versionsSQL = "SELECT pg_current_snapshot()::text, c.oid, " + publishedVersion + `
 	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY ($1)`
 
 // Versions asks again for a transaction to become visible that the stream has handed over: usually at once, later more seldom.
@@ -65,19 +62,15 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// readVersions returns an empty version for a table that was taken off the publication, or of which that does not publish all any more.
 func (s *Source) readVersions(ctx context.Context, q querier, oids []uint32) (versions map[cdc.TableID]string, snapshot string, err error) {
 	rows, err := q.Query(ctx, versionsSQL, oids, s.cfg.Publication)
 	if err != nil {
 		return nil, "", err
 	}
 	versions = make(map[cdc.TableID]string, len(oids))
-	var id, membership uint32
-	var version, publication string
-	_, err = pgx.ForEachRow(rows, []any{&snapshot, &id, &version, &publication, &membership}, func() error {
-		if !s.registry.streamsAs(cdc.TableID(id), publication, membership) {
-			version = ""
-		}
+	var id uint32
+	var version string
+	_, err = pgx.ForEachRow(rows, []any{&snapshot, &id, &version}, func() error {
 		versions[cdc.TableID(id)] = version
 		return nil
 	})
