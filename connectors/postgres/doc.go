@@ -23,4 +23,8 @@
 // the relation message that precedes the next change (in stream order), or by the watcher within
 // one catalog interval. Neither comes in time for a query: a copy is current only if its table's version is the one
 // that [Source.Versions] returns after the query's snapshot was taken. Verified on PostgreSQL 18.
+//
+// Minor releases before 14.18, 15.13, 16.9 and 17.5 may go on leaving out the changes of a table that is published while a transaction which has
+// written to it is open: for its later changes their decoder keeps what it knew of the table before. A SHARE ROW EXCLUSIVE lock would keep such
+// transactions off, and make all others wait to write as long as it waits itself, so none is taken.
 package postgres
