@@ -69,6 +69,23 @@ func (f serverFacts) check(wantSystem string) error {
 	return nil
 }
 
+// losesChanges reports whether the server is a minor release whose decoder may leave out changes of a table that is published while a
+// transaction writes to it (see the package's documentation).
+func (f serverFacts) losesChanges() bool {
+	minor := f.version % 10000
+	switch f.version / 10000 {
+	case 14:
+		return minor < 18
+	case 15:
+		return minor < 13
+	case 16:
+		return minor < 9
+	case 17:
+		return minor < 5
+	}
+	return false
+}
+
 // The sizes of the headers that start a page of the write-ahead log and, longer, a segment.
 const (
 	shortPageHeader = 24

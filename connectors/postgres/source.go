@@ -138,6 +138,9 @@ func (s *Source) checkServer(ctx context.Context) error {
 	}
 	s.serverVersion.Store(int64(f.version))
 	s.facts.Store(&f)
+	if f.losesChanges() {
+		s.log.Warn("this minor release of PostgreSQL may lose changes of a table that is published while a transaction writes to it: upgrade to the newest one", "version", f.version)
+	}
 	return f.check(s.cfg.SystemID)
 }
 
