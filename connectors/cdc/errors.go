@@ -21,6 +21,7 @@ const (
 	CodeConnectorFailed     Code = "ConnectorFailed"
 	CodeConfiguration       Code = "SourceConfiguration"
 	CodeEngineDiskFull      Code = "EngineDiskFull"
+	CodeEngineMemory        Code = "EngineMemoryExceeded"
 )
 
 // RemedyRecopy is the remedy where the stream has lost something that the replica needs.

@@ -279,7 +279,10 @@ func (r *Replica) engineTrouble(err error) {
 
 // describe says what went wrong in the engine, by a stable code where a person must act.
 func describe(err error) string {
-	if engine.DiskFull(err) {
+	switch {
+	case engine.MemoryExceeded(err):
+		return fmt.Sprintf("%s: the columnar engine is short of memory; give it more, and nothing is lost: %v", cdc.CodeEngineMemory, err)
+	case engine.DiskFull(err):
 		return fmt.Sprintf("%s: the columnar engine's disk is full; free space on it or enlarge it, and nothing is lost: %v", cdc.CodeEngineDiskFull, err)
 	}
 	return err.Error()

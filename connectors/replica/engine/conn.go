@@ -171,6 +171,9 @@ func DiskFull(err error) bool {
 		strings.Contains(text, "Disk quota exceeded") || strings.Contains(text, "File too large")
 }
 
+// MemoryExceeded reports whether the engine refused a statement because it would have taken more memory than it may.
+func MemoryExceeded(err error) bool { return ch.IsErr(err, proto.ErrMemoryLimitExceeded) }
+
 // damaged are the engine's errors for files that were cut short or are gone.
 var damaged = []proto.Error{
 	proto.ErrUnexpectedEndOfFile, proto.ErrCannotReadAllData, proto.ErrChecksumDoesntMatch, proto.ErrFileDoesntExist,
