@@ -64,7 +64,7 @@ func (c *compactor) merges(at cut) bool {
 }
 
 // merge has the engine make one part of the previous base, without the rows that died, and what was born. That takes as long as writing it anew
-// and, being done column by column, next to no memory.
+// and, being done column by column, next to no memory. It takes too much where rows are long and parts are many: these are joined then.
 func (c *compactor) merge(ctx context.Context, t *table, at cut, base *object) error {
 	if err := c.share(ctx, at, base); err != nil {
 		return err
@@ -72,7 +72,11 @@ func (c *compactor) merge(ctx context.Context, t *table, at cut, base *object) e
 	if err := c.bear(ctx, t, at, base); err != nil {
 		return err
 	}
-	return c.conn.Exec(ctx, "OPTIMIZE TABLE "+c.s.ledger.qualified(base)+" FINAL")
+	err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+c.s.ledger.qualified(base)+" FINAL")
+	if engine.MemoryExceeded(err) {
+		return c.join(ctx, t, base)
+	}
+	return err
 }
 
 // extend shares the parts of the previous base, masks what died and adds what was born.
