@@ -25,9 +25,14 @@ func compactAtOnce(c *replica.Config) {
 
 func startGateway(t *testing.T, src cdc.Source, change func(*replica.Config)) (*gateway, context.Context) {
 	t.Helper()
+	return startGatewayOn(t, testEngine(t), src, change)
+}
+
+func startGatewayOn(t *testing.T, server *chengine.Server, src cdc.Source, change func(*replica.Config)) (*gateway, context.Context) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	g := newGateway(t, testEngine(t), "freshet", testPassword, src, change)
+	g := newGateway(t, server, "freshet", testPassword, src, change)
 	if err := g.start(); err != nil {
 		t.Fatal(err)
 	}

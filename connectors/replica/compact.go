@@ -212,7 +212,7 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 // until these are dropped.
 func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err error) {
 	// The delta of the next epochs is made here, so that publishing need not.
-	next, err := c.s.makeDelta(ctx, c.conn, t.def)
+	next, err := c.s.makeDelta(ctx, c.conn, t.def, false)
 	if err != nil {
 		return at, false, err
 	}
@@ -224,8 +224,9 @@ func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err err
 		at = c.s.publisher.cut(t)
 		c.s.ledger.drop(st.prune()...)
 		at.dead = len(st.dead)
-		at.learn = st.base != nil && at.dead > 0 && st.learns(&st.lineage, st.at)
 		at.deltas, at.born = objects(st.deltas), st.born()
+		// A join keeps what was born in memory.
+		at.learn = st.base != nil && at.dead > 0 && !anyOnDisk(at.deltas) && st.learns(&st.lineage, st.at)
 		c.s.ledger.hold(at.deltas...)
 		st.deltas, st.open = append(st.deltas, &delta{object: next}), true
 	})

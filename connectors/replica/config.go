@@ -46,6 +46,9 @@ type Config struct {
 	SettleInterval time.Duration
 	// StageBytes bounds the rows that wait in memory; 0 means 8 MiB.
 	StageBytes int
+	// DeltaBytes bounds the rows since compaction that are kept in the engine's memory, of all tables together; 0 means 128 MiB. More of
+	// them, as a large transaction has, go to its disk.
+	DeltaBytes int
 	// Threads limits each statement of the replica in the engine; 0 means 1.
 	Threads int
 }
@@ -83,6 +86,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.StageBytes == 0 {
 		c.StageBytes = 8 << 20
+	}
+	if c.DeltaBytes == 0 {
+		c.DeltaBytes = 128 << 20
 	}
 	if c.Threads == 0 {
 		c.Threads = 1

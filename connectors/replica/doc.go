@@ -2,7 +2,7 @@
 // snapshots of it.
 //
 // Every version of a row has a row id. A table is a base, which never changes
-// once it is published, and deltas, which bear the rows of later epochs. A snapshot
+// once it is published, and deltas, which bear the rows of later epochs, in the engine's memory or, where a transaction is large, on its disk. A snapshot
 // is an epoch and a mask, a dictionary in the engine that tells by row id which rows
 // are dead: of each table it has the rows that were born in the epoch or before, without
 // those. A mask stays as it is while a snapshot has it. Publishing an epoch therefore disturbs no reader of an older one.

@@ -40,7 +40,7 @@ func (c *compactor) mergeDeltas(ctx context.Context) error {
 // mergeDelta copies the deltas of a table, as they are at a cut, into one block and puts that in their place.
 func (c *compactor) mergeDelta(ctx context.Context, t *table) error {
 	l := c.s.ledger
-	merged, err := c.s.makeDelta(ctx, c.conn, t.def)
+	merged, err := c.s.makeDelta(ctx, c.conn, t.def, false)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,11 @@ func (c *compactor) mergeDelta(ctx context.Context, t *table) error {
 }
 
 // fill adds the rows of deltas to another, which then has so many. It reports false if it has others: fewer are there after a restart of
-// the engine only, which ends the session.
+// the engine only, which ends the session. Those of a delta on disk have no room in memory.
 func (c *compactor) fill(ctx context.Context, t *table, merged *object, deltas []*object, rows int) (bool, error) {
+	if anyOnDisk(deltas) {
+		return false, nil
+	}
 	l := c.s.ledger
 	list := columnList(t.def) + ", " + column.Epoch + ", " + column.Since
 	parts := make([]string, len(deltas))
@@ -84,7 +87,7 @@ func (c *compactor) replace(ctx context.Context, t *table, at cut, merged *objec
 	}
 	m := &delta{object: merged, blocks: 2}
 	for _, d := range st.deltas {
-		m.rids, m.youngest = append(m.rids, d.rids...), max(m.youngest, d.youngest)
+		m.rids, m.youngest, m.bytes = append(m.rids, d.rids...), max(m.youngest, d.youngest), m.bytes+d.bytes
 	}
 	all := objects(st.deltas)
 	since := all[len(at.deltas):]

@@ -15,6 +15,7 @@ type metrics struct {
 	compaction       prometheus.Histogram
 	merge            prometheus.Histogram
 	compactionErrors prometheus.Counter
+	diskDeltas       prometheus.Counter
 	generations      atomic.Uint64
 	deltaRows        atomic.Int64
 }
@@ -36,12 +37,14 @@ func newMetrics(r *Replica, reg prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
 		compactionErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "freshet_replica_compaction_errors_total", Help: "Compactions that the engine refused."}),
+		diskDeltas: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "freshet_replica_disk_deltas_total", Help: "Deltas begun on disk, because those in memory had no room for a table's rows."}),
 	}
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
 	collectors := []prometheus.Collector{
-		m.epochs, m.rows, m.flush, m.compaction, m.merge, m.compactionErrors, &tableCounts{r: r},
+		m.epochs, m.rows, m.flush, m.compaction, m.merge, m.compactionErrors, m.diskDeltas, &tableCounts{r: r},
 		gauge("freshet_replica_position", "Major part of the current snapshot's source position; 0 without one.",
 			func() float64 { return float64(r.Status().Position.Major) }),
 		gauge("freshet_replica_staleness_seconds", "Age of the current snapshot's watermark; -1 without one.", func() float64 {

@@ -52,6 +52,7 @@ func TestReplica_snapshotsEqualTheModel(t *testing.T) {
 			c.RewriteRows = rapid.SampledFrom([]int{1, 1000}).Draw(rt, "rewrite rows")
 			c.SettleInterval = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Hour}).Draw(rt, "settle interval")
 			c.StageBytes = rapid.SampledFrom([]int{300, 1 << 20}).Draw(rt, "stage bytes")
+			c.DeltaBytes = rapid.SampledFrom([]int{1, 1000, 1 << 20}).Draw(rt, "delta bytes")
 			c.FlushInterval = rapid.SampledFrom([]time.Duration{time.Microsecond, 20 * time.Millisecond}).Draw(rt, "flush interval")
 		})
 		src.commit(m.randomTx)

@@ -39,6 +39,7 @@ type publisher struct {
 	current   map[cdc.TableID]*version
 	stale     map[*table]struct{} // tables whose version in current is not what is stored
 	limbo     []uint32            // of tables that are gone
+	room      int                 // bytes that deltas may still take in memory, from the beginning of a flush on
 	lastFlush time.Time
 	lastCost  time.Duration
 }
@@ -156,6 +157,7 @@ func (p *publisher) interval(w cdc.Watermark) time.Duration {
 func (p *publisher) flush(ctx context.Context, b *batch) error {
 	began := time.Now()
 	epoch := p.epoch + 1
+	p.room = p.s.cfg.DeltaBytes - p.inMemory()
 	var inserts []insert
 	for i := range b.tables {
 		into, err := p.prepare(ctx, &b.tables[i])
@@ -235,7 +237,7 @@ func (p *publisher) prepare(ctx context.Context, b *tableBatch) (*object, error)
 		p.abandon(st)
 		st.lineage.Cleared(p.epoch + 1)
 		st.dirty(p.s.r.clock())
-		if err := p.openDelta(ctx, t); err != nil {
+		if err := p.openDelta(ctx, t, false); err != nil {
 			return nil, err
 		}
 	}
@@ -254,12 +256,10 @@ func (p *publisher) prepare(ctx context.Context, b *tableBatch) (*object, error)
 	if b.rows.Len() == 0 {
 		return nil, nil
 	}
-	if !st.open {
-		if err := p.openDelta(ctx, t); err != nil {
-			return nil, err
-		}
+	d, err := p.deltaFor(ctx, t, b.rows.Bytes())
+	if err != nil {
+		return nil, err
 	}
-	d := st.deltas[len(st.deltas)-1]
 	d.rids = append(d.rids, b.rows.RID...)
 	for _, rid := range b.rows.RID {
 		p.young.add(rid)
@@ -296,10 +296,40 @@ func (p *publisher) abandon(st *stored) {
 	st.incarnation++
 }
 
-func (p *publisher) openDelta(ctx context.Context, t *table) error {
+// inMemory adds up what the tables' deltas hold in the engine's memory.
+func (p *publisher) inMemory() int {
+	n := 0
+	for _, t := range p.tables {
+		for _, d := range t.stored.deltas {
+			if d.object.volatile {
+				n += d.bytes
+			}
+		}
+	}
+	return n
+}
+
+// deltaFor returns the delta that takes a table's rows, of so many bytes. One on disk takes all rows until compaction seals it.
+func (p *publisher) deltaFor(ctx context.Context, t *table, bytes int) (*delta, error) {
+	st := &t.stored
+	inMemory := bytes <= p.room
+	if !st.open || !inMemory && st.deltas[len(st.deltas)-1].object.volatile {
+		if err := p.openDelta(ctx, t, !inMemory); err != nil {
+			return nil, err
+		}
+	}
+	d := st.deltas[len(st.deltas)-1]
+	d.bytes += bytes
+	if d.object.volatile {
+		p.room -= bytes
+	}
+	return d, nil
+}
+
+func (p *publisher) openDelta(ctx context.Context, t *table, onDisk bool) error {
 	var o *object
 	err := p.insist(ctx, func() (err error) {
-		o, err = p.s.makeDelta(ctx, p.conn, t.def)
+		o, err = p.s.makeDelta(ctx, p.conn, t.def, onDisk)
 		return err
 	})
 	if err != nil {
@@ -307,6 +337,9 @@ func (p *publisher) openDelta(ctx context.Context, t *table) error {
 	}
 	t.stored.deltas = append(t.stored.deltas, &delta{object: o})
 	t.stored.open = true
+	if onDisk {
+		p.s.r.metrics.diskDeltas.Inc()
+	}
 	return nil
 }
 

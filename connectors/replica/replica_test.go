@@ -174,6 +174,13 @@ func (g *gateway) read(ctx context.Context, s *replica.Snapshot, t *cdc.Table, c
 	if !ok {
 		return nil, errors.New("no relation")
 	}
+	rows, err := g.strings(ctx, fmt.Sprintf("SELECT concat(%s, '') AS n FROM %s", strings.Join(texts, ", '|', "), relation))
+	slices.Sort(rows)
+	return rows, err
+}
+
+// strings runs a query on a connection of the test's.
+func (g *gateway) strings(ctx context.Context, sql string) ([]string, error) {
 	if g.reader == nil {
 		c, err := engine.Dial(ctx, engine.Config{Addr: g.cfg.Addr, User: g.cfg.User, Password: g.cfg.Password})
 		if err != nil {
@@ -181,7 +188,7 @@ func (g *gateway) read(ctx context.Context, s *replica.Snapshot, t *cdc.Table, c
 		}
 		g.reader = c
 	}
-	rows, err := g.reader.Strings(ctx, fmt.Sprintf("SELECT concat(%s, '') AS n FROM %s", strings.Join(texts, ", '|', "), relation))
+	rows, err := g.reader.Strings(ctx, sql)
 	if err != nil {
 		if !engine.Refused(err) {
 			_ = g.reader.Close()
@@ -189,7 +196,6 @@ func (g *gateway) read(ctx context.Context, s *replica.Snapshot, t *cdc.Table, c
 		}
 		return nil, err
 	}
-	slices.Sort(rows)
 	return rows, nil
 }
 

@@ -44,13 +44,21 @@ func createBase(name string, t *cdc.Table) (string, error) {
 		name, columns, column.RowID, strings.Join(key, ", "), baseSettings), nil
 }
 
-func createDelta(name string, t *cdc.Table) (string, error) {
+// diskEngine keeps a delta's rows on disk, in the order in which they come. Nothing is synced: what is void after a restart of the
+// engine need not outlive a crash. The engine merges its parts, few at a time: that takes up to 10 MiB for each, where rows are long.
+const diskEngine = "MergeTree ORDER BY tuple() SETTINGS max_parts_to_merge_at_once = 10, ratio_of_defaults_for_sparse_serialization = 1"
+
+func createDelta(name string, t *cdc.Table, onDisk bool) (string, error) {
 	columns, err := columnDefinitions(t)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("CREATE TABLE %s (%s%s UInt32, %s UInt32, %s UInt32) ENGINE = Memory",
-		name, columns, column.RowID, column.Epoch, column.Since), nil
+	kind := "Memory"
+	if onDisk {
+		kind = diskEngine
+	}
+	return fmt.Sprintf("CREATE TABLE %s (%s%s UInt32, %s UInt32, %s UInt32) ENGINE = %s",
+		name, columns, column.RowID, column.Epoch, column.Since, kind), nil
 }
 
 // columnList lists a table's columns and the row id.

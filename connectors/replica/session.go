@@ -216,10 +216,10 @@ func (s *session) copy(def *cdc.Table, attempts int) {
 }
 
 // makeDelta makes an empty delta with one holder.
-func (s *session) makeDelta(ctx context.Context, conn *engine.Conn, def *cdc.Table) (*object, error) {
+func (s *session) makeDelta(ctx context.Context, conn *engine.Conn, def *cdc.Table, onDisk bool) (*object, error) {
 	o := s.ledger.created(s.names.next(fmt.Sprintf("d_%d", def.ID)))
-	o.volatile = true
-	sql, err := createDelta(s.ledger.qualified(o), def)
+	o.volatile = !onDisk
+	sql, err := createDelta(s.ledger.qualified(o), def, onDisk)
 	if err == nil {
 		err = conn.Exec(ctx, sql)
 	}

@@ -47,6 +47,10 @@ type arms struct {
 	since uint32
 }
 
+// guardDisk has the mask asked for the rows of deltas that are on disk. After a restart of the engine some of these may be gone; so is the mask
+// then, and the query fails.
+func (a *arms) guardDisk() { a.deadDeltas = a.deadDeltas || anyOnDisk(a.deltas) }
+
 // Position returns the source position that the snapshot stands for: it holds
 // every transaction up to it and none after.
 func (s *Snapshot) Position() cdc.Position { return s.position }

@@ -41,6 +41,7 @@ func (st *stored) steady(def *cdc.Table) *steady {
 			s.deltas = append(s.deltas, d.object)
 		}
 	}
+	s.guardDisk()
 	return s
 }
 

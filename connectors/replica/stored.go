@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -42,11 +43,12 @@ type stored struct {
 	schooling
 }
 
-// delta is a table in memory that bears rows of some epochs.
+// delta is a table that bears rows of some epochs, in the engine's memory or, beyond Config.DeltaBytes, on its disk.
 type delta struct {
 	object *object
 	rids   []uint32 // of its rows
 	blocks int
+	bytes  int // that its rows take, about
 	// youngest is when the last of its rows' lines began.
 	youngest uint32
 }
@@ -58,6 +60,11 @@ func objects(deltas []*delta) []*object {
 		out[i] = d.object
 	}
 	return out
+}
+
+// anyOnDisk reports whether one of some deltas is on disk.
+func anyOnDisk(deltas []*object) bool {
+	return slices.ContainsFunc(deltas, func(o *object) bool { return !o.volatile })
 }
 
 func (st *stored) activate(c *copied, epoch uint32) {
@@ -127,7 +134,11 @@ func (st *stored) blocks() int {
 func (st *stored) blockLoss() time.Duration { return time.Duration(max(1, st.blocks())-1) * blockTime }
 
 // fragmented reports whether the deltas are to be merged: because it pays, or because they have more blocks than they may have while nobody reads them.
+// On disk the engine merges them.
 func (st *stored) fragmented(most int) bool {
+	if anyOnDisk(objects(st.deltas)) {
+		return false
+	}
 	return st.blocks() >= most || st.deltaWear.pays(deltaLeastTime+time.Duration(st.born())*deltaRowTime)
 }
 
@@ -143,6 +154,7 @@ func (t *table) version() *version {
 	if v.base == nil && len(v.deltas) == 0 {
 		v.deltas = append(v.deltas, t.stored.deltas[0].object)
 	}
+	v.guardDisk()
 	v.steady = t.stored.steady(t.def)
 	return v
 }

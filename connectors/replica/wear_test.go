@@ -50,16 +50,18 @@ func TestStored_deltasAreMergedOnceScansHaveLostEnough(t *testing.T) {
 	tests := []struct {
 		name         string
 		blocks, rows int
+		onDisk       bool
 		scans        int // until they are merged
 	}{
-		{"one block", 1, 50_000, -1},
-		{"some blocks", 11, 50_000, 7}, // merging takes 8 ms, and each scan loses 400 µs
-		{"some blocks of more rows", 11, 500_000, 30},
-		{"many blocks that nobody reads", most, 50_000, 0},
+		{"one block", 1, 50_000, false, -1},
+		{"some blocks", 11, 50_000, false, 7}, // merging takes 8 ms, and each scan loses 400 µs
+		{"some blocks of more rows", 11, 500_000, false, 30},
+		{"many blocks that nobody reads", most, 50_000, false, 0},
+		{"many blocks on disk", most, 50_000, true, -1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			st := stored{deltas: []*delta{{object: &object{}, rids: make([]uint32, tt.rows), blocks: tt.blocks}}, wear: &wear{}, deltaWear: &wear{}}
+			st := stored{deltas: []*delta{{object: &object{volatile: !tt.onDisk}, rids: make([]uint32, tt.rows), blocks: tt.blocks}}, wear: &wear{}, deltaWear: &wear{}}
 			table := &table{def: &cdc.Table{}, stored: st}
 			s := &Snapshot{ledger: &ledger{}, mask: &object{}, tables: map[cdc.TableID]*version{1: table.version()}}
 			scans := 0
