@@ -76,8 +76,10 @@ func (p *publisher) run(ctx context.Context) error {
 		b, wait := p.next()
 		switch {
 		case b != nil:
-			if err := p.flush(ctx, b); err != nil {
-				return err
+			for piece := range p.pieces(b) {
+				if err := p.flush(ctx, piece); err != nil {
+					return err
+				}
 			}
 			continue
 		case wait > 0:

@@ -81,6 +81,74 @@ func TestReplica_takesATransactionThatTheEnginesMemoryCannotHold(t *testing.T) {
 	}
 }
 
+// A small transaction leaves long values alone, which are larger than the engine's memory.
+func TestReplica_takesAnUpdateOfRowsThatTheEnginesMemoryCannotHold(t *testing.T) {
+	src := newScript(accounts())
+	rows, note := 3600, strings.Repeat("large ", 50_000)
+	if total := rows * len(note); total < smallMemory {
+		t.Fatalf("the rows have %d bytes only", total)
+	}
+	src.commit(func(x *tx) {
+		for i := range rows {
+			r := row{fmt.Sprint(i), "1.25", note}
+			x.s.now[1][key(accounts(), r)] = r
+		}
+		x.s.add(event{}) // it comes by the copy
+	})
+	g, ctx := startSmallGateway(t, src)
+	s, err := g.acquire(ctx, replica.Request{Min: src.position})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	p := src.commit(func(x *tx) {
+		for i := range rows {
+			x.update(1, key(accounts(), row{fmt.Sprint(i)}), row{fmt.Sprint(i), "2.25", ""}, 2)
+		}
+	})
+	g.awaitCompaction(ctx, t, p, fmt.Sprintf("%d %d", rows, rows*len(note)))
+}
+
+// What is fetched for an epoch comes in several pieces; the rows also change again, or die, in the same transaction.
+func TestReplica_completesAnUpdateOfManyRowsInPieces(t *testing.T) {
+	src := newScript(accounts())
+	const rows = 700
+	src.commit(func(x *tx) {
+		for i := range rows {
+			x.insert(1, row{fmt.Sprint(i), "1.25", fmt.Sprint("note ", i)})
+		}
+	})
+	g, ctx := startGateway(t, src, nil)
+	expect(ctx, t, g, src, src.position).Release()
+	id := func(i int) string { return key(accounts(), row{fmt.Sprint(i)}) }
+	p := src.commit(func(x *tx) {
+		for i := range rows {
+			x.update(1, id(i), row{fmt.Sprint(i), "2.25", ""}, 2)
+		}
+		for i := 0; i < rows; i += 7 {
+			x.update(1, id(i), row{fmt.Sprint(i), "3.75", "changed"})
+			x.update(1, id(i+1), row{fmt.Sprint(i + 1), "3.75", ""}, 2)
+			x.update(1, id(i+2), row{fmt.Sprint(i + 2 + rows), "3.75", ""}, 2)
+			x.delete(1, id(i+3))
+			x.insert(1, row{fmt.Sprint(i + 3), "3.75", "again"})
+			x.delete(1, id(i+4))
+		}
+	})
+	s := expect(ctx, t, g, src, p)
+	defer s.Release()
+	p = src.commit(func(x *tx) {
+		for i := range rows {
+			if i%7 < 2 {
+				x.update(1, id(i), row{fmt.Sprint(i), "4.25", ""}, 2)
+			}
+		}
+	})
+	expect(ctx, t, g, src, p).Release()
+	if err := g.check(ctx, s, src); err != nil {
+		t.Error(err)
+	}
+}
+
 // awaitCompaction waits until all rows of the first table are in its base, while every snapshot has the notes that it should.
 func (g *gateway) awaitCompaction(ctx context.Context, t *testing.T, p cdc.Position, want string) {
 	t.Helper()

@@ -38,6 +38,8 @@ type stored struct {
 	deltaWear *wear
 	// mergeable says that the base has several parts or masked rows.
 	mergeable bool
+	// valueBytes is about how long an unchanged value is that has to be fetched; 0: not known.
+	valueBytes int
 	// lineage says which changes a query need not see that reads steady columns only.
 	lineage lineage.Lineage
 	schooling

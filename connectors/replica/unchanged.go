@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -11,8 +12,62 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/column"
 )
 
-// fetchPiece is how many rows one statement fetches.
-const fetchPiece = 10_000
+const (
+	// fetchValues is how many values one statement fetches at most, fetchBytes about how much they may be.
+	fetchValues = 10_000
+	fetchBytes  = 24 << 20
+	// firstFetch is how many it fetches where it is not known how long they are.
+	firstFetch = 64
+)
+
+// pieces divides a batch, so that what has to be fetched for a piece, and is written with it, is about fetchBytes: an update of many rows
+// that leaves their long values alone is small itself. All pieces but the last are partial.
+func (p *publisher) pieces(b *batch) iter.Seq[*batch] {
+	return func(yield func(*batch) bool) {
+		for i := range b.tables {
+			t := &b.tables[i]
+			for n := t.table.stored.fetchable(); len(t.unchanged) > n; n = t.table.stored.fetchable() {
+				if !yield(&batch{tables: []tableBatch{t.cut(n)}, upTo: b.upTo, partial: true}) {
+					return
+				}
+			}
+		}
+		yield(b)
+	}
+}
+
+// fetchable is how many values may be fetched for a piece.
+func (st *stored) fetchable() int {
+	if st.valueBytes == 0 {
+		return firstFetch
+	}
+	return max(1, min(fetchValues, fetchBytes/st.valueBytes))
+}
+
+// fetched notes how long values are that were fetched. They may turn out to be shorter than those before by half at a time.
+func (st *stored) fetched(values, bytes int) {
+	before := st.valueBytes
+	if before == 0 {
+		before = fetchBytes / firstFetch
+	}
+	st.valueBytes = max(bytes/values, before/2, 1)
+}
+
+// cut takes the first rows out, those for which about n values have to be fetched. What died, or ended, stays: rows may have been born before they died.
+func (b *tableBatch) cut(n int) tableBatch {
+	rows := max(b.unchanged[n].row, b.unchanged[0].row+1)
+	for n < len(b.unchanged) && b.unchanged[n].row < rows {
+		n++
+	}
+	first := tableBatch{table: b.table, activated: b.activated, truncated: b.truncated, voided: b.voided, rows: b.rows.Cut(rows),
+		previous: b.previous[:rows], unchanged: b.unchanged[:n], count: b.count}
+	b.activated, b.truncated, b.voided = nil, false, nil
+	b.previous, b.unchanged = b.previous[rows:], b.unchanged[n:]
+	for i := range b.unchanged {
+		b.unchanged[i].row -= rows
+	}
+	return first
+}
 
 // fetchUnchanged completes the rows of which the source left values out
 // because they did not change (TOAST): they come from the rows' previous
@@ -25,23 +80,17 @@ func (p *publisher) fetchUnchanged(ctx context.Context, b *tableBatch) error {
 			columns = append(columns, u.column)
 		}
 	}
-	rest := b.unchanged
-	for len(rest) > 0 {
-		n := min(fetchPiece, len(rest))
-		for n < len(rest) && rest[n].old == rest[n-1].old {
-			n++
-		}
-		if err := p.fetchPiece(ctx, b, columns, rest[:n]); err != nil {
-			return fmt.Errorf("fetch unchanged values of table %s: %w", b.table.def.FullName(), err)
-		}
-		rest = rest[n:]
+	bytes, err := p.fetchOld(ctx, b, columns)
+	if err != nil {
+		return fmt.Errorf("fetch unchanged values of table %s: %w", b.table.def.FullName(), err)
 	}
+	b.table.stored.fetched(len(b.unchanged), bytes)
 	return nil
 }
 
-// fetchPiece fetches for entries that are sorted by old row id.
-func (p *publisher) fetchPiece(ctx context.Context, b *tableBatch, columns []int, want []unchanged) error {
-	def := b.table.def
+// fetchOld fetches some columns of what is unchanged, which is sorted by old row id. It returns how many bytes that took.
+func (p *publisher) fetchOld(ctx context.Context, b *tableBatch, columns []int) (bytes int, err error) {
+	def, want := b.table.def, b.unchanged
 	var rid proto.ColUInt32
 	result := proto.Results{{Name: column.RowID, Data: &rid}}
 	names := []string{column.RowID}
@@ -49,7 +98,7 @@ func (p *publisher) fetchPiece(ctx context.Context, b *tableBatch, columns []int
 	for _, k := range columns {
 		c, err := column.New(def.Columns[k])
 		if err != nil {
-			return err
+			return 0, err
 		}
 		fetched[k] = c
 		names = append(names, def.Columns[k].Name)
@@ -57,7 +106,10 @@ func (p *publisher) fetchPiece(ctx context.Context, b *tableBatch, columns []int
 	}
 	missing := len(want)
 	sql := p.selectOld(b.table, names, want)
-	err := p.conn.Query(ctx, sql, result, func(rows int) error {
+	err = p.conn.Query(ctx, sql, result, func(rows int) error {
+		for _, c := range fetched {
+			bytes += c.Bytes()
+		}
 		for j := range rows {
 			first, _ := slices.BinarySearchFunc(want, rid[j], func(u unchanged, rid uint32) int { return int(u.old) - int(rid) })
 			for _, u := range want[first:] {
@@ -71,12 +123,12 @@ func (p *publisher) fetchPiece(ctx context.Context, b *tableBatch, columns []int
 		return nil
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if missing != 0 {
-		return fmt.Errorf("%d of %d previous values are not stored", missing, len(want))
+		return 0, fmt.Errorf("%d of %d previous values are not stored", missing, len(want))
 	}
-	return nil
+	return bytes, nil
 }
 
 // selectOld reads row versions by row id, dead or alive.

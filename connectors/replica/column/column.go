@@ -36,6 +36,7 @@ type values interface {
 	set(i int, d cdc.Datum) error
 	setFrom(i int, src values, j int)
 	truncate(n int)
+	drop(n int)
 	bytes() int
 	appendKey(b []byte, i int) []byte
 }
@@ -160,6 +161,19 @@ func (c *Column) Truncate(n int) {
 	if !c.def.NotNull {
 		c.nulls = c.nulls[:n]
 	}
+}
+
+// cut takes the first n values out and returns them.
+func (c *Column) cut(n int) *Column {
+	first := &Column{def: c.def, kind: c.kind, values: newValues(c.def)}
+	for i := range n {
+		first.AppendFrom(c, i)
+	}
+	c.values.drop(n)
+	if !c.def.NotNull {
+		c.nulls = c.nulls[n:]
+	}
+	return first
 }
 
 // Reset forgets the values and keeps the memory.

@@ -90,6 +90,16 @@ func (r *Rows) Set(i int, row cdc.Row) error {
 	return nil
 }
 
+// Cut takes the first n rows out and returns them, without Since.
+func (r *Rows) Cut(n int) *Rows {
+	first := &Rows{RID: slices.Clone(r.RID[:n])}
+	for _, c := range r.Columns {
+		first.Columns = append(first.Columns, c.cut(n))
+	}
+	r.RID = r.RID[n:]
+	return first
+}
+
 // Truncate keeps the first n rows.
 func (r *Rows) Truncate(n int) {
 	for _, c := range r.Columns {

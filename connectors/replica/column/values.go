@@ -33,6 +33,7 @@ func (s *scalar[T, C, P]) Reset()                           { s.col = s.col[:0] 
 func (s *scalar[T, C, P]) EncodeColumn(b *proto.Buffer)     { P(&s.col).EncodeColumn(b) }
 func (s *scalar[T, C, P]) WriteColumn(w *proto.Writer)      { P(&s.col).WriteColumn(w) }
 func (s *scalar[T, C, P]) truncate(n int)                   { s.col = s.col[:n] }
+func (s *scalar[T, C, P]) drop(n int)                       { s.col = s.col[n:] }
 func (s *scalar[T, C, P]) appendKey(b []byte, i int) []byte { return s.key(b, s.col[i]) }
 
 func (s *scalar[T, C, P]) DecodeColumn(r *proto.Reader, rows int) error {
@@ -154,6 +155,9 @@ func (t *text) setFrom(i int, src values, j int) {
 
 // truncate keeps the bytes: an earlier row may own the end of them after a replacement.
 func (t *text) truncate(n int) { t.Pos = t.Pos[:n] }
+
+// drop keeps the bytes, like truncate.
+func (t *text) drop(n int) { t.Pos = t.Pos[n:] }
 
 func (t *text) bytes() int {
 	const position = 16
