@@ -54,6 +54,9 @@ func benchmarkCommand(name, short string, run func(context.Context, bench.Option
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.Queries.Check(); err != nil {
+				return err
+			}
 			if o.Rig.Pin {
 				if err := rig.PinSelf(); err != nil {
 					return err

@@ -246,6 +246,7 @@ func nothingLeft(t *testing.T, dir string, but ...string) {
 func TestDemo_refusesWhatCannotBe(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--warehouses=0": "at least one", "--duration=0s": "must be positive", "--cdc=carrier-pigeon": "carrier-pigeon", "--report=/nowhere/r.json": "/nowhere",
+		"--queries=tpch": "tpch",
 	} {
 		if _, errOut, err := freshet(t, "demo", flag); err == nil || !strings.Contains(errOut, want) {
 			t.Errorf("demo %s: %v, %q; want an error with %q", flag, err, errOut, want)

@@ -65,6 +65,9 @@ func demo(ctx context.Context, o demoOptions, out, progressOut io.Writer) (err e
 	case o.run.Duration <= 0:
 		return fmt.Errorf("duration %v: it must be positive", o.run.Duration)
 	}
+	if err := o.run.Queries.Check(); err != nil {
+		return err
+	}
 	var reportFile *os.File
 	if o.report != "" { // first, so that a wrong path is told now and not in the end
 		if reportFile, err = os.Create(o.report); err != nil {

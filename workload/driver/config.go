@@ -40,6 +40,12 @@ func (s QuerySet) Queries(rng *rand.Rand) ([]ch.Query, error) {
 	return nil, fmt.Errorf("unknown query set %q: want ch, batchdb, hoap or all", s)
 }
 
+// Check tells whether there is such a set.
+func (s QuerySet) Check() error {
+	_, err := s.Queries(rand.New(rand.NewPCG(0, 0)))
+	return err
+}
+
 // Config says what runs. Counts of zero leave that kind of client out.
 type Config struct {
 	// OLTP is the DSN of transactional clients: the endpoint, or PostgreSQL itself.
@@ -102,6 +108,5 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	_, err := c.Queries.Queries(rand.New(rand.NewPCG(c.Seed, 0)))
-	return c, err
+	return c, c.Queries.Check()
 }
