@@ -29,7 +29,7 @@ func TestBenchmarks_runToTheirEnd(t *testing.T) {
 			defer cancel()
 			o := o
 			o.Progress = func(step string) { t.Log(step) }
-			r, err := b.run(ctx, o.WithDefaults())
+			r, err := b.run(ctx, o.Complete())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,10 +56,10 @@ func options(t *testing.T) bench.Options {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", freshet, "github.com/freshet-io/freshet/cli/freshet").CombinedOutput(); err != nil {
 		t.Fatalf("build freshet: %v\n%s", err, out)
 	}
-	return bench.Options{
-		Rig:      rig.Config{Cache: cache, GatewayExecutable: freshet, EngineExecutable: engine, Warehouses: 1, Seed: 1},
-		Duration: 2 * time.Second, Warmup: 500 * time.Millisecond, Rounds: 1, Analysts: 2,
-	}
+	o := bench.DefaultOptions()
+	o.Rig = rig.Config{Cache: cache, GatewayExecutable: freshet, EngineExecutable: engine, Warehouses: 1, Seed: 1}
+	o.Duration, o.Warmup, o.Rounds, o.Analysts = 2*time.Second, 500*time.Millisecond, 1, 2
+	return o
 }
 
 func checkSpeeds(t *testing.T, result *bench.QuerySpeeds, queries int) {

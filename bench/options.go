@@ -11,7 +11,7 @@ import (
 	"github.com/freshet-io/freshet/workload/driver"
 )
 
-// Options are common to the benchmarks. Use [Options.WithDefaults].
+// Options are common to the benchmarks. Begin with [DefaultOptions], and run with what [Options.Complete] returns.
 type Options struct {
 	// Rig says what to set up; its warehouses are the scale.
 	Rig rig.Config
@@ -19,7 +19,8 @@ type Options struct {
 	Duration, Warmup time.Duration
 	// Rounds is how often each phase takes its turn.
 	Rounds int
-	// Terminals and Analysts are the numbers of transactional and analytical clients.
+	// Terminals and Analysts are the numbers of transactional and analytical clients. Without a number of terminals, there is
+	// one per warehouse, and four at least.
 	Terminals, Analysts int
 	// Queries is what analytical clients run.
 	Queries driver.QuerySet
@@ -29,32 +30,36 @@ type Options struct {
 	Progress func(string)
 }
 
-// WithDefaults fills in what is zero.
-func (o Options) WithDefaults() Options {
-	set := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
+// DefaultOptions are what a benchmark takes unless told otherwise.
+func DefaultOptions() Options {
+	return Options{
+		Rig:      rig.Config{Warehouses: 2, Seed: 1},
+		Duration: 20 * time.Second, Warmup: 3 * time.Second, Rounds: 3,
+		Analysts: 4, Queries: driver.BatchDBQueries,
+		Progress: func(string) {},
+	}
+}
+
+// Check tells what no benchmark can measure with.
+func (o Options) Check() error {
+	for _, count := range []struct {
+		n    int
+		what string
+	}{{o.Rig.Warehouses, "warehouses"}, {o.Rounds, "rounds"}, {o.Analysts, "analysts"}} {
+		if count.n < 1 {
+			return fmt.Errorf("%d %s: at least one is needed", count.n, count.what)
 		}
 	}
-	set(&o.Duration, 20*time.Second)
-	set(&o.Warmup, 3*time.Second)
-	if o.Rig.Warehouses == 0 {
-		o.Rig.Warehouses = 2
+	if o.Duration <= 0 {
+		return fmt.Errorf("duration %v: it must be positive", o.Duration)
 	}
-	if o.Rounds == 0 {
-		o.Rounds = 3
-	}
+	return o.Queries.Check()
+}
+
+// Complete fills in what follows from other options.
+func (o Options) Complete() Options {
 	if o.Terminals == 0 {
 		o.Terminals = max(4, o.Rig.Warehouses)
-	}
-	if o.Analysts == 0 {
-		o.Analysts = 4
-	}
-	if o.Queries == "" {
-		o.Queries = driver.BatchDBQueries
-	}
-	if o.Progress == nil {
-		o.Progress = func(string) {}
 	}
 	o.Rig.Progress = o.Progress
 	return o

@@ -46,7 +46,6 @@ type Summary struct {
 
 // Run measures. pgbench and pgbouncer must be on PATH.
 func Run(ctx context.Context, o bench.Options) (_ *report.Report, err error) {
-	o = o.WithDefaults()
 	for _, tool := range []string{"pgbench", "pgbouncer"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return nil, fmt.Errorf("find %s: %w; install it (Debian: postgresql-contrib, pgbouncer)", tool, err)

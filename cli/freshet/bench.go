@@ -49,12 +49,12 @@ folder that it removes, and prints a table; --json and --html write the results 
 }
 
 func benchmarkCommand(name, short string, run func(context.Context, bench.Options) (*report.Report, error)) *cobra.Command {
-	var o bench.Options
+	o := bench.DefaultOptions()
 	var out outputs
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Queries.Check(); err != nil {
+			if err := o.Check(); err != nil {
 				return err
 			}
 			if o.Rig.Pin {
@@ -72,7 +72,7 @@ func benchmarkCommand(name, short string, run func(context.Context, bench.Option
 			if err := findTools(&o.Rig); err != nil {
 				return err
 			}
-			r, err := run(cmd.Context(), o.WithDefaults())
+			r, err := run(cmd.Context(), o.Complete())
 			if err != nil {
 				return fmt.Errorf("bench %s: %w", name, err)
 			}
@@ -81,21 +81,21 @@ func benchmarkCommand(name, short string, run func(context.Context, bench.Option
 	}
 	out.flags(cmd)
 	f := cmd.Flags()
-	f.IntVar(&o.Rig.Warehouses, "warehouses", 2, "scale: warehouses to load")
-	f.Uint64Var(&o.Rig.Seed, "seed", 1, "seed of the data")
+	f.IntVar(&o.Rig.Warehouses, "warehouses", o.Rig.Warehouses, "scale: warehouses to load")
+	f.Uint64Var(&o.Rig.Seed, "seed", o.Rig.Seed, "seed of the data")
 	f.StringVar(&o.Rig.Dir, "dir", "", "folder for the data while it runs (default: the system's for temporary files)")
 	f.StringVar(&o.Rig.EngineExecutable, "engine-executable", "", "path of freshet-engine (default: beside freshet, or on PATH)")
 	f.BoolVar(&o.Rig.Pin, "pin", rig.CanPin(), "PostgreSQL and its clients on CPU 0, the rest on CPU 1")
-	f.DurationVar(&o.Duration, "duration", 20*time.Second, "length of each phase")
-	f.DurationVar(&o.Warmup, "warmup", 3*time.Second, "time before each phase counts")
-	f.IntVar(&o.Rounds, "rounds", 3, "how often each phase takes its turn")
-	f.IntVar(&o.Terminals, "terminals", 0, "transactional clients (default: one per warehouse, at least 4)")
-	f.IntVar(&o.Analysts, "analysts", 4, "analytical clients")
-	f.StringVar((*string)(&o.Queries), "queries", "batchdb", "what analytical clients run: ch, batchdb, hoap or all")
+	f.DurationVar(&o.Duration, "duration", o.Duration, "length of each phase")
+	f.DurationVar(&o.Warmup, "warmup", o.Warmup, "time before each phase counts")
+	f.IntVar(&o.Rounds, "rounds", o.Rounds, "how often each phase takes its turn")
+	f.IntVar(&o.Terminals, "terminals", o.Terminals, "transactional clients (default: one per warehouse, at least 4)")
+	f.IntVar(&o.Analysts, "analysts", o.Analysts, "analytical clients")
+	f.StringVar((*string)(&o.Queries), "queries", string(o.Queries), "what analytical clients run: ch, batchdb, hoap or all")
 	if name == "staleness" {
 		f.StringVar((*string)(&o.Rig.CDC), "cdc", string(platform.Direct), "way of the changes: direct or kafka")
 	}
-	f.BoolVar(&o.Growing, "growing", false, "let the data grow, instead of deleting old orders")
+	f.BoolVar(&o.Growing, "growing", o.Growing, "let the data grow, instead of deleting old orders")
 	return cmd
 }
 

@@ -253,3 +253,14 @@ func TestDemo_refusesWhatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+func TestBench_refusesWhatCannotBe(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--warehouses=0": "at least one", "--rounds=0": "at least one", "--analysts=0": "at least one", "--duration=0s": "must be positive",
+		"--queries=tpch": "tpch", "--json=/nowhere/r.json": "/nowhere",
+	} {
+		if _, errOut, err := freshet(t, "bench", "ch", "--pin=false", flag); err == nil || !strings.Contains(errOut, want) {
+			t.Errorf("bench ch %s: %v, %q; want an error with %q", flag, err, errOut, want)
+		}
+	}
+}
