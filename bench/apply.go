@@ -42,6 +42,7 @@ type ApplyResult struct {
 
 // Apply lets transactions run while the gateway is suspended, and then measures how the replica catches up.
 func Apply(ctx context.Context, o Options) (_ *report.Report, err error) {
+	o.Analysts, o.Warmup = 0, 0 // everything that is generated counts
 	o.Rig.Prepare = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "CREATE TABLE bulk (id integer PRIMARY KEY, amount numeric(12,2) NOT NULL, note text NOT NULL)")
 		return err
@@ -87,7 +88,6 @@ func applyRound(ctx context.Context, o Options, r *rig.Rig) (*ApplyRound, error)
 		return nil, err
 	}
 	defer func() { _ = r.Resume() }() // again, in case of an error; resuming twice does nothing
-	o.Warmup = 0                      // everything that is generated counts
 	changesBefore, err := rowChanges(ctx, r)
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ type KafkaResult struct {
 
 // Kafka measures the change stream over Kafka, with a broker and Kafka Connect of its own beside everything else.
 func Kafka(ctx context.Context, o Options) (_ *report.Report, err error) {
-	o.Rig.CDC = platform.Kafka
+	o.Rounds, o.Rig.CDC = 1, platform.Kafka
 	o.Rig.Prepare = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "CREATE TABLE flood (id bigint PRIMARY KEY, amount numeric(12,2) NOT NULL, at timestamptz NOT NULL, note text NOT NULL)")
 		return err

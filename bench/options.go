@@ -83,7 +83,9 @@ func (o Options) describe(name, title string) *report.Report {
 	}
 	r.AddSetting("cores", cores)
 	r.AddSetting("transactional clients", fmt.Sprintf("%d terminals without think time, directly on PostgreSQL", o.Terminals))
-	r.AddSetting("analytical clients", fmt.Sprintf("%d, queries %s", o.Analysts, o.Queries))
+	if o.Analysts > 0 {
+		r.AddSetting("analytical clients", fmt.Sprintf("%d, queries %s", o.Analysts, o.Queries))
+	}
 	size := "constant: New-Order deletes the order of 3,000 orders ago"
 	if o.Growing {
 		size = "growing"

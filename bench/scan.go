@@ -47,7 +47,7 @@ type scanned struct {
 // Scan measures what keeping the replica live costs the queries: CPU time in the engine under the full
 // rate of transactions, against the same statements on plain tables with as much data, merged to one part, in turn.
 func Scan(ctx context.Context, o Options) (_ *report.Report, err error) {
-	o.Rig.EngineLog = true
+	o.Analysts, o.Rig.EngineLog = 0, true
 	r, err := rig.Start(ctx, o.Rig)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ type StalenessResults struct {
 // Staleness measures how old snapshots are when queries start on them, at the full rate of
 // transactions and with analytical clients that never pause, in each freshness mode.
 func Staleness(ctx context.Context, o Options) (_ *report.Report, err error) {
+	o.Rounds = 1 // of each mode
 	o.Rig.Prepare = createMarker
 	r, err := rig.Start(ctx, o.Rig)
 	if err != nil {

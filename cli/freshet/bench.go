@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/freshet-io/freshet/bench"
 	"github.com/freshet-io/freshet/bench/relay"
@@ -18,20 +19,51 @@ import (
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
-// benchmarks are the subcommands that set up a platform of their own.
-var benchmarks = []struct {
+// benchmark is a subcommand that sets up a platform of its own.
+type benchmark struct {
 	name, short string
 	run         func(context.Context, bench.Options) (*report.Report, error)
-}{
-	{"ch", "CH-benCHmark: both kinds of clients, alone and together, and each query on both stores", bench.CH},
-	{"reports", "Reports with sorted names, subtotals, medians and durations, each on both stores", bench.Reports},
-	{"staleness", "Age of snapshots when queries start on them, by freshness mode", bench.Staleness},
-	{"light", "CPU time of PostgreSQL, gateway and engine with little or nothing to do", bench.Light},
-	{"apply", "Row changes applied per CPU-second, and a transaction of a million rows", bench.Apply},
-	{"scan", "Penalty of scanning live replicas against plain tables", bench.Scan},
-	{"shares", "Engine CPU time of tenants with 4:2:1 shares under contention, and throughput against no shares", bench.Shares},
-	{"kafka", "The change stream over Kafka: staleness, rates, and catching up after a stop", bench.Kafka},
-	{"relay", "pgbench -S through the gateway, PgBouncer and neither, in turn", relay.Run},
+	// flags are those of optionFlags that it heeds.
+	flags []string
+}
+
+var benchmarks = []benchmark{
+	{
+		"ch", "CH-benCHmark: both kinds of clients, alone and together, and each query on both stores", bench.CH,
+		[]string{"warehouses", "duration", "warmup", "rounds", "terminals", "analysts", "queries", "growing"},
+	},
+	{
+		"reports", "Reports with sorted names, subtotals, medians and durations, each on both stores", bench.Reports,
+		[]string{"warehouses"},
+	},
+	{
+		"staleness", "Age of snapshots when queries start on them, by freshness mode", bench.Staleness,
+		[]string{"warehouses", "duration", "warmup", "terminals", "analysts", "queries", "growing", "cdc"},
+	},
+	{
+		"light", "CPU time of PostgreSQL, gateway and engine with little or nothing to do", bench.Light,
+		[]string{"warehouses", "duration", "warmup", "rounds"},
+	},
+	{
+		"apply", "Row changes applied per CPU-second, and a transaction of a million rows", bench.Apply,
+		[]string{"warehouses", "duration", "rounds", "terminals", "growing"},
+	},
+	{
+		"scan", "Penalty of scanning live replicas against plain tables", bench.Scan,
+		[]string{"warehouses", "duration", "warmup", "rounds", "terminals", "growing"},
+	},
+	{
+		"shares", "Engine CPU time of tenants with 4:2:1 shares under contention, and throughput against no shares", bench.Shares,
+		[]string{"warehouses", "duration", "warmup", "rounds"},
+	},
+	{
+		"kafka", "The change stream over Kafka: staleness, rates, and catching up after a stop", bench.Kafka,
+		[]string{"warehouses", "duration", "warmup", "terminals", "analysts", "queries", "growing"},
+	},
+	{
+		"relay", "pgbench -S through the gateway, PgBouncer and neither, in turn", relay.Run,
+		[]string{"duration", "rounds"},
+	},
 }
 
 func benchCommand() *cobra.Command {
@@ -42,17 +74,17 @@ func benchCommand() *cobra.Command {
 folder that it removes, and prints a table; --json and --html write the results to files as well.`,
 	}
 	for _, b := range benchmarks {
-		cmd.AddCommand(benchmarkCommand(b.name, b.short, b.run))
+		cmd.AddCommand(benchmarkCommand(b))
 	}
 	cmd.AddCommand(benchLoadCommand(), benchClientsCommand())
 	return cmd
 }
 
-func benchmarkCommand(name, short string, run func(context.Context, bench.Options) (*report.Report, error)) *cobra.Command {
+func benchmarkCommand(b benchmark) *cobra.Command {
 	o := bench.DefaultOptions()
 	var out outputs
 	cmd := &cobra.Command{
-		Use: name, Short: short, Args: cobra.NoArgs,
+		Use: b.name, Short: b.short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(); err != nil {
 				return err
@@ -72,31 +104,39 @@ func benchmarkCommand(name, short string, run func(context.Context, bench.Option
 			if err := findTools(&o.Rig); err != nil {
 				return err
 			}
-			r, err := run(cmd.Context(), o.Complete())
+			r, err := b.run(cmd.Context(), o.Complete())
 			if err != nil {
-				return fmt.Errorf("bench %s: %w", name, err)
+				return fmt.Errorf("bench %s: %w", b.name, err)
 			}
 			return out.write(r, cmd.OutOrStdout())
 		},
 	}
 	out.flags(cmd)
 	f := cmd.Flags()
-	f.IntVar(&o.Rig.Warehouses, "warehouses", o.Rig.Warehouses, "scale: warehouses to load")
 	f.Uint64Var(&o.Rig.Seed, "seed", o.Rig.Seed, "seed of the data")
 	f.StringVar(&o.Rig.Dir, "dir", "", "folder for the data while it runs (default: the system's for temporary files)")
 	f.StringVar(&o.Rig.EngineExecutable, "engine-executable", "", "path of freshet-engine (default: beside freshet, or on PATH)")
 	f.BoolVar(&o.Rig.Pin, "pin", rig.CanPin(), "PostgreSQL and its clients on CPU 0, the rest on CPU 1")
+	all := optionFlags(&o)
+	for _, name := range b.flags {
+		f.AddFlag(all.Lookup(name))
+	}
+	return cmd
+}
+
+// optionFlags are the flags that some benchmarks heed and others do not.
+func optionFlags(o *bench.Options) *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.IntVar(&o.Rig.Warehouses, "warehouses", o.Rig.Warehouses, "scale: warehouses to load")
 	f.DurationVar(&o.Duration, "duration", o.Duration, "length of each phase")
 	f.DurationVar(&o.Warmup, "warmup", o.Warmup, "time before each phase counts")
 	f.IntVar(&o.Rounds, "rounds", o.Rounds, "how often each phase takes its turn")
 	f.IntVar(&o.Terminals, "terminals", o.Terminals, "transactional clients (default: one per warehouse, at least 4)")
 	f.IntVar(&o.Analysts, "analysts", o.Analysts, "analytical clients")
 	f.StringVar((*string)(&o.Queries), "queries", string(o.Queries), "what analytical clients run: ch, batchdb, hoap or all")
-	if name == "staleness" {
-		f.StringVar((*string)(&o.Rig.CDC), "cdc", string(platform.Direct), "way of the changes: direct or kafka")
-	}
+	f.StringVar((*string)(&o.Rig.CDC), "cdc", string(platform.Direct), "way of the changes: direct or kafka")
 	f.BoolVar(&o.Growing, "growing", o.Growing, "let the data grow, instead of deleting old orders")
-	return cmd
+	return f
 }
 
 func findTools(cfg *rig.Config) (err error) {

@@ -264,3 +264,13 @@ func TestBench_refusesWhatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+func TestBench_hasNoFlagThatDoesNothing(t *testing.T) {
+	for name, flag := range map[string]string{
+		"reports": "--rounds=1", "staleness": "--rounds=1", "apply": "--warmup=1s", "shares": "--terminals=1", "ch": "--cdc=kafka", "relay": "--warehouses=1",
+	} {
+		if _, errOut, err := freshet(t, "bench", name, flag); err == nil || !strings.Contains(errOut, "unknown flag") {
+			t.Errorf("bench %s %s: %v, %q; want an error of an unknown flag", name, flag, err, errOut)
+		}
+	}
+}
