@@ -19,7 +19,7 @@ func Clients(ctx context.Context, cfg driver.Config) (*report.Report, error) {
 		return nil, err
 	}
 	if w == 0 {
-		return nil, fmt.Errorf("run clients: the database has no CH-benCHmark tables; load them first")
+		return nil, fmt.Errorf("run clients: the database has no CH-benCHmark tables; load them with freshet bench load --oltp URL")
 	}
 	cfg.Warehouses = w
 	d, err := driver.New(cfg)

@@ -175,15 +175,16 @@ func runDemo(ctx context.Context, o demoOptions, at platform.Platform, p *progre
 	return report, err
 }
 
-// replicaLimit bounds the time in which the replica must have copied what was loaded, per step of progress.
+// replicaLimit bounds the time from one table that the replica has to the next, and that of catching up when it has all.
 const replicaLimit = 2 * time.Minute
 
 // awaitReplica waits until the replica has all tables and is fresh.
 func awaitReplica(ctx context.Context, monitor string, p *progress) error {
-	ctx, cancel := context.WithTimeout(ctx, replicaLimit)
-	defer cancel()
+	limit := time.NewTimer(replicaLimit)
+	defer limit.Stop()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
+	most := 0
 	for {
 		r, err := platform.ReadReplica(ctx, monitor)
 		if err == nil {
@@ -199,11 +200,17 @@ func awaitReplica(ctx context.Context, monitor string, p *progress) error {
 			if r.Ready && ready >= len(ch.Tables) {
 				return nil
 			}
+			if ready > most {
+				most = ready
+				limit.Reset(replicaLimit)
+			}
 			p.change("replica", fmt.Sprintf("copying to the columnar replica: %d of %d tables", ready, len(ch.Tables)))
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until the columnar replica has all tables: %w", ctx.Err())
+		case <-limit.C:
+			return fmt.Errorf("wait until the columnar replica has all tables: it has %d of %d, and got no other for %v; load fewer --warehouses", most, len(ch.Tables), replicaLimit)
 		case <-again.C:
 		}
 	}
