@@ -50,7 +50,7 @@ func startBouncer(ctx context.Context, r *rig.Rig, cfg rig.Config) (_ *bouncer, 
 		return nil, err
 	}
 	defer reserved.Release()
-	owner, err := process.Unprivileged("")
+	owner, err := process.Unprivileged()
 	if err != nil {
 		return nil, fmt.Errorf("start PgBouncer, which refuses to run as root: %w", err)
 	}

@@ -59,7 +59,6 @@ func gatewayFromFile(file string) (server.Config, error) {
 		EngineAddr:     cfg.EngineAddr,
 		EngineUser:     cfg.EngineUser,
 		EnginePassword: cfg.EnginePassword,
-		EngineThreads:  cfg.EngineThreads,
 		Include:        cfg.Include,
 		Exclude:        cfg.Exclude,
 		TenantsFile:    cfg.TenantsFile,

@@ -48,10 +48,6 @@ type Status struct {
 	Position  cdc.Position
 	Time      time.Time
 	Epoch     uint64
-	// Generation counts the bases that compaction has installed since the start.
-	Generation      uint64
-	SourceConnected bool
-	EngineConnected bool
 	// The last errors; empty if all is well again.
 	SourceError, EngineError, CompactionError string
 }
@@ -109,8 +105,7 @@ func (r *Replica) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	st := Status{
-		Reason: r.reason, Generation: r.metrics.generations.Load(),
-		SourceConnected: r.sourceOK, EngineConnected: r.engineUp,
+		Reason:      r.reason,
 		SourceError: r.lastErr.source, EngineError: r.lastErr.engine, CompactionError: r.lastErr.compaction,
 	}
 	if r.current != nil {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/freshet-io/freshet/gateway/shares"
 )
 
@@ -50,7 +52,7 @@ type Dispatcher struct {
 }
 
 // New makes a dispatcher; nothing runs before Run.
-func New(cfg Config, snapshots Snapshots, engine Engine, clock func() time.Time, log *slog.Logger, reg Registerer) *Dispatcher {
+func New(cfg Config, snapshots Snapshots, engine Engine, clock func() time.Time, log *slog.Logger, reg prometheus.Registerer) *Dispatcher {
 	if cfg.Slots <= 0 {
 		cfg.Slots = 4
 	}

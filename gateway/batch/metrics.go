@@ -2,15 +2,12 @@ package batch
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Registerer is where metrics are registered.
-type Registerer = prometheus.Registerer
-
 type metrics struct {
 	batches, overruns, shared prometheus.Counter
 	wait, run, staleness      prometheus.Histogram
 }
 
-func newMetrics(reg Registerer, waiting, stalled func() int) *metrics {
+func newMetrics(reg prometheus.Registerer, waiting, stalled func() int) *metrics {
 	gauge := func(name, help string, value func() int) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "freshet", Subsystem: "batch", Name: name, Help: help},
 			func() float64 { return float64(value()) }))

@@ -25,8 +25,6 @@ type Config struct {
 	MaxConns int32
 	// Settings are sent with every query.
 	Settings map[string]string
-	// Dialer, when set, replaces plain TCP (TLS in clusters).
-	Dialer ch.Dialer
 }
 
 // DefaultConns is how many connections are enough for queries that all make progress: four for each CPU.
@@ -47,7 +45,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	pool, err := chpool.New(ctx, chpool.Options{
 		ClientOptions: ch.Options{
 			Address: cfg.Addr, Database: cfg.Database, User: cfg.User, Password: cfg.Password,
-			Compression: ch.CompressionDisabled, DialTimeout: 2 * time.Second, Dialer: cfg.Dialer,
+			Compression: ch.CompressionDisabled, DialTimeout: 2 * time.Second,
 			ClientName: "freshet",
 		},
 		MaxConns:        maxConns,

@@ -50,8 +50,6 @@ type Config struct {
 
 	// EngineAddr is host:port of the engine's native protocol.
 	EngineAddr, EngineUser, EnginePassword string
-	// EngineDatabase holds the replica; empty: "freshet".
-	EngineDatabase string
 	// EngineThreads bounds the threads of one query; zero: the engine's default.
 	EngineThreads int
 
@@ -98,9 +96,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Slot == "" {
 		c.Slot = "freshet"
 	}
-	if c.EngineDatabase == "" {
-		c.EngineDatabase = "freshet"
-	}
 	if c.ReadyStaleness <= 0 {
 		c.ReadyStaleness = 5 * time.Second
 	}
@@ -114,7 +109,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Clock = time.Now
 	}
 	c.Replica.Addr, c.Replica.User, c.Replica.Password = c.EngineAddr, c.EngineUser, c.EnginePassword
-	c.Replica.Database = c.EngineDatabase
+	c.Replica.Database = "freshet"
 	source, err := pgconn.ParseConfig(c.PostgresURL)
 	if err != nil {
 		return c, fmt.Errorf("configure gateway: PostgresURL: %w", err)

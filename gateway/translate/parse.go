@@ -59,6 +59,3 @@ func nests(sql string) bool {
 	}
 	return levels > mostLevels || deepest > mostBrackets
 }
-
-// Len returns the number of statements.
-func (t *Tree) Len() int { return len(t.statements) }

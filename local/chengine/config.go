@@ -54,7 +54,6 @@ func (s *Server) serverConfig(users string) element {
 	if s.cfg.MaxMemory > 0 {
 		settings["max_server_memory_usage"] = strconv.FormatInt(s.cfg.MaxMemory, 10)
 	}
-	maps.Copy(settings, s.cfg.ServerSettings)
 	root := elements("clickhouse", settings)
 	// Parts that were replaced go soon: compaction and published generations make many.
 	root.add(elements("merge_tree", map[string]string{"old_parts_lifetime": "2"}))

@@ -36,12 +36,10 @@ type Config struct {
 	QueryLog bool
 	// Settings are query settings that hold unless a query says otherwise.
 	Settings map[string]string
-	// ServerSettings are top-level elements of the server's configuration.
-	ServerSettings map[string]string
 	// Cores pins the engine to these CPUs; empty leaves it free.
 	Cores []int
-	// LogFile receives the engine's log; empty is DataDir + ".log". LogLevel is empty for "warning".
-	LogFile, LogLevel string
+	// LogFile receives the engine's log; empty is DataDir + ".log".
+	LogFile string
 }
 
 // Server is one engine on one data folder. Start, Stop and Kill must not be called at the same time.
@@ -64,9 +62,6 @@ func New(cfg Config) (*Server, error) {
 	cfg.DataDir = dir
 	if cfg.LogFile == "" {
 		cfg.LogFile = cfg.DataDir + ".log"
-	}
-	if cfg.LogLevel == "" {
-		cfg.LogLevel = "warning"
 	}
 	s := &Server{
 		User: cfg.User, Password: cfg.Password, cfg: cfg, http: cfg.HTTPPort, tcp: cfg.TCPPort,
@@ -112,7 +107,7 @@ func (s *Server) launch(ctx context.Context) error {
 	err = s.Launch(process.Spec{
 		Path: s.cfg.Executable,
 		Args: []string{"--library", s.cfg.Library, "--data", s.cfg.DataDir, "--config", s.configFile(), "--host", ports.Host,
-			"--http-port", strconv.Itoa(s.http), "--tcp-port", strconv.Itoa(s.tcp), "--log-level", s.cfg.LogLevel, "--ready-fd", "3"},
+			"--http-port", strconv.Itoa(s.http), "--tcp-port", strconv.Itoa(s.tcp), "--log-level", "warning", "--ready-fd", "3"},
 		Output: log,
 		Extra:  []*os.File{announce},
 		Cores:  s.cfg.Cores,

@@ -33,8 +33,6 @@ type Config struct {
 	Cores []int
 	// LogFile receives the server's log; empty is DataDir + ".log".
 	LogFile string
-	// RunAs names the user that the server runs as where the caller is root; empty is postgres or nobody.
-	RunAs string
 	// Volatile leaves out the fsyncs of initialising the data folder, not those of the server.
 	Volatile bool
 	// Template is a folder of data folders that initdb has filled, for servers of tests: a new data folder is a copy of one there, which is
@@ -62,7 +60,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.LogFile == "" {
 		cfg.LogFile = cfg.DataDir + ".log"
 	}
-	owner, err := process.Unprivileged(cfg.RunAs)
+	owner, err := process.Unprivileged()
 	if err != nil {
 		return nil, fmt.Errorf("set up PostgreSQL, which refuses to run as root: %w", err)
 	}

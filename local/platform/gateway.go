@@ -24,7 +24,6 @@ type GatewayConfig struct {
 	EngineAddr     string `json:"engine_addr"`
 	EngineUser     string `json:"engine_user"`
 	EnginePassword string `json:"engine_password"`
-	EngineThreads  int    `json:"engine_threads"`
 	// Include and Exclude select the tables to replicate, as patterns on schema.table; empty Include: "public.*".
 	Include []string `json:"include,omitempty"`
 	Exclude []string `json:"exclude,omitempty"`

@@ -10,15 +10,12 @@ import (
 )
 
 // Unprivileged returns the user that a server which refuses to run as root runs as: nil when
-// the caller is not root, else the named user, or the first that exists of postgres and nobody when name is empty.
-func Unprivileged(name string) (*syscall.Credential, error) {
+// the caller is not root, else the first that exists of postgres and nobody.
+func Unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
 	candidates := []string{"postgres", "nobody"}
-	if name != "" {
-		candidates = []string{name}
-	}
 	for _, candidate := range candidates {
 		u, err := user.Lookup(candidate)
 		if err != nil {
@@ -33,7 +30,7 @@ func Unprivileged(name string) (*syscall.Credential, error) {
 			return nil, fmt.Errorf("look up user %s: %w", candidate, err)
 		}
 		if uid == 0 {
-			return nil, fmt.Errorf("run as user %s: it is root itself; name an unprivileged user", candidate)
+			return nil, fmt.Errorf("run as user %s: it is root itself; give it a user id of its own", candidate)
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}

@@ -66,13 +66,11 @@ type Progress struct {
 	// Total is how long counting is to last; zero: without end.
 	Total time.Duration
 	// Totals since counting began.
-	Transactions, Queries, ColumnarQueries int64
-	ByTransaction                          [ch.Transactions]int64
-	Staleness, QueryLatency                Percentiles
-	TransactionLatency                     Percentiles // of New-Order
-	SnapshotsChecked, Violations           int
-	AnswersCompared, AnswersDifferent      int
-	Failures                               int64
+	Transactions, Queries             int64
+	Staleness, QueryLatency           Percentiles
+	SnapshotsChecked, Violations      int
+	AnswersCompared, AnswersDifferent int
+	Failures                          int64
 }
 
 // Progress returns the state of the run.
@@ -83,14 +81,12 @@ func (d *Driver) Progress() Progress {
 	d.mu.Unlock()
 	p := Progress{
 		Phase: phase, Elapsed: time.Duration(r.Seconds * float64(time.Second)), Total: d.cfg.Duration,
-		Queries: r.QueryLatencyMS.Count, ColumnarQueries: r.ColumnarQueries, Staleness: r.StalenessMS, QueryLatency: r.QueryLatencyMS,
-		TransactionLatency: r.Transactions[ch.NewOrder.String()].LatencyMS,
-		SnapshotsChecked:   r.SnapshotsChecked, Violations: r.Violations,
+		Queries: r.QueryLatencyMS.Count, Staleness: r.StalenessMS, QueryLatency: r.QueryLatencyMS,
+		SnapshotsChecked: r.SnapshotsChecked, Violations: r.Violations,
 		AnswersCompared: r.AnswersCompared, AnswersDifferent: r.AnswersDifferent, Failures: r.Failures,
 	}
-	for t := range ch.Transaction(ch.Transactions) {
-		p.ByTransaction[t] = r.Transactions[t.String()].Count
-		p.Transactions += p.ByTransaction[t]
+	for _, t := range r.Transactions {
+		p.Transactions += t.Count
 	}
 	return p
 }

@@ -131,14 +131,6 @@ func (c *Column) SetFrom(i int, src *Column, j int) {
 	}
 }
 
-// AppendFrom adds the j-th value of a column of the same definition.
-func (c *Column) AppendFrom(src *Column, j int) {
-	c.values.appendFrom(src.values, j)
-	if !c.def.NotNull {
-		c.nulls = append(c.nulls, src.nulls[j])
-	}
-}
-
 // AppendKey appends an encoding of the i-th value to b. Two values of a column
 // have the same encoding if and only if they are stored alike, and no
 // encoding is a prefix of another.
@@ -167,7 +159,10 @@ func (c *Column) Truncate(n int) {
 func (c *Column) cut(n int) *Column {
 	first := &Column{def: c.def, kind: c.kind, values: newValues(c.def)}
 	for i := range n {
-		first.AppendFrom(c, i)
+		first.values.appendFrom(c.values, i)
+		if !c.def.NotNull {
+			first.nulls = append(first.nulls, c.nulls[i])
+		}
 	}
 	c.values.drop(n)
 	if !c.def.NotNull {

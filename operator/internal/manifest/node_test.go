@@ -32,7 +32,7 @@ type node struct {
 
 func newNode(t *testing.T) *node {
 	t.Helper()
-	owner, err := process.Unprivileged("")
+	owner, err := process.Unprivileged()
 	if err != nil {
 		t.Fatal(err)
 	}
