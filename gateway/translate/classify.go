@@ -10,10 +10,6 @@ import (
 // Class is what the relay must know of a statement text before anything else.
 // The zero Class stands for a text that must be relayed as it is.
 type Class struct {
-	// Statements is the number of statements in the text; 0 if it is empty or the grammar does not know it.
-	Statements int
-	// Kind is the first statement's kind.
-	Kind Kind
 	// Candidate: one read-only SELECT, VALUES or WITH … SELECT over tables. Only a candidate is worth
 	// describing and translating.
 	Candidate bool
@@ -21,8 +17,6 @@ type Class struct {
 	Reason string
 	// Writes: some statement may change data or session state, if only by a function that is not known to be harmless.
 	Writes bool
-	// Locking: FOR UPDATE, FOR SHARE or the like.
-	Locking bool
 	// FromLess: a query that reads no table, but system catalogs perhaps that it names with their schema, as psql and drivers do.
 	FromLess bool
 	// Parameters: a query that names some ($1).
@@ -43,27 +37,11 @@ type Point struct {
 	Columns []string
 }
 
-// Kind groups statements by how the relay must treat them.
-type Kind uint8
-
-// The kinds of statement.
-const (
-	KindOther       Kind = iota // DDL, utility commands, COPY, anything else
-	KindQuery                   // SELECT, VALUES, TABLE, WITH … SELECT
-	KindModify                  // INSERT, UPDATE, DELETE, MERGE, SELECT INTO, data-modifying WITH
-	KindTransaction             // BEGIN, COMMIT, ROLLBACK, SAVEPOINT, …
-	KindSet                     // SET, RESET, DISCARD
-	KindShow                    // SHOW
-	KindExplain                 // EXPLAIN
-	KindCursor                  // DECLARE, FETCH, MOVE, CLOSE
-	KindPrepare                 // PREPARE, EXECUTE, DEALLOCATE
-)
-
 // Classify parses sql and says what it is. It needs no catalog.
 func Classify(sql string) Class {
 	t, err := Parse(sql)
 	if err != nil {
-		c := Class{Kind: KindOther, Writes: true, Reason: "the grammar does not know it"}
+		c := Class{Writes: true, Reason: "the grammar does not know it"}
 		if errors.Is(err, errNests) {
 			c.Reason = "it has too many operators and names to be parsed"
 		}
@@ -74,36 +52,32 @@ func Classify(sql string) Class {
 
 // Classify says what the statements are. sql is the text that was parsed.
 func (t *Tree) Classify(sql string) Class {
-	c := Class{Statements: len(t.statements)}
-	for i, s := range t.statements {
-		k := kindOf(s.Stmt)
-		if i == 0 {
-			c.Kind = k
-		}
-		switch k {
-		case KindShow:
-		case KindQuery:
-			q := inspect(s.Stmt.GetSelectStmt())
-			c.Writes = c.Writes || q.writes != ""
-			c.Locking = c.Locking || q.locking
-			c.FromLess, c.Parameters = q.tables == 0, q.parameters
-			if q.modifies && i == 0 {
-				c.Kind = KindModify
+	var c Class
+	for _, s := range t.statements {
+		switch v := s.Stmt.GetNode().(type) {
+		case *pg.Node_VariableShowStmt:
+		case *pg.Node_SelectStmt:
+			if intoClause(v.SelectStmt) {
+				c.Writes = true
+				continue
 			}
+			q := inspect(v.SelectStmt)
+			c.Writes = c.Writes || q.writes != ""
+			c.FromLess, c.Parameters = q.tables == 0, q.parameters
 			if len(t.statements) == 1 {
 				c.Reason = q.reason()
 				c.Candidate = c.Reason == ""
-				c.Point = q.point(s.Stmt.GetSelectStmt())
+				c.Point = q.point(v.SelectStmt)
 			}
-		case KindExplain:
+		case *pg.Node_ExplainStmt:
 			if len(t.statements) == 1 { // the others would not be run
 				c.ExplainFreshet, c.Explained = explainFreshet(s, sql)
 			}
 			c.Writes = c.Writes || !c.ExplainFreshet
-		case KindCursor:
+		case *pg.Node_DeclareCursorStmt:
 			c.Writes = true
-			if d := s.Stmt.GetDeclareCursorStmt(); d != nil && len(t.statements) == 1 {
-				c.Declared, c.Reason = declared(d, sql)
+			if len(t.statements) == 1 {
+				c.Declared, c.Reason = declared(v.DeclareCursorStmt, sql)
 			}
 		default:
 			c.Writes = true
@@ -116,31 +90,6 @@ func (t *Tree) Classify(sql string) Class {
 		c.Reason = "not a query"
 	}
 	return c
-}
-
-func kindOf(n *pg.Node) Kind {
-	switch v := n.GetNode().(type) {
-	case *pg.Node_SelectStmt:
-		if intoClause(v.SelectStmt) {
-			return KindModify
-		}
-		return KindQuery
-	case *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt, *pg.Node_MergeStmt:
-		return KindModify
-	case *pg.Node_TransactionStmt:
-		return KindTransaction
-	case *pg.Node_VariableSetStmt, *pg.Node_DiscardStmt, *pg.Node_ConstraintsSetStmt:
-		return KindSet
-	case *pg.Node_VariableShowStmt:
-		return KindShow
-	case *pg.Node_ExplainStmt:
-		return KindExplain
-	case *pg.Node_DeclareCursorStmt, *pg.Node_FetchStmt, *pg.Node_ClosePortalStmt:
-		return KindCursor
-	case *pg.Node_PrepareStmt, *pg.Node_ExecuteStmt, *pg.Node_DeallocateStmt:
-		return KindPrepare
-	}
-	return KindOther
 }
 
 // intoClause finds SELECT … INTO, which the grammar keeps at the leftmost arm of a set operation.
