@@ -13,6 +13,7 @@ import (
 
 	"github.com/freshet-io/freshet/bench/report"
 	"github.com/freshet-io/freshet/bench/rig"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
 	"github.com/freshet-io/freshet/workload/ch"
 	"github.com/freshet-io/freshet/workload/driver"
 )
@@ -200,7 +201,7 @@ func (q *scanned) runLive(ctx context.Context, r *rig.Rig, conn *pgx.Conn, count
 	prefix, _, _ := strings.Cut(q.statement, "public.")
 	entry, err := logged(ctx, r, fmt.Sprintf(
 		"event_time_microseconds >= fromUnixTimestamp64Micro(toInt64(%d)) AND startsWith(replaceAll(query, '\\n', ' '), %s)",
-		start.UnixMicro(), quote(prefix)))
+		start.UnixMicro(), engine.Literal(prefix)))
 	if err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func (q *scanned) runPlain(ctx context.Context, r *rig.Rig) error {
 	if _, err := r.Query(ctx, q.statement, settings); err != nil {
 		return err
 	}
-	entry, err := logged(ctx, r, "query_id = "+quote(id))
+	entry, err := logged(ctx, r, "query_id = "+engine.Literal(id))
 	if err != nil {
 		return err
 	}
@@ -253,15 +254,11 @@ func logged(ctx context.Context, r *rig.Rig, condition string) (logEntry, error)
 	return entry, json.Unmarshal([]byte(line), &entry)
 }
 
-func quote(s string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
-}
-
 // sum computes penalties from the median CPU time of each query's runs: the replica costs more the longer its last compaction is past.
 func (s *ScanResult) sum(queries []*scanned) {
 	logs := 0.0
 	for _, q := range queries {
-		p := ScanPenalty{Query: q.query.Name, LiveMS: median(q.live), PlainMS: median(q.plain)}
+		p := ScanPenalty{Query: q.query.Name, LiveMS: report.Median(q.live), PlainMS: report.Median(q.plain)}
 		p.Penalty = p.LiveMS / p.PlainMS
 		logs += math.Log(p.Penalty)
 		if p.Penalty > s.Worst.Penalty {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -115,12 +114,4 @@ func (b *bouncer) stop() error {
 		err = b.proc.Kill()
 	}
 	return errors.Join(err, os.RemoveAll(b.dir))
-}
-
-func median(values []float64) float64 {
-	v := slices.Sorted(slices.Values(values))
-	if n := len(v); n%2 == 0 {
-		return (v[n/2-1] + v[n/2]) / 2
-	}
-	return v[len(v)/2]
 }

@@ -92,8 +92,8 @@ func measure(ctx context.Context, o bench.Options, ways []string) (*Summary, err
 				}
 				ratios = append(ratios, rates[2][round]/rates[1][round])
 			}
-			res := Result{Mode: mode, Clients: clients, Direct: median(rates[0]), PgBouncer: median(rates[1]),
-				Gateway: median(rates[2]), Ratio: median(ratios)}
+			res := Result{Mode: mode, Clients: clients, Direct: report.Median(rates[0]), PgBouncer: report.Median(rates[1]),
+				Gateway: report.Median(rates[2]), Ratio: report.Median(ratios)}
 			s.Results = append(s.Results, res)
 			logs += math.Log(res.Ratio)
 		}

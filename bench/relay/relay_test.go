@@ -12,12 +12,3 @@ func TestParseRate_readsWhatPgbenchPrints(t *testing.T) {
 		t.Error("no error without a rate")
 	}
 }
-
-func TestMedian_ofEvenAndOdd(t *testing.T) {
-	if m := median([]float64{3, 1, 2}); m != 2 {
-		t.Errorf("median of three is %v", m)
-	}
-	if m := median([]float64{4, 1, 2, 3}); m != 2.5 {
-		t.Errorf("median of four is %v", m)
-	}
-}

