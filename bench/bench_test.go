@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -52,12 +50,8 @@ func options(t *testing.T) bench.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	freshet := filepath.Join(t.TempDir(), "freshet")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", freshet, "github.com/freshet-io/freshet/cli/freshet").CombinedOutput(); err != nil {
-		t.Fatalf("build freshet: %v\n%s", err, out)
-	}
 	o := bench.DefaultOptions()
-	o.Rig = rig.Config{Cache: cache, GatewayExecutable: freshet, EngineExecutable: engine, Warehouses: 1, Seed: 1}
+	o.Rig = rig.Config{Cache: cache, GatewayExecutable: stand.BuildFreshet(t), EngineExecutable: engine, Warehouses: 1, Seed: 1}
 	o.Duration, o.Warmup, o.Rounds, o.Analysts = 2*time.Second, 500*time.Millisecond, 1, 2
 	return o
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -170,7 +169,7 @@ func (r *Rig) startEngine(ctx context.Context) error {
 	return r.Engine.Start(ctx)
 }
 
-// startGateway starts the gateway process and waits for the line that says where its endpoint listens.
+// startGateway starts the gateway's process and waits until its endpoint accepts connections.
 func (r *Rig) startGateway(ctx context.Context) error {
 	file := filepath.Join(r.dir, "gateway.json")
 	data, err := json.Marshal(platform.GatewayConfig{
@@ -189,25 +188,10 @@ func (r *Rig) startGateway(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	ready, announce, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer ready.Close()
-	r.gateway, err = process.Start(process.Spec{
-		Path: r.cfg.GatewayExecutable, Args: []string{"gateway", "--config", file},
-		Output: log, Extra: []*os.File{announce}, Cores: r.cores(ColumnarCore),
+	r.gateway, r.info, err = platform.LaunchGateway(ctx, process.Spec{
+		Path: r.cfg.GatewayExecutable, Args: []string{"gateway", "--config", file}, Output: log, Cores: r.cores(ColumnarCore),
 	})
-	announce.Close()
-	if err != nil {
-		return err
-	}
-	interrupt := context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Unix(1, 0)) })
-	defer interrupt()
-	if err := json.NewDecoder(ready).Decode(&r.info); err != nil {
-		return fmt.Errorf("wait for the gateway: %w; its log ends:\n%s", errors.Join(err, ctx.Err()), process.LogTail(r.gatewayLog()))
-	}
-	return nil
+	return err
 }
 
 func (r *Rig) gatewayLog() string { return filepath.Join(r.dir, "gateway.log") }

@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,13 +108,8 @@ func start(ctx context.Context, t *testing.T) *rig.Rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	freshet := filepath.Join(t.TempDir(), "freshet")
-	build := exec.CommandContext(ctx, "go", "build", "-o", freshet, "github.com/freshet-io/freshet/cli/freshet")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build freshet: %v\n%s", err, out)
-	}
 	r, err := rig.Start(ctx, rig.Config{
-		Cache: cache, GatewayExecutable: freshet, EngineExecutable: engine, Warehouses: 1, Seed: 1,
+		Cache: cache, GatewayExecutable: stand.BuildFreshet(t), EngineExecutable: engine, Warehouses: 1, Seed: 1,
 		Prepare:  func(ctx context.Context, conn *pgx.Conn) error { return bank.Create(ctx, conn, accounts) },
 		Progress: func(step string) { t.Log(step) },
 	})

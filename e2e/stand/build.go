@@ -12,11 +12,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/freshet-io/freshet/local/toolchain"
 )
 
-const enginePackage = "github.com/freshet-io/freshet/cli/freshet-engine"
+const (
+	freshetPackage = "github.com/freshet-io/freshet/cli/freshet"
+	enginePackage  = freshetPackage + "-engine"
+)
 
 // BuildEngine builds freshet-engine from the module around the working directory into the cache, unless
 // it is there already, and returns its path. It is keyed by its sources and dependencies, so it is never stale.
@@ -45,6 +49,16 @@ func BuildEngine(ctx context.Context, cache *toolchain.Cache) (string, error) {
 		return "", fmt.Errorf("build freshet-engine: %w", err)
 	}
 	return path, nil
+}
+
+// BuildFreshet builds freshet from the module around the working directory and returns its path.
+func BuildFreshet(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "freshet")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, freshetPackage).CombinedOutput(); err != nil {
+		t.Fatalf("build freshet: %v\n%s", err, out)
+	}
+	return path
 }
 
 // engineKey hashes the compiler's version, the sources and the versions of the modules that the program is built from.

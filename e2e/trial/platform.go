@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"log/slog"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -37,12 +36,8 @@ func Start(t *testing.T, cdc platform.CDC, recovery time.Duration) *Platform {
 		t.Fatal(err)
 	}
 	p := &Platform{dir: filepath.Join(stand.Dir(t), "platform"), Recovery: recovery}
-	freshet := filepath.Join(t.TempDir(), "freshet")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", freshet, "github.com/freshet-io/freshet/cli/freshet").CombinedOutput(); err != nil {
-		t.Fatalf("build freshet: %v\n%s", err, out)
-	}
 	cfg := platform.Config{
-		Dir: p.dir, Cache: cache, EngineExecutable: engine, GatewayExecutable: freshet, EngineMemory: 4 << 30, Volatile: true,
+		Dir: p.dir, Cache: cache, EngineExecutable: engine, GatewayExecutable: stand.BuildFreshet(t), EngineMemory: 4 << 30, Volatile: true,
 		CDC:    cdc,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}

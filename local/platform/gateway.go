@@ -88,29 +88,40 @@ func (g *gateway) Start(ctx context.Context) error {
 		return fmt.Errorf("open the gateway's log: %w", err)
 	}
 	defer log.Close()
-	ready, announce, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("start the gateway: %w", err)
-	}
-	defer ready.Close()
-	g.proc, err = process.Start(process.Spec{
-		Path: g.executable, Args: []string{"gateway", "--config", file},
-		Output: log, Extra: []*os.File{announce}, Cores: g.cores,
+	proc, info, err := LaunchGateway(ctx, process.Spec{
+		Path: g.executable, Args: []string{"gateway", "--config", file}, Output: log, Cores: g.cores,
 	})
-	announce.Close()
 	if err != nil {
 		return err
 	}
+	g.proc, g.info = proc, info
+	return nil
+}
+
+// LaunchGateway starts a gateway's process and returns when its endpoint accepts connections. The spec's output must be the log.
+func LaunchGateway(ctx context.Context, spec process.Spec) (*process.Process, GatewayInfo, error) {
+	var info GatewayInfo
+	ready, announce, err := os.Pipe()
+	if err != nil {
+		return nil, info, fmt.Errorf("start the gateway: %w", err)
+	}
+	defer ready.Close()
+	spec.Extra = []*os.File{announce}
+	proc, err := process.Start(spec)
+	announce.Close()
+	if err != nil {
+		return nil, info, err
+	}
 	interrupt := context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Unix(1, 0)) })
 	defer interrupt()
-	if err := json.NewDecoder(ready).Decode(&g.info); err != nil {
+	if err := json.NewDecoder(ready).Decode(&info); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return errors.Join(fmt.Errorf("wait until the gateway is ready: %w; its log %s ends:\n%s",
-			err, g.LogFile(), process.LogTail(g.LogFile())), g.Kill())
+		return nil, info, errors.Join(fmt.Errorf("wait until the gateway is ready: %w; its log %s ends:\n%s",
+			err, spec.Output.Name(), process.LogTail(spec.Output.Name())), proc.Kill())
 	}
-	return nil
+	return proc, info, nil
 }
 
 // Stop ends the gateway in order; where ctx ends before that, by force.

@@ -62,13 +62,8 @@ func write(t *testing.T, root string, files map[string][]byte) {
 // runGateway runs the program with the environment of a unit's container, but for what differs outside of a pod: addresses, and where files are.
 func runGateway(t *testing.T, objects manifest.Cluster, root string, differs map[string]string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "freshet")
-	build := exec.CommandContext(stand.Within(t, 5*time.Minute), "go", "build", "-o", program, "../../../cli/freshet")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the gateway: %v\n%s", err, out)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
-	gateway := exec.CommandContext(ctx, program, "gateway")
+	gateway := exec.CommandContext(ctx, stand.BuildFreshet(t), "gateway")
 	gateway.Cancel = func() error { return gateway.Process.Signal(syscall.SIGTERM) }
 	gateway.WaitDelay = 30 * time.Second
 	gateway.Stdout, gateway.Stderr = t.Output(), t.Output()
