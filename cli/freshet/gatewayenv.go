@@ -10,6 +10,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/connectors/kafka"
+	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/server"
 )
@@ -155,12 +156,7 @@ func duration(field func(*server.Config) *time.Duration) func(*server.Config, st
 	}
 }
 
-func mode(c *server.Config, value string) error {
-	for _, f := range []pgwire.Freshness{pgwire.Bounded, pgwire.Strong, pgwire.Eventual} {
-		if f.String() == value {
-			c.Defaults.Freshness = f
-			return nil
-		}
-	}
-	return errors.New("use bounded, strong or eventual")
+func mode(c *server.Config, value string) (err error) {
+	c.Defaults.Freshness, err = freshness.ParseMode(value)
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/cockroachdb"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/connectors/kafka"
+	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/server"
 )
@@ -38,7 +39,7 @@ func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 		Include: []string{"public.*", "sales.*"}, Exclude: []string{"public.log"},
 		EngineAddr: "127.0.0.1:9000", EngineUser: "freshet", EnginePassword: "secret", EngineThreads: 2, ReadyStaleness: 3 * time.Second,
 		TenantsFile: "/tenants.yaml",
-		Defaults:    pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: 250 * time.Millisecond},
+		Defaults:    pgwire.Settings{Freshness: freshness.Strong, MaxStaleness: 250 * time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(server.Config{})); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
@@ -49,7 +50,7 @@ func TestGatewayFromEnvironment_refusesWhatItCannotRead(t *testing.T) {
 	for name, want := range map[string]string{
 		"FRESHET_ENGINE_THREADS": `read FRESHET_ENGINE_THREADS="x"`, "FRESHET_READY_STALENESS": `read FRESHET_READY_STALENESS="x"`,
 		"FRESHET_SLOT_FAILOVER":     `read FRESHET_SLOT_FAILOVER="x"`,
-		"FRESHET_DEFAULT_FRESHNESS": "use bounded, strong or eventual", "FRESHET_TLS_CERT_FILE": "give both or none",
+		"FRESHET_DEFAULT_FRESHNESS": "none of bounded, strong, eventual", "FRESHET_TLS_CERT_FILE": "give both or none",
 	} {
 		_, err := gatewayFromEnvironment(lookupIn(map[string]string{name: "x"}))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -171,12 +171,9 @@ func (r *Router) pointRead(p *translate.Point) bool {
 // requirement is what the session's settings ask of a snapshot.
 func requirement(s *pgwire.SessionInfo) freshness.Requirement {
 	need := freshness.Requirement{
-		MaxStaleness: s.Settings.MaxStaleness, Min: s.Settings.MinSnapshot, OwnWrites: s.WroteSince,
+		Mode: s.Settings.Freshness, MaxStaleness: s.Settings.MaxStaleness, Min: s.Settings.MinSnapshot, OwnWrites: s.WroteSince,
 	}
-	switch {
-	case s.Settings.Freshness == pgwire.Eventual:
-		need.Mode = freshness.Eventual
-	case s.Settings.Freshness == pgwire.Strong, s.Settings.MaxStaleness == 0: // nothing may be missing
+	if need.Mode == freshness.Bounded && need.MaxStaleness == 0 { // nothing may be missing
 		need.Mode = freshness.Strong
 	}
 	return need

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
@@ -69,7 +70,7 @@ func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
 }
 
 func TestCheckBound_isNeverLongerThanTheAllowedStaleness(t *testing.T) {
-	settings := func(f pgwire.Freshness, d time.Duration) pgwire.Settings {
+	settings := func(f freshness.Mode, d time.Duration) pgwire.Settings {
 		return pgwire.Settings{Freshness: f, MaxStaleness: d}
 	}
 	for _, c := range []struct {
@@ -77,13 +78,13 @@ func TestCheckBound_isNeverLongerThanTheAllowedStaleness(t *testing.T) {
 		s    pgwire.SessionInfo
 		want time.Duration
 	}{
-		{"bounded by a second", pgwire.SessionInfo{Settings: settings(pgwire.Bounded, time.Second)}, time.Second},
-		{"bounded tighter", pgwire.SessionInfo{Settings: settings(pgwire.Bounded, 20*time.Millisecond)}, 20 * time.Millisecond},
-		{"bounded wider", pgwire.SessionInfo{Settings: settings(pgwire.Bounded, time.Hour)}, checkLife},
-		{"bounded by nothing", pgwire.SessionInfo{Settings: settings(pgwire.Bounded, 0)}, 0},
-		{"strong", pgwire.SessionInfo{Settings: settings(pgwire.Strong, time.Second)}, 0},
-		{"eventual", pgwire.SessionInfo{Settings: settings(pgwire.Eventual, time.Second)}, checkLife},
-		{"after a write", pgwire.SessionInfo{WroteSince: true, Settings: settings(pgwire.Bounded, time.Second)}, 0},
+		{"bounded by a second", pgwire.SessionInfo{Settings: settings(freshness.Bounded, time.Second)}, time.Second},
+		{"bounded tighter", pgwire.SessionInfo{Settings: settings(freshness.Bounded, 20*time.Millisecond)}, 20 * time.Millisecond},
+		{"bounded wider", pgwire.SessionInfo{Settings: settings(freshness.Bounded, time.Hour)}, checkLife},
+		{"bounded by nothing", pgwire.SessionInfo{Settings: settings(freshness.Bounded, 0)}, 0},
+		{"strong", pgwire.SessionInfo{Settings: settings(freshness.Strong, time.Second)}, 0},
+		{"eventual", pgwire.SessionInfo{Settings: settings(freshness.Eventual, time.Second)}, checkLife},
+		{"after a write", pgwire.SessionInfo{WroteSince: true, Settings: settings(freshness.Bounded, time.Second)}, 0},
 	} {
 		if got := checkBound(&c.s); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -1,6 +1,9 @@
 package freshness
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -11,24 +14,29 @@ type Mode uint8
 
 // The modes.
 const (
+	// Bounded answers are no older than a bound.
 	Bounded Mode = iota
+	// Strong answers see every transaction that committed before the query began.
 	Strong
+	// Eventual answers come from the newest snapshot there is, however old.
 	Eventual
 )
 
 // DefaultMaxStaleness is the bound of [Bounded] where nothing else is set.
 const DefaultMaxStaleness = time.Second
 
+var modeNames = []string{Bounded: "bounded", Strong: "strong", Eventual: "eventual"}
+
 // String returns the mode's name as a setting.
-func (m Mode) String() string {
-	switch m {
-	case Strong:
-		return "strong"
-	case Eventual:
-		return "eventual"
-	default:
-		return "bounded"
+func (m Mode) String() string { return modeNames[m] }
+
+// ParseMode returns the mode of a name.
+func ParseMode(name string) (Mode, error) {
+	i := slices.Index(modeNames, name)
+	if i < 0 {
+		return Bounded, fmt.Errorf("%q is none of %s", name, strings.Join(modeNames, ", "))
 	}
+	return Mode(i), nil
 }
 
 // Requirement is how fresh one query's snapshot must be.

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/gateway/datarow"
+	"github.com/freshet-io/freshet/gateway/freshness"
 )
 
 // flushSize is how much of an answer is gathered before it is sent.
@@ -53,7 +54,7 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 		case s.block.oltp: // PostgreSQL has shown the block newer data, perhaps
 			s.endTx()
 			s.info.WroteSince, s.block.oltp = true, false
-		case s.info.Settings.Freshness == Strong: // each statement sees what was committed before it
+		case s.info.Settings.Freshness == freshness.Strong: // each statement sees what was committed before it
 			s.endTx()
 		}
 		if s.pinned.Load() == nil {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/freshet-io/freshet/connectors/dial"
+	"github.com/freshet-io/freshet/gateway/freshness"
 )
 
 // Config is what a [Server] needs.
@@ -32,7 +33,7 @@ type Config struct {
 	TLS *tls.Config
 	// Analytics is the analytical route; nil relays everything.
 	Analytics Analytics
-	// Defaults are the settings of a session that sets none. Defaults.MaxStaleness is one second when zero.
+	// Defaults are the settings of a session that sets none. Defaults.MaxStaleness is [freshness.DefaultMaxStaleness] when zero.
 	Defaults Settings
 	// DefaultsOf, when set, makes them those of a user, as it authenticated. It is asked for every statement that is offered, so
 	// that a change reaches running sessions.
@@ -57,7 +58,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Defaults.MaxStaleness == 0 {
-		c.Defaults.MaxStaleness = time.Second
+		c.Defaults.MaxStaleness = freshness.DefaultMaxStaleness
 	}
 	if c.DescriptionAge == 0 {
 		c.DescriptionAge = 30 * time.Second

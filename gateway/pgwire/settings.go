@@ -2,24 +2,13 @@ package pgwire
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
-)
-
-// Freshness is how fresh an analytical answer must be.
-type Freshness uint8
-
-// The values of freshet.freshness.
-const (
-	// Bounded answers are no older than freshet.max_staleness.
-	Bounded Freshness = iota
-	// Strong answers see every transaction that committed before the query began.
-	Strong
-	// Eventual answers come from the newest snapshot there is, however old.
-	Eventual
+	"github.com/freshet-io/freshet/gateway/freshness"
 )
 
 // Route is the user's choice of where reads run.
@@ -58,21 +47,15 @@ const (
 // ownSettings are those that can be set.
 var ownSettings = [...]string{settingFreshness, settingMaxStaleness, settingMinSnapshot, settingRoute}
 
-var (
-	freshnessNames = []string{Bounded: "bounded", Strong: "strong", Eventual: "eventual"}
-	routeNames     = []string{RouteAuto: "auto", RouteOLTP: "oltp", RouteColumnar: "columnar"}
-)
-
-// String returns the setting's value as the user writes it.
-func (f Freshness) String() string { return freshnessNames[f] }
+var routeNames = []string{RouteAuto: "auto", RouteOLTP: "oltp", RouteColumnar: "columnar"}
 
 // String returns the setting's value as the user writes it.
 func (r Route) String() string { return routeNames[r] }
 
 // Settings are the session's freshet.* settings.
 type Settings struct {
-	Freshness Freshness
-	// MaxStaleness bounds the age of a Bounded answer's snapshot.
+	Freshness freshness.Mode
+	// MaxStaleness bounds the age of a bounded answer's snapshot.
 	MaxStaleness time.Duration
 	// MinSnapshot is a position that the snapshot must have reached, whatever the
 	// mode; zero when there is none.
@@ -88,13 +71,19 @@ func (s *Settings) set(name, value string) error {
 	}
 	switch name {
 	case settingFreshness:
-		i, err := parseChoice(name, value, freshnessNames)
-		s.Freshness = Freshness(i)
-		return err
+		mode, err := freshness.ParseMode(strings.ToLower(value))
+		if err != nil {
+			return &Error{Code: codeInvalidParameter, Message: invalidValue(name, value), Hint: "Available values: bounded, strong, eventual."}
+		}
+		s.Freshness = mode
+		return nil
 	case settingRoute:
-		i, err := parseChoice(name, value, routeNames)
+		i := slices.Index(routeNames, strings.ToLower(value))
+		if i < 0 {
+			return &Error{Code: codeInvalidParameter, Message: invalidValue(name, value), Hint: "Available values: " + strings.Join(routeNames, ", ") + "."}
+		}
 		s.Route = Route(i)
-		return err
+		return nil
 	case settingMaxStaleness:
 		d, err := parseDuration(value)
 		if err != nil {
@@ -121,16 +110,6 @@ func (s *Settings) set(name, value string) error {
 
 func invalidValue(name, value string) string {
 	return fmt.Sprintf("invalid value for parameter %q: %q", name, value)
-}
-
-func parseChoice(name, value string, names []string) (int, error) {
-	for i, n := range names {
-		if strings.EqualFold(n, value) {
-			return i, nil
-		}
-	}
-	return 0, &Error{Code: codeInvalidParameter, Message: invalidValue(name, value),
-		Hint: "Available values: " + strings.Join(names, ", ") + "."}
 }
 
 // maxDuration is what PostgreSQL allows for a setting in milliseconds.

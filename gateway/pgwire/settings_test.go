@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/local/pgserver"
 )
@@ -31,17 +32,17 @@ func TestSettings_reachTheAnalyticalRoute(t *testing.T) {
 		change(&s)
 		return s
 	}
-	strong := with(func(s *pgwire.Settings) { s.Freshness = pgwire.Strong })
+	strong := with(func(s *pgwire.Settings) { s.Freshness = freshness.Strong })
 	for _, tc := range []struct {
 		name, sql string
 		want      pgwire.Settings
 	}{
 		{"defaults", "", defaults},
 		{"SET", "SET freshet.freshness = strong", strong},
-		{"SET TO, quoted, session", "SET SESSION freshet.max_staleness TO '2 s'", with(func(s *pgwire.Settings) { s.Freshness, s.MaxStaleness = pgwire.Strong, 2*time.Second })},
-		{"rolled back", "BEGIN; SET freshet.freshness = eventual; ROLLBACK", with(func(s *pgwire.Settings) { s.Freshness, s.MaxStaleness = pgwire.Strong, 2*time.Second })},
+		{"SET TO, quoted, session", "SET SESSION freshet.max_staleness TO '2 s'", with(func(s *pgwire.Settings) { s.Freshness, s.MaxStaleness = freshness.Strong, 2*time.Second })},
+		{"rolled back", "BEGIN; SET freshet.freshness = eventual; ROLLBACK", with(func(s *pgwire.Settings) { s.Freshness, s.MaxStaleness = freshness.Strong, 2*time.Second })},
 		{"RESET", "RESET freshet.max_staleness", strong},
-		{"integers are milliseconds", "SET freshet.max_staleness = 250", with(func(s *pgwire.Settings) { s.Freshness, s.MaxStaleness = pgwire.Strong, 250*time.Millisecond })},
+		{"integers are milliseconds", "SET freshet.max_staleness = 250", with(func(s *pgwire.Settings) { s.Freshness, s.MaxStaleness = freshness.Strong, 250*time.Millisecond })},
 		{"RESET ALL", "RESET ALL", defaults},
 		{"set_config", "SELECT set_config('freshet.freshness', 'strong', false)", strong},
 		{"DISCARD ALL", "DISCARD ALL", defaults},
@@ -65,7 +66,7 @@ func TestSettings_reachTheAnalyticalRoute(t *testing.T) {
 	}
 	run(t, c, "ALTER DATABASE "+b.database+" SET freshet.freshness = 'eventual'")
 	other := connect(t, b.through+"&options=-c%20freshet.max_staleness%3D3s")
-	want := pgwire.Settings{Freshness: pgwire.Eventual, MaxStaleness: 3 * time.Second}
+	want := pgwire.Settings{Freshness: freshness.Eventual, MaxStaleness: 3 * time.Second}
 	if d := cmp.Diff(want, b.settingsNow(t, other)); d != "" {
 		t.Errorf("of the role and the start: %s", d)
 	}
@@ -296,10 +297,10 @@ func TestSession_explainsInBothProtocols(t *testing.T) {
 
 func TestSettings_followTheDefaultsOfTheUser(t *testing.T) {
 	var defaults atomic.Pointer[pgwire.Settings]
-	set := func(f pgwire.Freshness, d time.Duration) {
+	set := func(f freshness.Mode, d time.Duration) {
 		defaults.Store(&pgwire.Settings{Freshness: f, MaxStaleness: d})
 	}
-	set(pgwire.Eventual, time.Minute)
+	set(freshness.Eventual, time.Minute)
 	b := newBed(t, func(cfg *pgwire.Config) {
 		cfg.DefaultsOf = func(user string, d pgwire.Settings) pgwire.Settings {
 			if user != pgserver.Superuser {
@@ -321,17 +322,17 @@ func TestSettings_followTheDefaultsOfTheUser(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	check("eventual", pgwire.Settings{Freshness: pgwire.Eventual, MaxStaleness: time.Minute})
-	set(pgwire.Strong, time.Hour)
-	check("strong", pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: time.Hour})
+	check("eventual", pgwire.Settings{Freshness: freshness.Eventual, MaxStaleness: time.Minute})
+	set(freshness.Strong, time.Hour)
+	check("strong", pgwire.Settings{Freshness: freshness.Strong, MaxStaleness: time.Hour})
 	run(t, c, "SET freshet.freshness = strong") // what is the default, but the session's own from now on
 	run(t, c, "SHOW freshet.max_staleness")
 	run(t, c, "SET work_mem = '8MB'")
-	set(pgwire.Eventual, 2*time.Hour)
-	check("strong", pgwire.Settings{Freshness: pgwire.Strong, MaxStaleness: 2 * time.Hour})
+	set(freshness.Eventual, 2*time.Hour)
+	check("strong", pgwire.Settings{Freshness: freshness.Strong, MaxStaleness: 2 * time.Hour})
 	run(t, c, "SELECT set_config('freshet.max_staleness', '5s', false)")
 	run(t, c, "RESET freshet.freshness")
-	check("eventual", pgwire.Settings{Freshness: pgwire.Eventual, MaxStaleness: 5 * time.Second})
+	check("eventual", pgwire.Settings{Freshness: freshness.Eventual, MaxStaleness: 5 * time.Second})
 	run(t, c, "BEGIN")
 	run(t, c, "SHOW freshet.freshness")
 	run(t, c, "ROLLBACK")

@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/shares"
 )
@@ -39,14 +38,7 @@ func (t *tenants) defaults(user string, d pgwire.Settings) pgwire.Settings {
 	if f == nil {
 		return d
 	}
-	switch f.Mode {
-	case freshness.Strong:
-		d.Freshness = pgwire.Strong
-	case freshness.Eventual:
-		d.Freshness = pgwire.Eventual
-	default:
-		d.Freshness = pgwire.Bounded
-	}
+	d.Freshness = f.Mode
 	if f.MaxStaleness > 0 {
 		d.MaxStaleness = f.MaxStaleness
 	}

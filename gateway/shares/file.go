@@ -98,13 +98,14 @@ func (n FileTenant) tenant() (Tenant, error) {
 	if f.MaxStaleness < 0 {
 		return out, errors.New("freshness.maxStaleness is negative")
 	}
-	for _, m := range []freshness.Mode{freshness.Bounded, freshness.Strong, freshness.Eventual} {
-		if f.Mode == m.String() || f.Mode == "" && m == freshness.Bounded {
-			out.Freshness.Mode = m
-			return out, nil
-		}
+	if f.Mode == "" {
+		return out, nil
 	}
-	return out, fmt.Errorf("freshness.mode: %q is none of bounded, strong, eventual", f.Mode)
+	var err error
+	if out.Freshness.Mode, err = freshness.ParseMode(f.Mode); err != nil {
+		return out, fmt.Errorf("freshness.mode: %w", err)
+	}
+	return out, nil
 }
 
 // Render writes a file that [Parse] reads.
