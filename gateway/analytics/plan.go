@@ -93,12 +93,6 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 		return &pgwire.RelayError{Reason: fmt.Sprintf("database %q is not replicated", s.Database)}
 	case s.Isolation == serializable: // its reads have to be among those that PostgreSQL finds conflicts of
 		return &pgwire.RelayError{Reason: "the transaction is SERIALIZABLE"}
-	case s.TempTables:
-		return &pgwire.RelayError{Reason: "the session has temporary tables"}
-	case !strings.EqualFold(s.ClientEncoding, "UTF8"):
-		return &pgwire.RelayError{Reason: "client_encoding is not UTF8"}
-	case !s.StandardConformingStrings:
-		return &pgwire.RelayError{Reason: "standard_conforming_strings is off"}
 	case s.TransformNullEquals:
 		return &pgwire.RelayError{Reason: "transform_null_equals is on"}
 	case s.ArraysWithoutNulls:

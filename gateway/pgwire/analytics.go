@@ -132,8 +132,8 @@ type SessionInfo struct {
 	// SearchPath is current_schemas(true): the schemas that exist and that names
 	// are looked up in, in order, pg_catalog and the temporary schema included.
 	SearchPath []string
-	// TempTables says that the session has temporary relations. Such a session's
-	// statements are not offered; it is here for EXPLAIN (FRESHET).
+	// TempTables says that the session has temporary relations. Statements of such a session are not offered, nor are
+	// they where ClientEncoding is not UTF8 or StandardConformingStrings is off.
 	TempTables bool
 
 	TimeZone, DateStyle, IntervalStyle string

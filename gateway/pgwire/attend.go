@@ -126,10 +126,15 @@ func (s *session) refusal(c *class) error {
 		return besideSnapshot(c.why())
 	}
 	if s.wantsColumnar && !s.validity.stale && s.info.Settings.Route == RouteColumnar && isQuery(c.word) && c.data && !c.Writes && c.Kind == Relay {
-		return &Error{Code: codeFeatureUnsupported, Message: "freshet.route is columnar, but this statement cannot run there: " + c.why(),
-			Hint: "Set freshet.route = 'auto' to let PostgreSQL run what the columnar replica cannot."}
+		return routeInsists(c.why())
 	}
 	return nil
+}
+
+// routeInsists refuses what cannot run on the columnar replica under freshet.route = columnar.
+func routeInsists(why string) *Error {
+	return &Error{Code: codeFeatureUnsupported, Message: "freshet.route is columnar, but this statement cannot run there: " + why,
+		Hint: "Set freshet.route = 'auto' to let PostgreSQL run what the columnar replica cannot."}
 }
 
 // beside reports whether PostgreSQL would read another snapshot for the statement than the columnar one that the block reads.

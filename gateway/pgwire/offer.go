@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -324,17 +325,6 @@ const readCommitted = "read committed"
 // turnDown relays a statement that the analytical route does not take, or refuses it
 // where PostgreSQL must not run it either.
 func (s *session) turnDown(e *execution, status byte, why *RelayError) (outcome, error) {
-	const hint = "Set freshet.route = 'auto' to let PostgreSQL run what the columnar replica cannot."
-	refuse := func(message, hint string) (outcome, error) {
-		r := &Error{Code: why.Code, Message: message, Hint: why.Hint}
-		if r.Code == "" {
-			r.Code = codeFeatureUnsupported
-		}
-		if r.Hint == "" {
-			r.Hint = hint
-		}
-		return done, s.rejectHeld(e, r)
-	}
 	if why.Stale {
 		s.expire()
 	}
@@ -343,7 +333,9 @@ func (s *session) turnDown(e *execution, status byte, why *RelayError) (outcome,
 		r := &run{s: s, e: e, status: status}
 		return done, r.finish(r.plan([]string{"Route: " + s.info.Settings.Route.Otherwise(), "Reason: " + why.Error()}))
 	case s.info.Settings.Route == RouteColumnar:
-		return refuse("freshet.route is columnar, but this statement cannot run there: "+why.Error(), hint)
+		r := routeInsists(why.Error())
+		r.Code, r.Hint = cmp.Or(why.Code, r.Code), cmp.Or(why.Hint, r.Hint)
+		return done, s.rejectHeld(e, r)
 	case s.block.columnar:
 		return done, s.rejectHeld(e, besideSnapshot(why.Error()))
 	}
