@@ -1,5 +1,3 @@
-// Package tempfile provides files for what is too large for memory. They have no name, so that nothing stays behind, whatever
-// happens, and nobody else can open them.
 package tempfile
 
 import (

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestLastLines(t *testing.T) {
+func TestLastLines_keepsWholeLinesThatFit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	long := strings.Repeat("x", 50)
 	for _, tc := range []struct{ text, want string }{

@@ -1,4 +1,3 @@
-// Package profile provides the settings that the columnar engine's queries start from, wherever the engine runs.
 package profile
 
 import "strconv"
