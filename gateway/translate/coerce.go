@@ -268,6 +268,8 @@ func trimBlanks(s string) string { return strings.Trim(s, " \t\n\v\f\r") }
 // parseLiteral reads a string constant as PostgreSQL's input function of a type would.
 func (t *translator) parseLiteral(s string, oid uint32) expr {
 	t.env.Dialect.checkText(s, oid)
+	var e expr
+	var ok bool
 	switch oid {
 	case oidText, oidVarchar:
 		return textLiteral(oid, s)
@@ -275,61 +277,94 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 		return textLiteral(oid, clipName(s))
 	case oidBpchar:
 		return trimmed(textLiteral(oidText, s))
-	case oidInt2, oidInt4, oidInt8:
-		i, ok := new(big.Int).SetString(trimBlanks(s), 10)
-		if ok && i.Cmp(big.NewInt(minOf[oid])) >= 0 && i.Cmp(big.NewInt(maxOf[oid])) <= 0 {
-			return integerLiteral(oid, i)
-		}
-	case oidNumeric:
-		if n, ok := parseNumber(s); ok {
-			return numericLiteral(n)
-		}
+	case oidInt2, oidInt4, oidInt8, oidNumeric, oidFloat4, oidFloat8:
+		e, ok = parseNumeral(s, oid)
+	case oidDate, oidTimestamp, oidTimestampTZ, oidTime, oidInterval:
+		e, ok = t.parseTemporal(s, oid)
 	case oidBool:
-		switch strings.ToLower(trimBlanks(s)) {
-		case "t", "true", "yes", "y", "on", "1":
-			return boolLiteral(true)
-		case "f", "false", "no", "n", "off", "0":
-			return boolLiteral(false)
-		}
-	case oidDate:
-		if at, ok := parseTimestamp(s); ok { // of which the date counts
-			return integerLiteral(oidDate, big.NewInt(at.date/microsPerDay))
-		}
-	case oidTimestamp, oidTimestampTZ:
-		at, ok := parseTimestamp(s)
-		shown := big.NewInt(at.date + at.clock)
-		switch {
-		case !ok:
-		case oid == oidTimestamp: // whatever the zone is
-			return integerLiteral(oidTimestamp, shown)
-		case at.zoned:
-			return integerLiteral(oid, shown.Sub(shown, big.NewInt(at.offset)))
-		default:
-			return t.instant(integerLiteral(oidTimestamp, shown), t.env.TimeZone)
-		}
-	case oidInterval:
-		if i, ok := parseInterval(s, ""); ok {
-			return intervalLiteral(i)
-		}
-	case oidFloat4, oidFloat8:
-		if v, ok := parseFloat(s, oid); ok {
-			return floatLiteral(oid, v, s)
-		}
-	case oidTime:
-		if m := timeForm.FindStringSubmatch(s); m != nil {
-			if micros, ok := parseClock(m[1], m[2], m[3], m[4]); ok {
-				e := integerLiteral(oidInt8, big.NewInt(micros))
-				e.oid = oidTime
-				return e
-			}
-		}
+		e, ok = parseBool(s)
 	case oidUUID:
-		if uuidForm.MatchString(s) {
-			if raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", "")); err == nil {
-				return uuidLiteral(raw)
-			}
-		}
+		e, ok = parseUUID(s)
 	}
-	fail("string constant as a value of type %d", oid)
-	return expr{}
+	if !ok {
+		fail("string constant as a value of type %d", oid)
+	}
+	return e
+}
+
+func parseNumeral(s string, oid uint32) (expr, bool) {
+	switch oid {
+	case oidNumeric:
+		n, ok := parseNumber(s)
+		if !ok {
+			return expr{}, false
+		}
+		return numericLiteral(n), true
+	case oidFloat4, oidFloat8:
+		v, ok := parseFloat(s, oid)
+		if !ok {
+			return expr{}, false
+		}
+		return floatLiteral(oid, v, s), true
+	}
+	i, ok := new(big.Int).SetString(trimBlanks(s), 10)
+	if !ok || i.Cmp(big.NewInt(minOf[oid])) < 0 || i.Cmp(big.NewInt(maxOf[oid])) > 0 {
+		return expr{}, false
+	}
+	return integerLiteral(oid, i), true
+}
+
+func (t *translator) parseTemporal(s string, oid uint32) (expr, bool) {
+	switch oid {
+	case oidTime:
+		return parseTime(s)
+	case oidInterval:
+		i, ok := parseInterval(s, "")
+		if !ok {
+			return expr{}, false
+		}
+		return intervalLiteral(i), true
+	}
+	at, ok := parseTimestamp(s)
+	shown := big.NewInt(at.date + at.clock)
+	switch {
+	case !ok:
+		return expr{}, false
+	case oid == oidDate: // the time of day does not count
+		return integerLiteral(oidDate, big.NewInt(at.date/microsPerDay)), true
+	case oid == oidTimestamp: // whatever the zone is
+		return integerLiteral(oidTimestamp, shown), true
+	case at.zoned:
+		return integerLiteral(oid, shown.Sub(shown, big.NewInt(at.offset))), true
+	}
+	return t.instant(integerLiteral(oidTimestamp, shown), t.env.TimeZone), true
+}
+
+func parseTime(s string) (expr, bool) {
+	m := timeForm.FindStringSubmatch(s)
+	if m == nil {
+		return expr{}, false
+	}
+	micros, ok := parseClock(m[1], m[2], m[3], m[4])
+	e := integerLiteral(oidInt8, big.NewInt(micros))
+	e.oid = oidTime
+	return e, ok
+}
+
+func parseBool(s string) (expr, bool) {
+	switch strings.ToLower(trimBlanks(s)) {
+	case "t", "true", "yes", "y", "on", "1":
+		return boolLiteral(true), true
+	case "f", "false", "no", "n", "off", "0":
+		return boolLiteral(false), true
+	}
+	return expr{}, false
+}
+
+func parseUUID(s string) (expr, bool) {
+	if !uuidForm.MatchString(s) {
+		return expr{}, false
+	}
+	raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
+	return uuidLiteral(raw), err == nil
 }
