@@ -10,24 +10,52 @@ import (
 	"github.com/freshet-io/freshet/bench/report"
 	"github.com/freshet-io/freshet/bench/rig"
 	"github.com/freshet-io/freshet/workload/ch"
+	"github.com/freshet-io/freshet/workload/driver"
 )
 
-// The phases of the CH-benCHmark.
-const (
-	phaseAlone     = "transactions alone, no change stream"
-	phaseStream    = "transactions with change stream"
-	phaseBoth      = "transactions and analytics"
-	phaseAnalytics = "analytics alone"
-	// Where the two sides are pinned apart, PostgreSQL's process that decodes its log may be moved to the columnar side, as by
-	// freshet local up --pin --pin-decoding.
-	phaseStreamApart = "transactions with change stream, decoded on the columnar core"
-	phaseBothApart   = "transactions and analytics, decoded on the columnar core"
-	// The other core's work alone takes from transactions what both cores share: caches, and the way to the memory.
-	phaseNeighbour = "transactions beside the same queries on plain tables, no change stream"
+// chPhase is a phase of the CH-benCHmark.
+type chPhase struct {
+	name, short string // short is the chart's
+	// transactions and analytics say which clients run.
+	transactions, analytics bool
+	// suspended: the gateway's process stands still, so that there is no change stream.
+	suspended bool
+	// decodedApart: PostgreSQL's process that decodes its log is moved to the columnar side, as by freshet local up --pin
+	// --pin-decoding.
+	decodedApart bool
+	// neighbour: the analysts' queries run on plain tables. The other core's work alone takes from transactions what both cores
+	// share: caches, and the way to the memory.
+	neighbour bool
+	// marker: a row is committed again and again. Without commits every query would be answered from the results of the one snapshot there is.
+	marker bool
+}
+
+var (
+	phaseAlone  = chPhase{name: "transactions alone, no change stream", short: "alone", transactions: true, suspended: true}
+	phaseStream = chPhase{name: "transactions with change stream", short: "with change stream", transactions: true}
+	phaseBoth   = chPhase{name: "transactions and analytics", short: "with analytics", transactions: true, analytics: true}
+	// Only where the two sides are pinned apart.
+	phaseStreamApart = chPhase{name: "transactions with change stream, decoded on the columnar core", short: "with change stream, decoded apart",
+		transactions: true, decodedApart: true}
+	phaseBothApart = chPhase{name: "transactions and analytics, decoded on the columnar core", short: "with analytics, decoded apart",
+		transactions: true, analytics: true, decodedApart: true}
+	phaseNeighbour = chPhase{name: "transactions beside the same queries on plain tables, no change stream", short: "beside queries on plain tables",
+		transactions: true, suspended: true, neighbour: true}
+
+	phaseAnalytics = chPhase{name: "analytics alone", analytics: true, marker: true}
 )
+
+// chPhases are the phases in the order of the first round.
+func chPhases(pinned bool) []chPhase {
+	if pinned {
+		return []chPhase{phaseAlone, phaseStream, phaseBoth, phaseStreamApart, phaseBothApart, phaseNeighbour, phaseAnalytics}
+	}
+	return []chPhase{phaseAlone, phaseStream, phaseBoth, phaseAnalytics}
+}
 
 // PhaseResult is what one phase achieved, in the mean over the rounds.
 type PhaseResult struct {
+	of                    chPhase
 	Phase                 string    `json:"phase"`
 	TransactionsPerSecond float64   `json:"transactions_per_second"`
 	QueriesPerSecond      float64   `json:"analytical_queries_per_second"`
@@ -97,12 +125,13 @@ func CH(ctx context.Context, o Options) (_ *report.Report, err error) {
 
 // lose computes what each side loses.
 func (c *CHResult) lose() {
-	phases := make(map[string]*PhaseResult)
+	phases := make(map[chPhase]*PhaseResult)
 	for _, p := range c.Phases {
-		phases[p.Phase] = p
+		phases[p.of] = p
 	}
-	lost := func(phase string) float64 {
-		p, alone := phases[phase], phases[phaseAlone]
+	alone := phases[phaseAlone]
+	lost := func(phase chPhase) float64 {
+		p := phases[phase]
 		if p == nil {
 			return 0
 		}
@@ -112,11 +141,11 @@ func (c *CHResult) lose() {
 	c.TransactionsLostToAnalytics, c.TransactionsLostToAnalyticsApart = lost(phaseBoth), lost(phaseBothApart)
 	c.TransactionsLostToNeighbour = lost(phaseNeighbour)
 	for _, p := range c.Phases {
-		if p.Phase == phaseAlone || p.TransactionsPerSecond == 0 {
+		if p == alone || p.TransactionsPerSecond == 0 {
 			continue
 		}
 		for i, rate := range p.TransactionRounds {
-			p.LostRounds = append(p.LostRounds, 1-rate/phases[phaseAlone].TransactionRounds[i])
+			p.LostRounds = append(p.LostRounds, 1-rate/alone.TransactionRounds[i])
 		}
 	}
 	c.AnalyticsLost = 1 - phases[phaseBoth].QueriesPerSecond/phases[phaseAnalytics].QueriesPerSecond
@@ -124,9 +153,9 @@ func (c *CHResult) lose() {
 
 // mixedPhases lets the phases take turns, every other round in the opposite order.
 func mixedPhases(ctx context.Context, o Options, r *rig.Rig) (_ []*PhaseResult, err error) {
-	results := []*PhaseResult{{Phase: phaseAlone}, {Phase: phaseStream}, {Phase: phaseBoth}, {Phase: phaseAnalytics}}
-	if o.Rig.Pin {
-		results = slices.Insert(results, 3, &PhaseResult{Phase: phaseStreamApart}, &PhaseResult{Phase: phaseBothApart}, &PhaseResult{Phase: phaseNeighbour})
+	var results []*PhaseResult
+	for _, p := range chPhases(o.Rig.Pin) {
+		results = append(results, &PhaseResult{Phase: p.name, of: p})
 	}
 	var beside *neighbour
 	for round := range o.Rounds {
@@ -140,7 +169,7 @@ func mixedPhases(ctx context.Context, o Options, r *rig.Rig) (_ []*PhaseResult, 
 		}
 		for _, result := range order {
 			o.Progress(fmt.Sprintf("round %d of %d: %s", round+1, o.Rounds, result.Phase))
-			if result.Phase == phaseNeighbour && beside == nil {
+			if result.of.neighbour && beside == nil {
 				if beside, err = makeNeighbour(ctx, o, r); err != nil {
 					return nil, err
 				}
@@ -162,63 +191,73 @@ func mixedPhases(ctx context.Context, o Options, r *rig.Rig) (_ []*PhaseResult, 
 	return results, nil
 }
 
+// runPhase adds a round to a phase.
 func runPhase(ctx context.Context, o Options, r *rig.Rig, beside *neighbour, p *PhaseResult) (err error) {
-	l := load{terminals: o.Terminals, analysts: o.Analysts}
-	switch p.Phase {
-	case phaseStreamApart, phaseBothApart:
-		if p.Phase == phaseStreamApart {
-			l.analysts = 0
-		}
+	if p.of.decodedApart {
 		if err := r.PlaceSender(ctx, rig.ColumnarCore); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, r.PlaceSender(ctx, rig.OLTPCore)) }()
-	case phaseAlone, phaseNeighbour:
-		l.analysts = 0
+	}
+	if p.of.suspended {
 		if err := r.Suspend(); err != nil {
 			return err
 		}
 		defer func() { _ = r.Resume() }() // again, in case of an error; resuming twice does nothing
-	case phaseStream:
-		l.analysts = 0
-	case phaseAnalytics:
-		l.terminals = 0
-		// Without commits every query would be answered from the results of the one snapshot there is.
+	}
+	if p.of.marker {
 		m, err := startMarker(ctx, r, 10*time.Millisecond)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, m.stop()) }()
 	}
+	res, err := p.measure(ctx, o, r, beside)
+	if err := errors.Join(err, r.Resume()); err != nil {
+		return err
+	}
+	if res.Failures > 0 {
+		o.Progress("a client failed: " + res.LastFailure)
+	}
+	p.add(res)
+	return r.CaughtUp(ctx)
+}
+
+// measure lets the phase's clients run, and beside them what they are measured against.
+func (p *PhaseResult) measure(ctx context.Context, o Options, r *rig.Rig, beside *neighbour) (*driver.Report, error) {
+	var l load
+	if p.of.transactions {
+		l.terminals = o.Terminals
+	}
+	if p.of.analytics {
+		l.analysts = o.Analysts
+	}
 	before, err := rig.ReadMachine()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.addMemory(r, &p.gatewayBefore); err != nil {
-		return err
+		return nil, err
 	}
 	stop := func() error { return nil }
-	if p.Phase == phaseNeighbour {
+	if p.of.neighbour {
 		stop = beside.start(ctx, r, o.Analysts)
 	}
 	res, err := o.phase(ctx, r, l, "")
 	if err := errors.Join(err, stop()); err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.addMemory(r, &p.GatewayPeak); err != nil {
-		return err
+		return nil, err
 	}
 	after, err := rig.ReadMachine()
-	if err != nil {
-		return err
-	}
 	p.StolenShare += after.StolenSince(before)
-	if err := r.Resume(); err != nil {
-		return err
-	}
-	if p.Failures += res.Failures; res.Failures > 0 {
-		o.Progress("a client failed: " + res.LastFailure)
-	}
+	return res, err
+}
+
+// add adds what the clients of a round achieved.
+func (p *PhaseResult) add(res *driver.Report) {
+	p.Failures += res.Failures
 	p.TransactionRounds = append(p.TransactionRounds, res.TransactionsPerSecond)
 	p.QueryRounds = append(p.QueryRounds, res.AnalyticalQueriesPerSecond)
 	p.NewOrderP99MS += res.Transactions["new_order"].LatencyMS.P99
@@ -226,7 +265,6 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, beside *neighbour, p *
 	p.StalenessP99MS += res.StalenessMS.P99
 	p.queries += res.QueryLatencyMS.Count
 	p.columnar += res.ColumnarQueries
-	return r.CaughtUp(ctx)
 }
 
 // addMemory raises what was the most so far to the gateway's peak, which then begins anew.
@@ -253,7 +291,7 @@ func (c *CHResult) report(o Options) *report.Report {
 			span(p.LostRounds), unlessZero("%.1f", p.QueriesPerSecond), unlessZero("%.1f", p.NewOrderP99MS), unlessZero("%.1f", p.StalenessP50MS),
 			unlessZero("%.1f", p.StalenessP99MS), unlessZero("%.0f %%", 100*p.ColumnarShare), p.Failures, 100*p.StolenShare))
 		if p.TransactionsPerSecond > 0 {
-			rates.Labels = append(rates.Labels, shorten(p.Phase))
+			rates.Labels = append(rates.Labels, p.of.short)
 			rates.Series[0].Values = append(rates.Series[0].Values, p.TransactionsPerSecond)
 		}
 	}
@@ -283,12 +321,4 @@ func span(shares []float64) string {
 		return ""
 	}
 	return fmt.Sprintf("%.1f to %.1f %%", 100*slices.Min(shares), 100*slices.Max(shares))
-}
-
-func shorten(phase string) string {
-	return map[string]string{
-		phaseAlone: "alone", phaseStream: "with change stream", phaseBoth: "with analytics",
-		phaseStreamApart: "with change stream, decoded apart", phaseBothApart: "with analytics, decoded apart",
-		phaseNeighbour: "beside queries on plain tables",
-	}[phase]
 }
