@@ -39,7 +39,7 @@ func (c *compactor) build(ctx context.Context, t *table, at cut, base *object) (
 	switch {
 	case at.base == nil || at.shape.physical <= int64(c.s.cfg.RewriteRows):
 		err = c.rewrite(ctx, t, at, base)
-	case at.whole || c.merges(at):
+	case at.whole || c.claimMerge(at):
 		err = c.merge(ctx, t, at, base)
 	default:
 		err = c.extend(ctx, t, at, base)
@@ -50,8 +50,9 @@ func (c *compactor) build(ctx context.Context, t *table, at cut, base *object) (
 	return c.check(ctx, at, base)
 }
 
-// merges decides whether a base is merged to one part as well as extended.
-func (c *compactor) merges(at cut) bool {
+// claimMerge decides whether a base is merged to one part as well as extended. A merge because the base is read takes its time from what there is
+// for all such merges: the next one has to wait.
+func (c *compactor) claimMerge(at cut) bool {
 	if masked := max(0, at.shape.physical-at.rows) + int64(at.dead); masked*maxMasked > at.shape.physical {
 		return true
 	}

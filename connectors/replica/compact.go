@@ -300,7 +300,7 @@ func (c *compactor) install(t *table, at cut, base *object, built shape) {
 	if p.published {
 		p.publish()
 	}
-	c.s.r.metrics.generations.Add(1)
+	c.s.r.metrics.basesInstalled.Inc()
 }
 
 // dropUnseen drops the objects that nobody holds.

@@ -16,7 +16,7 @@ type metrics struct {
 	merge            prometheus.Histogram
 	compactionErrors prometheus.Counter
 	diskDeltas       prometheus.Counter
-	generations      atomic.Uint64
+	basesInstalled   prometheus.Counter
 	deltaRows        atomic.Int64
 }
 
@@ -39,12 +39,14 @@ func newMetrics(r *Replica, reg prometheus.Registerer) (*metrics, error) {
 			Name: "freshet_replica_compaction_errors_total", Help: "Compactions that the engine refused."}),
 		diskDeltas: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "freshet_replica_disk_deltas_total", Help: "Deltas begun on disk, because those in memory had no room for a table's rows."}),
+		basesInstalled: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "freshet_replica_bases_installed_total", Help: "Bases that compaction has installed."}),
 	}
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
 	collectors := []prometheus.Collector{
-		m.epochs, m.rows, m.flush, m.compaction, m.merge, m.compactionErrors, m.diskDeltas, &tableCounts{r: r},
+		m.epochs, m.rows, m.flush, m.compaction, m.merge, m.compactionErrors, m.diskDeltas, m.basesInstalled, &tableCounts{r: r},
 		gauge("freshet_replica_position", "Major part of the current snapshot's source position; 0 without one.",
 			func() float64 { return float64(r.Status().Position.Major) }),
 		gauge("freshet_replica_staleness_seconds", "Age of the current snapshot's watermark; -1 without one.", func() float64 {
@@ -53,8 +55,6 @@ func newMetrics(r *Replica, reg prometheus.Registerer) (*metrics, error) {
 			}
 			return -1
 		}),
-		gauge("freshet_replica_generation", "Bases installed since the start.",
-			func() float64 { return float64(m.generations.Load()) }),
 		gauge("freshet_replica_delta_rows", "Row versions and deaths that compaction has yet to merge into bases.",
 			func() float64 { return float64(m.deltaRows.Load()) }),
 	}

@@ -107,8 +107,16 @@ func (s *session) fence(ctx context.Context, rec *record) error {
 	return dropOldRecords(ctx, conn, s.cfg.Database, rec.Serial)
 }
 
-// inserters is how many tables of an epoch are written at a time.
-const inserters = 3
+// The connections of a session, by whose they are.
+const (
+	publisherConn = iota
+	compactorConn
+	copierConn
+	followerConn
+	firstInserter
+	// inserters is how many tables of an epoch the publisher has written at a time.
+	inserters = 3
+)
 
 // connect dials and makes an empty session.
 func (r *Replica) connect(ctx context.Context) (*session, error) {
@@ -120,10 +128,11 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	if err = errors.Join(err, first.Close()); err != nil {
 		return nil, err
 	}
-	conns := make([]*engine.Conn, 0, 4+inserters)
+	conns := make([]*engine.Conn, 0, firstInserter+inserters)
 	for i := range cap(conns) {
 		cfg := r.cfg.engine(r.cfg.Database)
-		cfg.Urgent = i == 0 || i >= 4 // the publisher's: beside queries that want all of the engine's CPU time, its statements took four times as long
+		// Beside queries that want all of the engine's CPU time, the publisher's statements took four times as long.
+		cfg.Urgent = i == publisherConn || i >= firstInserter
 		c, err := engine.Dial(ctx, cfg)
 		if err != nil {
 			for _, c := range conns {
@@ -141,12 +150,12 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	s.changed.L = &s.mu
 	s.resume.again = -1
 	seed := maphash.MakeSeed()
-	s.publisher = &publisher{s: s, digester: digester{seed: seed}, conn: conns[0], inserters: conns[4:], wake: make(chan struct{}, 1), requests: make(chan func()),
+	s.publisher = &publisher{s: s, digester: digester{seed: seed}, conn: conns[publisherConn], inserters: conns[firstInserter:], wake: make(chan struct{}, 1), requests: make(chan func()),
 		tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
-	s.compactor = &compactor{s: s, conn: conns[1], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
-	s.copier = &copier{s: s, conn: conns[2], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
+	s.compactor = &compactor{s: s, conn: conns[compactorConn], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
+	s.copier = &copier{s: s, conn: conns[copierConn], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.copier.busy <- struct{}{}
-	s.follower = &follower{s: s, digester: digester{seed: seed}, conn: conns[3], queue: make(chan followed, mostQueued)}
+	s.follower = &follower{s: s, digester: digester{seed: seed}, conn: conns[followerConn], queue: make(chan followed, mostQueued)}
 	s.ledger = &ledger{database: r.cfg.Database, volatile: r.cfg.volatile(), wake: func() {
 		select {
 		case s.compactor.wake <- struct{}{}:

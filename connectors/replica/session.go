@@ -93,7 +93,7 @@ func (s *session) run(ctx context.Context) error {
 	g.Go(func() error { return s.compactor.run(ctx) })
 	g.Go(func() error { return s.copier.run(ctx) })
 	g.Go(func() error { return s.follower.run(ctx) })
-	g.Go(func() error { return s.follow(ctx) })
+	g.Go(func() error { return s.keepStreaming(ctx) })
 	return g.Wait()
 }
 
@@ -106,9 +106,9 @@ func (s *session) close() error {
 	return err
 }
 
-// follow keeps the stream going: it finds out what to replicate, takes the
+// keepStreaming keeps the stream going: it finds out what to replicate, takes the
 // first copies and streams, again and again after errors of the source.
-func (s *session) follow(ctx context.Context) error {
+func (s *session) keepStreaming(ctx context.Context) error {
 	wait := backoff{least: 50 * time.Millisecond, most: 5 * time.Second}
 	for {
 		began := time.Now()
