@@ -43,7 +43,7 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range s.registry.ids(false) {
+	for _, id := range s.registry.known() {
 		if !there[id] {
 			s.registry.drop(id)
 		}
@@ -88,7 +88,7 @@ func (s *Source) publish(ctx context.Context) (changed []cdc.TableID, err error)
 	if err != nil {
 		return nil, err
 	}
-	wanted := s.registry.ids(true)
+	wanted := s.registry.replicable()
 	slices.Sort(wanted)
 	for id, p := range actual {
 		if !slices.Contains(wanted, id) || p.narrowed {

@@ -66,13 +66,22 @@ func (r *registry) get(id cdc.TableID) (d, given *definition) {
 	return nil, nil
 }
 
-// ids returns the tables that are there and may be replicated (wanted), or all that are known.
-func (r *registry) ids(replicated bool) []cdc.TableID {
+// known returns the tables that are there.
+func (r *registry) known() []cdc.TableID {
+	return r.ids(func(*entry) bool { return true })
+}
+
+// replicable returns the tables that are there and may be replicated.
+func (r *registry) replicable() []cdc.TableID {
+	return r.ids(func(e *entry) bool { return e.def.stopped == nil })
+}
+
+func (r *registry) ids(which func(*entry) bool) []cdc.TableID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var ids []cdc.TableID
 	for id, e := range r.entries {
-		if !e.gone && (!replicated || e.def.stopped == nil) {
+		if !e.gone && which(e) {
 			ids = append(ids, id)
 		}
 	}
