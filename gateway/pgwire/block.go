@@ -72,9 +72,11 @@ func (s *session) noteRelayed(c *class) {
 	if c.word == "rollback" {
 		s.doubtCursors()
 	}
+	if c.data || c.Writes { // a function may move a cursor by its name
+		s.leaveCursors()
+	}
 	if c.data {
 		s.block.oltp = true
-		s.leaveCursors()
 		if c.Reason != "" && c.Kind == Relay && isQuery(c.word) {
 			s.last = LastRun{Route: "oltp", Reason: c.Reason}
 		}

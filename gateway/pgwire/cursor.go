@@ -82,7 +82,7 @@ func (s *session) doubtCursors() {
 	}
 }
 
-// leaveCursors leaves the cursors that were not read yet to PostgreSQL, which is to read other data in the block.
+// leaveCursors leaves the cursors that were not read yet to PostgreSQL, which is to read other data in the block, or may read them.
 func (s *session) leaveCursors() {
 	for name, p := range s.block.portals {
 		if p.declared != nil && p.formats == nil {

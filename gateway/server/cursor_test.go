@@ -137,3 +137,16 @@ func TestGateway_keepsASessionThatCouldNotAskForItsCursor(t *testing.T) {
 	}
 	exec(t, c, "ROLLBACK")
 }
+
+// nextOf is a function that moves a cursor by its name.
+const nextOf = `CREATE FUNCTION next_of(c refcursor) RETURNS int LANGUAGE plpgsql AS $$DECLARE n int; BEGIN FETCH c INTO n; RETURN n; END$$`
+
+// What a function may have done with a cursor by its name only PostgreSQL knows.
+func TestGateway_leavesACursorToTheFunctionThatMovesIt(t *testing.T) {
+	t.Parallel()
+	g := start(t, fewItems, nextOf)
+	direct, c := g.connect(g.oltp.URL("postgres")), g.client()
+	for _, sql := range []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "DECLARE c SCROLL CURSOR FOR SELECT id FROM item ORDER BY id", "SELECT next_of('c')", "FETCH c", "SELECT next_of('c')", "FETCH c", "COMMIT"} {
+		wantSameOutcome(t, c, direct, sql)
+	}
+}
