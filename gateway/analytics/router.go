@@ -130,7 +130,7 @@ func (r *Router) Candidate(sql string) pgwire.Candidate {
 		out.Kind, out.Inner = pgwire.Explain, c.Explained
 	case c.Declared != nil:
 		out.Kind, out.Inner, out.Cursor, out.Binary = pgwire.Declare, c.Declared.SQL, c.Declared.Name, c.Declared.Binary
-		out.Parameters = c.Declared.Query.Parameters
+		out.Holds, out.Scroll, out.Parameters = c.Declared.Holds, c.Declared.Scroll, c.Declared.Query.Parameters
 		if r.pointRead(c.Declared.Query.Point) {
 			out.Point, out.Reason = true, reasonPointRead
 		}

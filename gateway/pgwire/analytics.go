@@ -72,9 +72,11 @@ type Candidate struct {
 	Point bool
 	// Inner is the statement inside EXPLAIN (FRESHET …) or DECLARE.
 	Inner string
-	// Cursor is the name that DECLARE declares, and Binary says that its simple queries' rows are in binary format.
-	Cursor string
-	Binary bool
+	// Cursor is the name that DECLARE declares, Binary says that its simple queries' rows are in binary format, Holds that it outlives its
+	// transaction, and Scroll is SCROLL, NO SCROLL, or empty: PostgreSQL's plan decides.
+	Cursor        string
+	Binary, Holds bool
+	Scroll        string
 	// Writes says that the statement may write when PostgreSQL runs it: it
 	// modifies data or calls a function that is not known to be free of effects.
 	Writes bool

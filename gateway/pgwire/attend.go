@@ -34,7 +34,7 @@ func (s *session) attend(e *execution) error {
 		}
 	}
 	switch {
-	case c.Kind == Read, c.Kind == Explain, c.Kind == Declare && status == 'T':
+	case c.Kind == Read, c.Kind == Explain, c.Kind == Declare && (status == 'T' || c.Holds):
 		return s.offer(e, status)
 	case c.setting != "":
 		if err := s.checkSetting(c); err != nil {

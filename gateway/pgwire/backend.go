@@ -156,13 +156,18 @@ func (s *session) closeReplaced(e *execution, status byte) error {
 
 // askRequest appends the messages that run one statement under the session's own name.
 func askRequest(b []byte, sql string) []byte {
+	return encode(executeRequest(b, sql, nil, pgproto3.Bind{}), &pgproto3.Sync{})
+}
+
+// executeRequest is askRequest without its Sync, for a statement with parameters, of the types oids and with the values of a Bind.
+func executeRequest(b []byte, sql string, oids []uint32, values pgproto3.Bind) []byte {
 	return encode(b, &pgproto3.Close{ObjectType: 'S', Name: internalName},
-		&pgproto3.Parse{Name: internalName, Query: sql},
-		&pgproto3.Bind{DestinationPortal: internalName, PreparedStatement: internalName},
+		&pgproto3.Parse{Name: internalName, Query: sql, ParameterOIDs: oids},
+		&pgproto3.Bind{DestinationPortal: internalName, PreparedStatement: internalName,
+			ParameterFormatCodes: values.ParameterFormatCodes, Parameters: values.Parameters},
 		&pgproto3.Execute{Portal: internalName},
 		&pgproto3.Close{ObjectType: 'P', Name: internalName},
-		&pgproto3.Close{ObjectType: 'S', Name: internalName},
-		&pgproto3.Sync{})
+		&pgproto3.Close{ObjectType: 'S', Name: internalName})
 }
 
 // askAnswer reads the answer to askRequest.
@@ -196,10 +201,15 @@ func (s *session) askAnswer() (rows [][][]byte, err error) {
 
 // ask runs one statement on the backend, which the caller holds, and returns its rows.
 func (s *session) ask(ctx context.Context, sql string) ([][][]byte, error) {
+	return s.askBy(ctx, askRequest(nil, sql))
+}
+
+// askBy is ask by messages that end with a Sync.
+func (s *session) askBy(ctx context.Context, request []byte) ([][][]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := s.send(askRequest(nil, sql)); err != nil {
+	if err := s.send(request); err != nil {
 		return nil, err
 	}
 	rows, err := s.askAnswer()

@@ -24,9 +24,14 @@ type backend struct {
 
 // ask implements [SessionInfo.Ask].
 func (b *backend) ask(ctx context.Context, sql string) ([][][]byte, error) {
+	return b.askBy(ctx, askRequest(nil, sql))
+}
+
+// askBy is ask by messages that end with a Sync.
+func (b *backend) askBy(ctx context.Context, request []byte) ([][][]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.s.ask(ctx, sql)
+	return b.s.askBy(ctx, request)
 }
 
 // keepInTouch speaks to PostgreSQL now and then until done is called. PostgreSQL knows nothing of the statement: it would end the session

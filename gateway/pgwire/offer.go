@@ -290,8 +290,8 @@ func (s *session) againstKnown(e *execution, d *description, status byte) string
 		return "its transaction may have written before it became READ ONLY"
 	case inBlock && s.block.oltp && i.Isolation != readCommitted && !s.block.columnar:
 		return "its transaction block began to read from PostgreSQL"
-	case q.class.Kind == Declare && i.Isolation == readCommitted:
-		return "it is a cursor of a READ COMMITTED block"
+	case inBlock && q.class.Holds && i.Isolation != readCommitted:
+		return "it is a cursor WITH HOLD of a block that keeps its snapshot"
 	case e.moves != nil && i.meaning() != e.resume.meaning:
 		return "settings were changed since its cursor was declared"
 	case !i.StandardConformingStrings:

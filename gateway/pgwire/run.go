@@ -77,8 +77,10 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	switch {
 	case p != nil:
 		err = r.fill(ctx, q, p, formats)
-	case r.e.class.Kind == Declare:
+	case r.e.class.Kind == Declare && r.status == 'T' && s.info.Isolation != readCommitted:
 		return s.declare(r.e)
+	case r.e.class.Kind == Declare:
+		err = r.handRows(ctx, b, q)
 	default:
 		err = r.answer(ctx, q, formats)
 	}

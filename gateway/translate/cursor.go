@@ -10,28 +10,32 @@ import (
 
 // Declared is what DECLARE … CURSOR FOR a query says.
 type Declared struct {
-	Name   string
-	Binary bool
+	Name          string
+	Binary, Holds bool
+	// Scroll is what it says of going back: SCROLL, NO SCROLL, or nothing.
+	Scroll string
 	// SQL is the query's text, and Query what that is.
 	SQL   string
 	Query Class
 }
 
 // declaration finds the query's text. What has comments before that, or a name in another notation, is not found.
-var declaration = regexp.MustCompile(`(?is)^\s*DECLARE\s+(?:"(?:[^"]|"")+"|[\pL_][\pL\d_$]*)\s+(?:[a-z]+\s+)*?CURSOR\s+(?:WITHOUT\s+HOLD\s+)?FOR\b(.*)$`)
+var declaration = regexp.MustCompile(`(?is)^\s*DECLARE\s+(?:"(?:[^"]|"")+"|[\pL_][\pL\d_$]*)\s+(?:[a-z]+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\b(.*)$`)
 
 // declared returns what a DECLARE says, or why it is for PostgreSQL alone.
 func declared(s *pg.DeclareCursorStmt, sql string) (*Declared, string) {
-	const holds = 0x20 // CURSOR_OPT_HOLD in PostgreSQL's nodes/parsenodes.h
-	const binary = 0x1 // CURSOR_OPT_BINARY
-	if s.Options&holds != 0 {
-		return nil, "a cursor WITH HOLD"
-	}
+	const binary, scroll, noScroll, holds = 0x1, 0x2, 0x4, 0x20 // CURSOR_OPT_… in PostgreSQL's nodes/parsenodes.h
 	m := declaration.FindStringSubmatch(sql)
 	if m == nil {
 		return nil, "a DECLARE in a notation that the gateway does not follow"
 	}
-	d := &Declared{Name: s.Portalname, Binary: s.Options&binary != 0, SQL: m[1], Query: Classify(m[1])}
+	d := &Declared{Name: s.Portalname, Binary: s.Options&binary != 0, Holds: s.Options&holds != 0, SQL: m[1], Query: Classify(m[1])}
+	switch {
+	case s.Options&scroll != 0:
+		d.Scroll = "SCROLL"
+	case s.Options&noScroll != 0:
+		d.Scroll = "NO SCROLL"
+	}
 	if !d.Query.Candidate {
 		return nil, d.Query.Reason
 	}

@@ -33,6 +33,11 @@ with psycopg.connect(url, autocommit=True) as conn:
         a = conn.execute("SELECT count(*) FROM item")
         b = conn.execute("SELECT sum(price) FROM item")
     show("pipeline", [a.fetchone(), b.fetchone()])
+    for binary in (False, True):
+        with conn.cursor("held", binary=binary, scrollable=False, withhold=True) as cur:  # as Django's QuerySet.iterator()
+            cur.execute(QUERY, (90,))
+            print([(c.name, c.type_code) for c in cur.description])
+            show(f"held, binary {binary}", cur.fetchmany(3) + cur.fetchall())
     conn.execute("CREATE TEMP TABLE copied (a int, b text)")
     with conn.cursor() as cur:
         with cur.copy("COPY copied FROM STDIN") as copy:
