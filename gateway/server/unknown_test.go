@@ -52,7 +52,7 @@ func TestGateway_computesWithNullsAsPostgreSQLDoes(t *testing.T) {
 	const row = "FROM (SELECT p.id, p.x, p.y, q.x AS z, p.s, q.s AS r, p.n, q.n AS m, p.d, q.d AS e, p.f, q.f AS g, p.d + interval '90 minutes' AS t FROM p LEFT JOIN q ON q.id = p.id) v ORDER BY id"
 	values := []string{
 		"abs(x)", "round(n)", "ceil(n)", "trunc(n, 1)", "sign(n)", "mod(x, z)", "greatest(x, z, y)", "least(x, z)", "coalesce(x, z, -1)", "NULLIF(x, z)", "x + z", "x / NULLIF(z, 0)", "n * m", "n / NULLIF(m, 0)", "n + x", "-n", "x & z",
-		"length(s)", "upper(s)", "initcap(s)", "substr(s, x)", "substr(s, x, z)", "substring(s FROM z FOR x)", "left(s, x)", "right(s, z - 3)", "left(s, NULLIF(1, 1))", "strpos(s, r)", "position(r IN s)", "btrim(s)", "lpad(s, 5, '*')", "repeat(s, 2)",
+		"length(s)", "upper(s)", "initcap(s)", "substr(s, x)", "substr(s, x, z)", "substring(s FROM z FOR x)", "left(s, x)", "right(s, z - 3)", "right(s, -2147483648)", "left(s, NULLIF(1, 1))", "strpos(s, r)", "position(r IN s)", "btrim(s)", "lpad(s, 5, '*')", "repeat(s, 2)",
 		"replace(s, 's', 'x')", "reverse(s)", "s || r", "s || x", "concat(s, r, x)", "concat_ws('-', s, r)", "ascii(s)", "split_part(s, 's', 2)", "starts_with(s, r)", "md5(s)", "overlay(s PLACING r FROM 1 FOR 1)",
 		"extract(year FROM d)", "date_trunc('month', t)", "d + x", "d - e", "t - e", "d < t", "to_char(t, 'YYYY-MM')", "d + interval '1 month'", "x::text", "n::int", "x::numeric(6,1)", "s::char(3)", "f::int", "d::timestamp",
 		"x = z", "s LIKE r", "s LIKE 's%'", "x IN (z, 2)", "x NOT IN (z, 2)", "x BETWEEN z AND y", "f AND g", "f OR g", "NOT f", "f IS TRUE", "g IS NOT FALSE", "x IS DISTINCT FROM z", "x = ANY (ARRAY[z, y])", "x <> ALL (ARRAY[z, y])", "(x, z) = (y, y)", "(x, s) < (z, r)",

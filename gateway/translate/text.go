@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -118,7 +120,11 @@ func leftRight(q *query, name string, args []expr) expr {
 	if name == "left" {
 		return with(oidText, renulled("substringUTF8("+x.sql+", 1, "+count+")", n), x, n)
 	}
-	return with(oidText, renulled("substringUTF8("+x.sql+", "+length+" - "+count+" + 1, "+count+")", n), x, n)
+	sql := "substringUTF8(" + x.sql + ", " + length + " - " + count + " + 1, " + count + ")"
+	if low, _ := n.bounds(); low.Int64() == math.MinInt32 { // which has no opposite, so that PostgreSQL leaves out nothing
+		sql = guarded(sql, n.sql+fmt.Sprintf(" = %d", math.MinInt32), "negative length")
+	}
+	return with(oidText, renulled(sql, n), x, n)
 }
 
 // trim removes blanks, or ASCII characters of a constant set.
