@@ -2,9 +2,13 @@ package translate
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
 // tree is a FROM clause: a leaf, an inner join of several parts, or an outer join.
@@ -125,6 +129,7 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 	if !ok {
 		return q.viewRef(v)
 	}
+	requireOwnNames(table)
 	q.t.read(table.ID, table.Version)
 	id := q.t.newLeaf()
 	number := len(q.t.sources)
@@ -142,6 +147,20 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 		leaf.rows = q.t.env.Rows(table.ID)
 	}
 	return leaf, namespace{[]*item{it}, it.columns}
+}
+
+// engineNames are those that relations, and what they compute, have in the engine's statement.
+var engineNames = regexp.MustCompile(`^_(r|computed)\d`)
+
+// requireOwnNames refuses tables with columns whose names mean something else to the engine: a relation, a part of which it then takes for a column, or a part
+// of another column, as x.null is of x.
+func requireOwnNames(table *cdc.Table) {
+	for _, c := range table.Columns {
+		whole := c.Name[:max(0, strings.LastIndex(c.Name, "."))]
+		if engineNames.MatchString(c.Name) || whole != "" && slices.ContainsFunc(table.Columns, func(o cdc.Column) bool { return o.Name == whole }) {
+			fail("a column called %q", c.Name)
+		}
+	}
 }
 
 // rename applies an alias, which may also rename the first columns.

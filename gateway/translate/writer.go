@@ -116,6 +116,9 @@ func (w *writer) distinct() (bool, []string) {
 	if len(w.stmt.SortClause) == 0 {
 		fail("DISTINCT ON without ORDER BY")
 	}
+	if w.stmt.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES { // 26.7 loses the columns that it sorts by
+		fail("DISTINCT ON with ties")
+	}
 	var on []string
 	for _, n := range w.stmt.DistinctClause {
 		e := w.sortExpr(n)
