@@ -46,9 +46,23 @@ func (q *query) compare(name string, l, r expr) expr {
 		e.share = 1
 	}
 	if op == "=" && l.refs != 0 && r.refs != 0 && l.refs&r.refs == 0 {
-		e.keys = &equality{l.refs, r.refs, columnID{left.source, left.index}, columnID{right.source, right.index}, l, r}
+		e.keys = &equality{l.refs, r.refs, left.columnAs(l), right.columnAs(r), l, r}
 	}
 	return e
+}
+
+// columnAs names the column that an operand is, if what it is compared as tells its values apart: a varchar without the blanks at its end does not.
+func (e expr) columnAs(compared expr) columnID {
+	if isString(compared.oid) && compared.sql != e.sql {
+		return columnID{}
+	}
+	return columnID{e.source, e.index}
+}
+
+// movedTo reports whether what a value is compared as may be in another order than the values themselves: a varchar without the blanks at its end, or a
+// timestamp as an instant, since a zone's clocks leave out an hour.
+func (e expr) movedTo(compared expr) bool {
+	return compared.sql != e.sql && (isString(compared.oid) || compared.oid == oidTimestampTZ)
 }
 
 // comparable brings two operands to the types that they are compared in.

@@ -62,7 +62,9 @@ func (q *query) anySubquery(op string, test *pg.Node, stmt *pg.SelectStmt) expr 
 	}
 	requireOrdered(y)
 	q.t.orderable(y)
-	y.sql = r.columns[0].e.sql
+	if r.columns[0].e.movedTo(y) {
+		fail("subquery with this operator over values that are compared in another order than their own")
+	}
 	extreme := func(f string) expr {
 		e := r.columns[0].e
 		e.refs, e.null, e.table, e.source = 0, true, 0, 0
