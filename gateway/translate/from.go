@@ -183,11 +183,11 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 	if stmt == nil {
 		fail("data-modifying WITH")
 	}
-	if *c.uses > 1 && picks(stmt) {
+	failing, picking := q.t.failing, q.t.picking
+	result := q.t.selectStmt(stmt, c.outer, readByFrom)
+	if *c.uses > 1 && q.t.picking > picking {
 		fail("WITH query that picks rows, used several times")
 	}
-	failing := q.t.failing
-	result := q.t.selectStmt(stmt, c.outer, readByFrom)
 	if c.materialized && q.t.failing > failing {
 		result = result.computed()
 	}
@@ -202,7 +202,7 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 	return leaf, names
 }
 
-// picks reports whether evaluating a query twice may give different rows.
+// picks reports whether evaluating a query twice may give different rows. Those of the WITH queries and views that it names are not looked at.
 func picks(s *pg.SelectStmt) bool {
 	found := false
 	walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, func(n *pg.Node) bool {

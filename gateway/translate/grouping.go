@@ -125,6 +125,9 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 		g.sets = nil
 		return
 	}
+	if q.t.picking > q.picking {
+		fail("GROUPING SETS over rows that a query picks") // for each set anew
+	}
 	for i := range g.keys {
 		if slices.ContainsFunc(g.sets, func(keys uint64) bool { return keys>>i&1 == 0 }) {
 			if g.keys[i].refs == 0 {

@@ -37,8 +37,8 @@ type query struct {
 	keysFail bool
 	// partitions are the columns that its windows are partitioned by; another value than a column is the zero columnID.
 	partitions [][]columnID
-	// failing is how many values that may fail there were before it.
-	failing int
+	// failing is how many values that may fail there were before it, picking how many queries that pick rows.
+	failing, picking int
 	// emptyGroups says that a group may be missing when the result is joined: its aggregates are those of no rows.
 	emptyGroups bool
 	// reader is who reads the rows.
@@ -71,6 +71,8 @@ type rows struct {
 	// is on columns alone that every window is partitioned by. partition says which these are; nil: none.
 	windowed  bool
 	partition func(column int) bool
+	// picks says that it may yield other rows when it is computed again.
+	picks bool
 	// uniform says of a set operation that its arms have the same types.
 	uniform bool
 	// untyped are the columns that are constants without a type. In a set operation they get the other arm's, everywhere else they are texts.
@@ -87,6 +89,9 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 	visible := t.visible
 	defer func() { t.visible = visible }() // nobody outside names what is in there
 	ctes = withClause(s, ctes)
+	if picks(s) {
+		t.picking++
+	}
 	switch {
 	case len(s.LockingClause) > 0 || s.IntoClause != nil:
 		fail("locking clause or INTO")
@@ -96,7 +101,7 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 		return t.values(s, ctes, by)
 	}
 	s = seriesFrom(s)
-	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing}
+	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing, picking: t.picking}
 	q.base(s)
 	r := q.finish(s)
 	below := q.from.windowed()

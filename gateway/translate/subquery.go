@@ -55,7 +55,7 @@ func (q *query) anySubquery(op string, test *pg.Node, stmt *pg.SelectStmt) expr 
 	if !ok || len(r.columns) != 1 {
 		fail("correlated subquery with this operator")
 	}
-	requireRepeatable(stmt)
+	r.requireRepeatable()
 	y := r.columns[0].e
 	if _, y = q.comparable(x, y); y.isNull() || y.oid == oidBool || y.oid == oidUUID {
 		fail("subquery with this operator over values of this type")
@@ -254,7 +254,7 @@ func (q *query) uncorrelated(stmt *pg.SelectStmt) (e expr, ok bool) {
 	e.refs, e.table, e.source, e.null = 0, 0, 0, true
 	e.sql = scalar + subselect + r.columns[0].e.sql + " FROM (" + r.sql + "))" + scalarEnd
 	if e.displaysByRow() {
-		requireRepeatable(stmt)
+		r.requireRepeatable()
 		e.dec.displaySQL = subselect + r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))"
 	}
 	if a := r.averages[0]; a != nil && isSingleRow(stmt) {
@@ -296,13 +296,13 @@ func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bo
 	if len(left) > 1 {
 		fail("IN over rows that may hold NULLs")
 	}
-	requireRepeatable(stmt)
+	r.requireRepeatable()
 	return q.threeValuedIn(left[0], matched, r, in[0], negated)
 }
 
 // requireRepeatable is for subqueries whose text is used several times.
-func requireRepeatable(stmt *pg.SelectStmt) {
-	if picks(stmt) {
+func (r *rows) requireRepeatable() {
+	if r.picks {
 		fail("subquery that picks rows, needed several times")
 	}
 }
@@ -348,7 +348,10 @@ func (q *query) tryRows(stmt *pg.SelectStmt) (r *rows, ok bool) {
 			ok = false
 		}
 	}()
-	return q.t.selectStmt(stmt, q.ctes, readByExpression), true
+	picking := q.t.picking
+	r = q.t.selectStmt(stmt, q.ctes, readByExpression)
+	r.picks = q.t.picking > picking
+	return r, true
 }
 
 // correlatedIn: x IN (SELECT y … tied by equalities) is EXISTS with the further equality x = y as long as only

@@ -72,6 +72,8 @@ type translator struct {
 	outer, noElements bool
 	// failing counts the expressions up to now that may fail.
 	failing int
+	// picking counts the queries up to now that may yield other rows when they are computed again.
+	picking int
 	// accesses are what was read up to now.
 	accesses []Access
 }
