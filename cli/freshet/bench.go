@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ import (
 type benchmark struct {
 	name, short string
 	run         func(context.Context, bench.Options) (*report.Report, error)
-	// flags are those of optionFlags that it heeds.
+	// flags are those of optionFlags that it heeds, and cdc.
 	flags []string
 }
 
@@ -117,9 +118,15 @@ func benchmarkCommand(b benchmark) *cobra.Command {
 	f.StringVar(&o.Rig.Dir, "dir", "", "folder for the data while it runs (default: the system's for temporary files)")
 	f.StringVar(&o.Rig.EngineExecutable, "engine-executable", "", "path of freshet-engine (default: beside freshet, or on PATH)")
 	f.BoolVar(&o.Rig.Pin, "pin", rig.CanPin(), "PostgreSQL and its clients on CPU 0, the rest on CPU 1")
-	all := optionFlags(&o)
-	for _, name := range b.flags {
-		f.AddFlag(all.Lookup(name))
+	optionFlags(&o).VisitAll(func(option *pflag.Flag) {
+		if !slices.Contains(b.flags, option.Name) {
+			// Accepted, so that all benchmarks can be given the same flags.
+			option.Deprecated, option.Hidden = "bench "+b.name+" has no use for it", true
+		}
+		f.AddFlag(option)
+	})
+	if slices.Contains(b.flags, "cdc") {
+		f.StringVar((*string)(&o.Rig.CDC), "cdc", string(platform.Direct), "way of the changes: direct or kafka")
 	}
 	return cmd
 }
@@ -134,7 +141,6 @@ func optionFlags(o *bench.Options) *pflag.FlagSet {
 	f.IntVar(&o.Terminals, "terminals", o.Terminals, "transactional clients (default: one per warehouse, at least 4)")
 	f.IntVar(&o.Analysts, "analysts", o.Analysts, "analytical clients")
 	f.StringVar((*string)(&o.Queries), "queries", string(o.Queries), "what analytical clients run: ch, batchdb, hoap or all")
-	f.StringVar((*string)(&o.Rig.CDC), "cdc", string(platform.Direct), "way of the changes: direct or kafka")
 	f.BoolVar(&o.Growing, "growing", o.Growing, "let the data grow, instead of deleting old orders")
 	return f
 }

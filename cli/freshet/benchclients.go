@@ -44,6 +44,8 @@ func benchClientsCommand() *cobra.Command {
 	f.BoolVar(&cfg.Check, "check", true, "check TPC-C's consistency conditions on snapshots")
 	f.DurationVar(&cfg.CheckEvery, "check-every", time.Second, "time from one check to the next")
 	f.BoolVar(&growing, "growing", false, "let the data grow, instead of deleting old orders")
+	f.Bool("constant-size", true, "")
+	_ = f.MarkDeprecated("constant-size", "it is the default: see --growing") // the flag exists
 	f.DurationVar(&cfg.Warmup, "warmup", 3*time.Second, "time that is not counted")
 	f.DurationVar(&cfg.Duration, "duration", time.Minute, "time that is counted")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the clients")
