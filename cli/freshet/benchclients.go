@@ -12,7 +12,6 @@ import (
 
 func benchClientsCommand() *cobra.Command {
 	var cfg driver.Config
-	var growing bool
 	var out outputs
 	cmd := &cobra.Command{
 		Use:   "clients",
@@ -22,7 +21,7 @@ func benchClientsCommand() *cobra.Command {
 			if cfg.OLTP == "" {
 				cfg.OLTP = cfg.Endpoint
 			}
-			cfg.CompareAtEnd, cfg.ConstantSize = cfg.Postgres != "", !growing
+			cfg.CompareAtEnd = cfg.Postgres != ""
 			if err := out.open(); err != nil {
 				return err
 			}
@@ -43,9 +42,7 @@ func benchClientsCommand() *cobra.Command {
 	f.StringVar((*string)(&cfg.Queries), "queries", "all", "what analytical clients run: ch, batchdb, hoap or all")
 	f.BoolVar(&cfg.Check, "check", true, "check TPC-C's consistency conditions on snapshots")
 	f.DurationVar(&cfg.CheckEvery, "check-every", time.Second, "time from one check to the next")
-	f.BoolVar(&growing, "growing", false, "let the data grow, instead of deleting old orders")
-	f.Bool("constant-size", true, "")
-	_ = f.MarkDeprecated("constant-size", "it is the default: see --growing") // the flag exists
+	f.BoolVar(&cfg.ConstantSize, "constant-size", false, "delete old orders instead of letting the data grow; conditions 10 to 12 are not checked then")
 	f.DurationVar(&cfg.Warmup, "warmup", 3*time.Second, "time that is not counted")
 	f.DurationVar(&cfg.Duration, "duration", time.Minute, "time that is counted")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the clients")
