@@ -237,7 +237,7 @@ func TestDispatcher_queryThatJoinsHasItsOwnSnapshotsAge(t *testing.T) {
 func TestDispatcher_forgetsResultsThatHoldMuchMemory(t *testing.T) {
 	f := start(t, Config{Slots: 8, Budget: time.Hour})
 	f.store.still = true
-	f.eng.blocks = 7 // of a MiB: less than is kept of a result
+	f.eng.blocks = 1 // which no reader can keep the engine waiting for: what it has read would be dropped then
 	close(f.eng.release)
 	wide := func(key string) *Query {
 		q := query(key)
@@ -256,11 +256,11 @@ func TestDispatcher_forgetsResultsThatHoldMuchMemory(t *testing.T) {
 	}
 }
 
-// wideRow has a value of a MiB.
+// wideRow has a value of 7 MiB: less than is kept of a result.
 type wideRow struct{ oneRow }
 
 func (wideRow) Encode(n int) (datarow.Rows, error) {
-	return datarow.Of(slices.Repeat([][][]byte{{make([]byte, 1<<20)}}, n)...), nil
+	return datarow.Of(slices.Repeat([][][]byte{{make([]byte, 7<<20)}}, n)...), nil
 }
 
 func TestDispatcher_longQueryDoesNotHoldUpTheNextBatch(t *testing.T) {
