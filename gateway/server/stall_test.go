@@ -84,7 +84,7 @@ func TestStall_clientsThatDoNotReadHoldNobodyUp(t *testing.T) {
 		t.Errorf("beside clients that do not read: %d, %v, want %d", n, err, rows)
 	}
 	// A statement that is given up leaves the engine, though its client learns of it when it reads on.
-	_, late := begin("SET statement_timeout = '1s'")
+	_, late := begin("SET statement_timeout = '5s'")
 	g.awaitStalled(7)
 	g.awaitStalled(6)
 	if err := conns[0].PgConn().CancelRequest(ctx); err != nil {
