@@ -53,8 +53,8 @@ type Config struct {
 	Database string
 	// Dialect is that of the source database.
 	Dialect translate.Dialect
-	// LagLimit is how long a statement waits for a snapshot that is fresh enough before PostgreSQL
-	// runs it instead. Zero means one second.
+	// LagLimit is how long a statement waits for a snapshot that is fresh enough, and then for the source to confirm the definitions of
+	// what it reads, before PostgreSQL runs it instead. Zero means one second.
 	LagLimit time.Duration
 	// Tenants says which tenant a session's user belongs to, whose limits its statements keep; nil: one without limits.
 	Tenants *shares.Directory

@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/ch-go"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/batch"
 	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/engine"
@@ -43,7 +44,7 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(datarow.Rows
 	}
 	defer reader.Close()
 	// While the engine works: the definitions are confirmed after the snapshot was taken, and before the first row is sent.
-	if err := q.router.definitions.confirm(ctx, q.planned, reader.Position()); err != nil {
+	if err := q.confirm(ctx, reader.Position()); err != nil {
 		return 0, q.router.refusal(ctx, err)
 	}
 	n, err := q.deliver(ctx, reader, sink)
@@ -93,6 +94,13 @@ func (q *query) start(ctx context.Context, formats []int16) (*batch.Reader, erro
 		// The source is late. Its next watermark may be enough: ask for a position that only a newer one can have.
 		need.OwnWrites = true
 	}
+}
+
+// confirm is [definitions.confirm]. The source's answer may take as long as a commit waits for a synchronous standby, which PostgreSQL's need not.
+func (q *query) confirm(ctx context.Context, at cdc.Position) error {
+	limited, cancel := q.router.withinLag(ctx, q.session)
+	defer cancel()
+	return q.router.definitions.confirm(limited, q.planned, at)
 }
 
 // job is the query as the dispatcher takes it.
@@ -147,13 +155,18 @@ func (q *query) build(s batch.Snapshot) (string, error) {
 	return sql, missing
 }
 
-// await waits for the session's freshness. Unless the session insists on the replica, a replica
-// that lags for long is no reason to wait: PostgreSQL's answer is fresh by nature.
-func (r *Router) await(ctx context.Context, s *pgwire.SessionInfo, need freshness.Requirement) error {
+// withinLag ends with the time that a statement waits for the replica, or for what the source says of it. Unless the session insists on the
+// replica, one that lags for long is no reason to wait: PostgreSQL's answer is fresh by nature.
+func (r *Router) withinLag(ctx context.Context, s *pgwire.SessionInfo) (context.Context, context.CancelFunc) {
 	if s.Settings.Route == pgwire.RouteColumnar {
-		return r.gate.Wait(ctx, need)
+		return context.WithCancel(ctx)
 	}
-	limited, cancel := context.WithTimeout(ctx, r.cfg.LagLimit)
+	return context.WithTimeout(ctx, r.cfg.LagLimit)
+}
+
+// await waits for the session's freshness.
+func (r *Router) await(ctx context.Context, s *pgwire.SessionInfo, need freshness.Requirement) error {
+	limited, cancel := r.withinLag(ctx, s)
 	defer cancel()
 	err := r.gate.Wait(limited, need)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {

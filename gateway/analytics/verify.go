@@ -49,7 +49,9 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	}
 	verdict := judge(rows, p)
 	if verdict != nil { // it may be due to what a view was
-		if err := r.views.review(ctx, p.views); err != nil {
+		limited, cancel := r.withinLag(ctx, s)
+		defer cancel()
+		if err := r.views.review(limited, p.views); err != nil {
 			return unanswered(ctx, "the definition of a view could not be read", err)
 		}
 	}
