@@ -26,7 +26,8 @@ type unit struct {
 	// generations counts incarnations, so that no plan outlives the replica that it was made for.
 	generations atomic.Uint64
 	answered    atomic.Int64 // when the engine last did so, in nanoseconds since 1970
-	stopped     atomic.Pointer[cdc.TerminalError]
+	// stopped is what a person has to mend; nil once an incarnation lasts.
+	stopped atomic.Pointer[cdc.TerminalError]
 	// problem is why the last incarnation ended; nil while one runs.
 	problem atomic.Pointer[string]
 }
@@ -42,7 +43,14 @@ type incarnation struct {
 
 func newUnit(cfg Config) *unit { return &unit{cfg: cfg} }
 
-// run opens the replica and runs it, again and again until ctx ends or a person must act.
+const (
+	// recheck is how long after replication has stopped for a person it is seen whether they have acted.
+	recheck = 10 * time.Second
+	// lasting is how long an incarnation lives that is well.
+	lasting = 5 * time.Second
+)
+
+// run opens the replica and runs it, again and again until ctx ends or it has to be copied anew.
 func (u *unit) run(ctx context.Context) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
@@ -52,26 +60,40 @@ func (u *unit) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var terminal *cdc.TerminalError
-		if errors.As(err, &terminal) {
-			u.stopped.Store(terminal)
-			u.cfg.Logger.Error("replication stopped; statements go to PostgreSQL until a person acts",
-				"code", terminal.Code, "detail", terminal.Detail, "remedy", terminal.Remedy)
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		if u.cfg.Clock().Sub(began) > wait.MaxInterval {
+		if u.cfg.Clock().Sub(began) > lasting {
 			wait.Reset()
 		}
-		problem := err.Error()
-		u.problem.Store(&problem)
-		pause := wait.NextBackOff()
-		u.cfg.Logger.Warn("replica is down; statements go to PostgreSQL meanwhile", "error", err, "retry_in", pause)
+		pause := recheck
+		if terminal, ok := errors.AsType[*cdc.TerminalError](err); ok {
+			u.stop(terminal)
+			if endsReplica(terminal.Code) {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		} else {
+			problem := err.Error()
+			u.problem.Store(&problem)
+			pause = wait.NextBackOff()
+			u.cfg.Logger.Warn("replica is down; statements go to PostgreSQL meanwhile", "error", err, "retry_in", pause)
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// endsReplica reports whether a person has to drop the replica. They do that while the gateway is not at it, and start it again.
+func endsReplica(code cdc.Code) bool {
+	return code == cdc.CodeSlotLost || code == cdc.CodeSourceMismatch || code == cdc.CodeHistoryLost
+}
+
+// stop notes that replication waits for a person; the log tells only what is new.
+func (u *unit) stop(why *cdc.TerminalError) {
+	if was := u.stopped.Swap(why); was == nil || was.Code != why.Code || was.Detail != why.Detail {
+		u.cfg.Logger.Error("replication stopped; statements go to PostgreSQL until a person acts",
+			"code", why.Code, "detail", why.Detail, "remedy", why.Remedy)
 	}
 }
 
@@ -91,11 +113,26 @@ func (u *unit) incarnate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("identify source: %w", err)
 	}
+	stopped := u.stopped.Load()
+	if stopped != nil {
+		// The source alone may say that nothing has changed: to recover a large replica takes long.
+		if _, err := source.Tables(ctx); err != nil {
+			return fmt.Errorf("list the source's tables: %w", err)
+		}
+	}
 	cfg := u.cfg.Replica
 	cfg.SourceID = system + "/" + u.cfg.database
 	r, err := replica.Open(ctx, cfg, source, u.cfg.Clock, u.cfg.Logger, registry)
 	if err != nil {
 		return fmt.Errorf("open replica: %w", err)
+	}
+	if stopped != nil {
+		mended := time.AfterFunc(lasting, func() {
+			if u.stopped.CompareAndSwap(stopped, nil) {
+				u.cfg.Logger.Info("replication goes on", "code", stopped.Code)
+			}
+		})
+		defer mended.Stop()
 	}
 	defer u.current.Store(nil)
 	u.problem.Store(nil)
