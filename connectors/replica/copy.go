@@ -78,7 +78,7 @@ func (c *copier) trouble(ctx context.Context, err error) error {
 	case errors.As(err, &lost):
 		c.s.r.engineTrouble(err)
 	default:
-		c.s.r.sourceDown(err)
+		c.s.r.copyTrouble(err)
 	}
 	return nil
 }
@@ -126,10 +126,12 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 		c.since = cdc.Watermark{}
 	}()
 	if len(ids) == 0 {
+		s.r.copyWell()
 		return at, false, nil
 	}
 	at.Time = s.r.clock() // before the snapshot: however long its rows take, they are of then
 	if at.Position, err = s.src.Copy(ctx, ids, sink); err == nil {
+		s.r.copyWell()
 		err = sink.finish(ctx, at)
 	}
 	if err != nil {

@@ -52,7 +52,7 @@ type Replica struct {
 	lastErr  lastErrors
 }
 
-type lastErrors struct{ source, engine, compaction string }
+type lastErrors struct{ source, copying, engine, compaction string }
 
 // Open connects to the engine, repairs what a crash left behind and readies
 // the replica for Run. An engine that cannot be reached is no error: Run tries again. Data of
@@ -118,7 +118,7 @@ func (r *Replica) live(ctx context.Context) (err error) {
 	if r.lastErr.engine != "" {
 		r.log.Info("columnar engine is back")
 	}
-	r.lastErr.engine = ""
+	r.lastErr.engine, r.lastErr.copying = "", ""
 	r.mu.Unlock()
 	err = s.run(ctx)
 	s.ledger.lose()
@@ -253,6 +253,23 @@ func (r *Replica) sourceUp() {
 		r.log.Info("source is connected")
 	}
 	r.sourceOK, r.lastErr.source = true, ""
+}
+
+// copyTrouble notes that the source gave no copy of tables, which is tried again. The stream may go on all the while.
+func (r *Replica) copyTrouble(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lastErr.copying == "" {
+		r.log.Warn("tables could not be copied, trying again", "error", err)
+	}
+	r.lastErr.copying = err.Error()
+}
+
+// copyWell notes that the source gave what was asked for, or that nothing is any more.
+func (r *Replica) copyWell() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lastErr.copying = ""
 }
 
 func (r *Replica) engineDown(err error) {

@@ -54,6 +54,7 @@ type script struct {
 	chunk     int  // changes per call of the handler
 	opens     bool // it tells where a transaction ends before its changes
 	broken    chan struct{}
+	copyFails error         // what copies end with, if set
 	copyGate  chan struct{} // a copy, but of all tables, waits for it between its position and its rows, if set
 	gate      chan struct{} // a stream waits for it before its first event, if set
 	copies    int
@@ -87,7 +88,7 @@ func (s *script) Tables(context.Context) ([]cdc.Discovered, error) {
 
 func (s *script) Copy(ctx context.Context, ids []cdc.TableID, sink cdc.CopySink) (cdc.Position, error) {
 	s.mu.Lock()
-	at, snapshot, gate := s.position, s.now.clone(), s.copyGate
+	at, snapshot, gate, fails := s.position, s.now.clone(), s.copyGate, s.copyFails
 	if len(ids) == len(s.tables) {
 		gate = nil // there may be no snapshot before
 	}
@@ -100,6 +101,9 @@ func (s *script) Copy(ctx context.Context, ids []cdc.TableID, sink cdc.CopySink)
 		}
 	}
 	s.mu.Unlock()
+	if fails != nil {
+		return at, fails
+	}
 	if err := sink.Begin(ctx, at, defs); err != nil {
 		return at, err
 	}

@@ -106,7 +106,7 @@ func (r *Replica) Status() Status {
 	defer r.mu.Unlock()
 	st := Status{
 		Reason:      r.reason,
-		SourceError: r.lastErr.source, EngineError: r.lastErr.engine, CompactionError: r.lastErr.compaction,
+		SourceError: cmp.Or(r.lastErr.source, r.lastErr.copying), EngineError: r.lastErr.engine, CompactionError: r.lastErr.compaction,
 	}
 	if r.current != nil {
 		st.Available, st.Reason = true, ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,6 +118,38 @@ func TestReplica_copiesATableThatWasAnnouncedAnewBeforeItsCopyGaveUp(t *testing.
 	defer s.Release()
 	if def, ok := s.Table(1); !ok || len(def.Columns) != len(wider.Columns) {
 		t.Errorf("the snapshot has %+v", def)
+	}
+}
+
+// What keeps copies from being taken is told as long as it does, though the stream goes on all the while.
+func TestReplica_tellsOfAFailedCopyUntilOneSucceeds(t *testing.T) {
+	src := newScript(tags())
+	g, ctx := startGateway(t, src, nil)
+	expect(ctx, t, g, src, src.commit(func(x *tx) { x.insert(3, row{"red"}) })).Release()
+	failing := func() {
+		t.Helper()
+		src.mu.Lock()
+		src.copyFails = errors.New("no slot is free")
+		copies := src.copies
+		src.mu.Unlock()
+		src.redefine(accounts(), func(r row) row { return r })
+		src.awaitAsked(ctx, t, func() bool { return src.copies > copies+1 }) // the first has failed
+		if got := g.r.Status().SourceError; !strings.Contains(got, "no slot is free") {
+			t.Errorf("while copies fail, the status tells of %q", got)
+		}
+	}
+	failing()
+	src.mu.Lock()
+	src.copyFails = nil
+	src.mu.Unlock()
+	expect(ctx, t, g, src, src.watermark()).Release()
+	if got := g.r.Status().SourceError; got != "" {
+		t.Errorf("the table is copied, and the status tells of %q", got)
+	}
+	failing()
+	src.drop(1)
+	for g.r.Status().SourceError != "" { // until the copier has seen it
+		expect(ctx, t, g, src, src.watermark()).Release()
 	}
 }
 
