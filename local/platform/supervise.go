@@ -70,15 +70,24 @@ func (s *supervisor) address(name string) string {
 
 // startServer starts a server and records it in the state file before anybody may need to find it there.
 func (s *supervisor) startServer(ctx context.Context, name string) error {
-	limit := startLimit
-	if name == brokerName || name == connectName {
-		limit = kafkaStartLimit
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := s.limitStart(ctx, name)
 	defer cancel()
 	err := s.server(name).Start(ctx)
 	s.record(name, err)
 	return errors.Join(err, s.save())
+}
+
+// limitStart ends with the time that a server may take to start. PostgreSQL's is not bounded: after a crash it replays its log, which would begin
+// anew if it were killed for that, and where it cannot start it ends by itself.
+func (s *supervisor) limitStart(ctx context.Context, name string) (context.Context, context.CancelFunc) {
+	switch name {
+	case postgresName:
+		return context.WithCancel(ctx)
+	case brokerName, connectName:
+		return context.WithTimeout(ctx, kafkaStartLimit)
+	default:
+		return context.WithTimeout(ctx, s.startLimit)
+	}
 }
 
 // record notes that a server is up, or why it is not.

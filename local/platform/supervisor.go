@@ -17,7 +17,8 @@ import (
 	"github.com/freshet-io/freshet/local/process"
 )
 
-// startLimit and stopLimit bound the start and the end of one server. Java programs start slowly on a busy machine.
+// startLimit and stopLimit bound the start and the end of one server. Java programs start slowly on a busy machine, and PostgreSQL's start is not
+// bounded.
 const (
 	startLimit      = 60 * time.Second
 	kafkaStartLimit = 3 * time.Minute
@@ -54,6 +55,9 @@ type supervisor struct {
 	connect     *kafka.Connect // likewise
 	gateway     *gateway
 
+	// startLimit is the constant of this name, but in tests.
+	startLimit time.Duration
+
 	mu    sync.Mutex
 	state State // what the state file says
 }
@@ -83,7 +87,7 @@ func Run(ctx context.Context, cfg Config, progress func(string), ready func(Plat
 
 // run is Run with a complete configuration, by whoever holds the lock on the state folder.
 func run(ctx context.Context, cfg Config, progress func(string), ready func(Platform)) (err error) {
-	s := &supervisor{cfg: cfg}
+	s := &supervisor{cfg: cfg, startLimit: startLimit}
 	if err := s.endLeftovers(); err != nil {
 		return err
 	}
