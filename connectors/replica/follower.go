@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -55,6 +56,7 @@ func (f *follower) run(ctx context.Context) error {
 func (f *follower) follow(ctx context.Context, next followed) error {
 	p, st, def := f.s.publisher, &next.table.stored, next.table.def
 	var columns []int
+	var seed maphash.Seed
 	err := p.do(ctx, func() {
 		columns = next.columns
 		if known := st.lineage.Columns(); known != nil {
@@ -64,9 +66,10 @@ func (f *follower) follow(ctx context.Context, next followed) error {
 			}
 		}
 		st.lineage.Follow(columns, p.epoch)
+		seed = st.lineage.Seed()
 	})
 	if err == nil && columns != nil {
-		err = f.readDigests(ctx, def, columns)
+		err = f.readDigests(ctx, def, columns, seed)
 	}
 	failed := columns == nil || engine.Refused(err)
 	if engine.Refused(err) {
@@ -86,7 +89,7 @@ func (f *follower) follow(ctx context.Context, next followed) error {
 }
 
 // readDigests finds the digests of the rows of the newest snapshot. Rows that are born later get theirs when they are.
-func (f *follower) readDigests(ctx context.Context, def *cdc.Table, columns []int) error {
+func (f *follower) readDigests(ctx context.Context, def *cdc.Table, columns []int, seed maphash.Seed) error {
 	s, err := f.s.r.Acquire(ctx, Request{})
 	var none *UnavailableError
 	if errors.As(err, &none) {
@@ -110,7 +113,7 @@ func (f *follower) readDigests(ctx context.Context, def *cdc.Table, columns []in
 		read.result, func(n int) error {
 			digests = digests[:0]
 			for i := range n {
-				digests = append(digests, f.digest(read.rows, read.all, i))
+				digests = append(digests, f.digest(seed, read.rows, read.all, i))
 			}
 			return p.do(ctx, func() {
 				for i, rid := range read.rows.RID[:n] {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"strings"
 	"time"
 
@@ -149,13 +148,12 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	}
 	s.changed.L = &s.mu
 	s.resume.again = -1
-	seed := maphash.MakeSeed()
-	s.publisher = &publisher{s: s, digester: digester{seed: seed}, conn: conns[publisherConn], inserters: conns[firstInserter:], wake: make(chan struct{}, 1), requests: make(chan func()),
+	s.publisher = &publisher{s: s, conn: conns[publisherConn], inserters: conns[firstInserter:], wake: make(chan struct{}, 1), requests: make(chan func()),
 		tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
 	s.compactor = &compactor{s: s, conn: conns[compactorConn], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	s.copier = &copier{s: s, conn: conns[copierConn], wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.copier.busy <- struct{}{}
-	s.follower = &follower{s: s, digester: digester{seed: seed}, conn: conns[followerConn], queue: make(chan followed, mostQueued)}
+	s.follower = &follower{s: s, conn: conns[followerConn], queue: make(chan followed, mostQueued)}
 	s.ledger = &ledger{database: r.cfg.Database, volatile: r.cfg.volatile(), wake: func() {
 		select {
 		case s.compactor.wake <- struct{}{}:

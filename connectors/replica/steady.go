@@ -59,7 +59,7 @@ func (p *publisher) trace(b *tableBatch, epoch uint32) (youngest uint32) {
 		return epoch
 	}
 	for i, rid := range rows.RID {
-		previous, digest := b.previous[i], p.digest(rows, st.lineage.Columns(), i)
+		previous, digest := b.previous[i], p.digest(st.lineage.Seed(), rows, st.lineage.Columns(), i)
 		since := st.lineage.Born(epoch, rid, previous, p.digests.Same(previous, digest))
 		p.digests.Set(rid, digest)
 		rows.Since = append(rows.Since, since)
@@ -71,14 +71,11 @@ func (p *publisher) trace(b *tableBatch, epoch uint32) (youngest uint32) {
 	return youngest
 }
 
-// digester computes the digests of rows. Those of one seed compare.
-type digester struct {
-	seed    maphash.Seed
-	encoded []byte // scratch
-}
+// digester computes the digests of rows.
+type digester struct{ encoded []byte } // scratch
 
 // digest returns the digest of some columns of a row.
-func (d *digester) digest(rows *column.Rows, columns []int, i int) uint64 {
+func (d *digester) digest(seed maphash.Seed, rows *column.Rows, columns []int, i int) uint64 {
 	d.encoded = rows.AppendKey(d.encoded[:0], columns, i)
-	return maphash.Bytes(d.seed, d.encoded)
+	return maphash.Bytes(seed, d.encoded)
 }

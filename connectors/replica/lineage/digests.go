@@ -1,7 +1,7 @@
 package lineage
 
 // Digests holds a digest of the steady columns for each row of all tables, by row
-// id. A digest has 48 bits: of 2.8e14 changes of a steady column one is missed,
+// id; those of one seed compare ([Lineage.Seed]). A digest has 48 bits: of 2.8e14 changes of a steady column one is missed,
 // and only if it is the first in its table since the base was built. The zero value
 // is empty. It is not safe for concurrent use.
 type Digests struct{ chunks []*chunk }

@@ -1,6 +1,7 @@
 package lineage
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"github.com/freshet-io/freshet/connectors/replica/rowindex"
@@ -10,6 +11,7 @@ import (
 // value follows none. It is not safe for concurrent use.
 type Lineage struct {
 	columns []int
+	seed    maphash.Seed
 	// since has the epochs in which the lines of live rows began, but for those that are older than the base: they began in epoch 0.
 	since map[uint32]uint32
 	ends  []end
@@ -23,11 +25,15 @@ type end struct{ epoch, since uint32 }
 // Columns returns the numbers of the steady columns in ascending order; nil: lines are not followed.
 func (l *Lineage) Columns() []int { return l.columns }
 
+// Seed returns the seed for the digests of rows. Each Follow has another one: a row id may still have the digest of a row that had it before,
+// in another table even, or one of other columns.
+func (l *Lineage) Seed() maphash.Seed { return l.seed }
+
 // Follow begins to follow the lines of rows that are the same in the given
 // columns. Of changes up to an epoch, the newest, nothing is known: bases
 // from before are not whole. Without columns it ends.
 func (l *Lineage) Follow(columns []int, epoch uint32) {
-	l.columns, l.since = columns, map[uint32]uint32{}
+	l.columns, l.seed, l.since = columns, maphash.MakeSeed(), map[uint32]uint32{}
 	l.ended(epoch, 0)
 }
 
