@@ -28,17 +28,13 @@ type Rows struct {
 	input proto.Input
 }
 
-// reserved are the names that a column of the source's must not have: those of the replica's own, and those of which MergeTree keeps values with
-// a table's (its persistent virtual columns).
-var reserved = []string{RowID, Epoch, Since, "_row_exists", "_block_number", "_block_offset"}
-
 // NewRows returns an empty buffer for a table.
 func NewRows(t *cdc.Table) (*Rows, error) {
+	if err := requireOwnNames(t); err != nil {
+		return nil, err
+	}
 	r := &Rows{}
 	for _, c := range t.Columns {
-		if slices.Contains(reserved, c.Name) {
-			return nil, fmt.Errorf("column name %q is reserved for the columnar store", c.Name)
-		}
 		col, err := New(c)
 		if err != nil {
 			return nil, err
