@@ -22,6 +22,7 @@ const (
 	CodeConfiguration       Code = "SourceConfiguration"
 	CodeEngineDiskFull      Code = "EngineDiskFull"
 	CodeEngineMemory        Code = "EngineMemoryExceeded"
+	CodeEngineRefused       Code = "EngineRefused"
 )
 
 // RemedyRecopy is the remedy where the stream has lost something that the replica needs.

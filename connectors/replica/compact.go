@@ -175,6 +175,9 @@ func (c *compactor) compact(ctx context.Context, t *table, cutting func(context.
 	}
 	base := l.created(c.s.names.next(fmt.Sprintf("b_%d", t.def.ID)))
 	built, err := c.build(ctx, t, at, base)
+	if !at.whole { // a merge that fails holds nothing up
+		c.s.built(t, err)
+	}
 	var steady []int
 	if err == nil && at.learn {
 		if steady, err = c.learn(ctx, t, at); engine.Refused(err) {

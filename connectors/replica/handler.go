@@ -12,7 +12,7 @@ import (
 const (
 	// maxDeferred bounds what is kept for tables whose copy is being taken; beyond it the stream waits.
 	maxDeferred = 128 << 20
-	// maxAttempts is how often a table is copied anew because a change did not fit.
+	// maxAttempts is how often a table is copied anew because a change did not fit, or compaction was refused.
 	maxAttempts = 3
 	// datumOverhead is what a staged value takes beside its bytes, about.
 	datumOverhead = 8
@@ -89,12 +89,15 @@ func (s *session) applyTo(t *table, c *cdc.Change) {
 	}
 }
 
-// misfit decides what becomes of a table that a change did not fit.
+// misfit decides what becomes of a table that a change did not fit, or that cannot be compacted.
 func (s *session) misfit(t *table, err error) {
 	switch {
 	case errors.Is(err, column.ErrUnrepresentable):
 		s.stop(t.def, &cdc.TableError{Code: cdc.CodeUnrepresentable, Table: t.def.FullName(), Detail: err.Error(),
 			Remedy: "remove the value and restart the gateway, or exclude the table; its queries go to the source database"})
+	case t.attempts >= maxAttempts && errors.Is(err, errRefused):
+		s.stop(t.def, &cdc.TableError{Code: cdc.CodeEngineRefused, Table: t.def.FullName(), Detail: err.Error(),
+			Remedy: "exclude the table, or restart the gateway to copy it again; its queries go to the source database"})
 	case t.attempts >= maxAttempts:
 		s.stop(t.def, &cdc.TableError{Code: cdc.CodeSchemaChange, Table: t.def.FullName(),
 			Detail: fmt.Sprintf("its changes do not fit its copy, %d times in a row: %v", t.attempts, err),

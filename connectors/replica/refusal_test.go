@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,5 +122,107 @@ func TestReplica_goesOnWhileTheEngineRefusesATablesBases(t *testing.T) {
 	awaitParts(ctx, t, g, src, func(parts, masked int) bool { return parts > 0 })
 	for g.r.Status().CompactionError != "" {
 		change(3, 1)
+	}
+}
+
+// startAhead starts a gateway whose clock a test puts forward.
+func startAhead(t *testing.T, src cdc.Source, change func(*replica.Config)) (g *gateway, ctx context.Context, forward func(time.Duration)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	var ahead atomic.Int64
+	g = newGateway(t, testEngine(t), "freshet", testPassword, src, change)
+	g.clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	if err := g.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g, ctx, func(d time.Duration) { ahead.Add(int64(d)) }
+}
+
+// status returns the status of a table.
+func (g *gateway) status(t *testing.T, id cdc.TableID) replica.TableStatus {
+	t.Helper()
+	for _, s := range g.r.Tables() {
+		if s.ID == id {
+			return s
+		}
+	}
+	t.Fatalf("the replica does not know table %d", id)
+	return replica.TableStatus{}
+}
+
+// A table whose base is damaged can be compacted no more. It is copied anew and, if that does not help, stopped, so that its changes do not fill the memory
+// and the source need not keep them. The other tables go on.
+func TestReplica_copiesATableAnewThatTheEngineDoesNotCompact(t *testing.T) {
+	src := newScript(accounts(), tags())
+	g, ctx, forward := startAhead(t, src, func(c *replica.Config) {
+		c.CompactRows, c.CompactInterval, c.SettleInterval, c.RewriteRows = due, time.Hour, time.Hour, 1
+	})
+	expect(ctx, t, g, src, src.watermark()).Release()
+	conn, err := engine.Dial(ctx, engine.Config{Addr: g.cfg.Addr, User: g.cfg.User, Password: g.cfg.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	const refusals = "freshet_replica_compaction_errors_total"
+	next := 0
+	// refuse damages the base and changes the table until the engine has refused to compact it, over and over.
+	refuse := func() {
+		t.Helper()
+		bases, err := conn.Strings(ctx, fmt.Sprintf("SELECT name AS n FROM system.tables WHERE database = %s AND name LIKE 'b_1_%%'", engine.Literal(g.cfg.Database)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range bases {
+			if err := conn.Exec(ctx, "DROP TABLE "+engine.Quote(g.cfg.Database)+"."+engine.Quote(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := g.counter(t, refusals)
+		src.commit(func(x *tx) {
+			for range due {
+				next++
+				x.insert(1, row{fmt.Sprint(next), "1.25", null})
+			}
+		})
+		g.until(ctx, t, src, func() bool { return g.counter(t, refusals) > before })
+		if phase := g.status(t, 1).Phase; phase != replica.PhaseReady {
+			t.Fatalf("the table is %s after the first refusal", phase)
+		}
+		forward(5 * time.Minute)
+	}
+	for range 3 {
+		copies := src.counted(&src.copies)
+		refuse()
+		src.awaitAsked(ctx, t, func() bool { return src.copies > copies })
+		g.until(ctx, t, src, func() bool { return g.r.Status().CompactionError == "" })
+		expect(ctx, t, g, src, src.watermark()).Release()
+	}
+	refuse()
+	src.awaitConfirm(ctx, t, func() {
+		g.until(ctx, t, src, func() bool { return g.status(t, 1).Phase == replica.PhaseStopped })
+	})
+	if why := g.status(t, 1).Stopped; why.Code != cdc.CodeEngineRefused {
+		t.Errorf("the table is stopped by %v", why)
+	}
+	if _, ok := g.r.Table("app", "tags"); !ok {
+		t.Error("the other table is not ready")
+	}
+}
+
+// until lets the stream go on until something is so.
+func (g *gateway) until(ctx context.Context, t *testing.T, src *script, good func() bool) {
+	t.Helper()
+	for !good() {
+		s, err := g.acquire(ctx, replica.Request{Min: src.watermark()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Release()
 	}
 }

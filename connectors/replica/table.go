@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica/column"
@@ -48,7 +49,8 @@ var (
 type table struct {
 	def      *cdc.Table
 	progress progress
-	attempts int // copies taken in a row because changes did not fit
+	attempts int       // copies taken in a row because changes did not fit
+	refused  time.Time // since when the engine refuses to build the next base; zero: it does not
 	index    *rowindex.Index
 	rids     *rowindex.Allocator
 	deferred deferred
