@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica/column"
@@ -14,6 +15,8 @@ const (
 	maxDeferred = 128 << 20
 	// maxAttempts is how often a table is copied anew because a change did not fit, or compaction was refused.
 	maxAttempts = 3
+	// fitting is for how long a live table has to have fitted for its attempts to be forgotten.
+	fitting = time.Hour
 	// datumOverhead is what a staged value takes beside its bytes, about.
 	datumOverhead = 8
 )
@@ -91,6 +94,9 @@ func (s *session) applyTo(t *table, c *cdc.Change) {
 
 // misfit decides what becomes of a table that a change did not fit, or that cannot be compacted.
 func (s *session) misfit(t *table, err error) {
+	if t.progress == live && s.r.clock().Sub(t.liveSince) >= fitting {
+		t.attempts = 0
+	}
 	switch {
 	case errors.Is(err, column.ErrUnrepresentable):
 		s.stop(t.def, &cdc.TableError{Code: cdc.CodeUnrepresentable, Table: t.def.FullName(), Detail: err.Error(),
@@ -215,7 +221,7 @@ func (s *session) catchUp(t *table) {
 	}
 	delete(s.waiting, t)
 	delete(s.deferring, t)
-	t.progress = live
+	t.progress, t.liveSince = live, s.r.clock()
 	s.touch(t)
 	_ = t.deferred.replay(t.activated.upTo.Position, func(c *cdc.Change) error {
 		if s.tables[t.def.ID] == t {

@@ -47,13 +47,14 @@ var (
 // stops or is copied anew. Its fields are the handler's, guarded by
 // session.mu, except stored, which is the publisher's.
 type table struct {
-	def      *cdc.Table
-	progress progress
-	attempts int       // copies taken in a row because changes did not fit
-	refused  time.Time // since when the engine refuses to build the next base; zero: it does not
-	index    *rowindex.Index
-	rids     *rowindex.Allocator
-	deferred deferred
+	def       *cdc.Table
+	progress  progress
+	attempts  int       // copies taken in a row because changes did not fit
+	liveSince time.Time // when it became live
+	refused   time.Time // since when the engine refuses to build the next base; zero: it does not
+	index     *rowindex.Index
+	rids      *rowindex.Allocator
+	deferred  deferred
 
 	// What the next epoch gets.
 	touched   bool
