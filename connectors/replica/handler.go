@@ -190,7 +190,8 @@ func (s *session) arrive(commit cdc.Position, w cdc.Watermark) {
 	if s.arrived.Position.Before(w.Position) {
 		s.arrived.Position = w.Position
 	}
-	if s.arrived.Time.Before(w.Time) {
+	// Commits may overtake each other, so the time does not fall with each; but one that is still to come is of a clock that was set back.
+	if s.arrived.Time.Before(w.Time) || s.arrived.Time.After(s.r.clock()) {
 		s.arrived.Time = w.Time
 	}
 	for t := range s.waiting {

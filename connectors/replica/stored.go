@@ -191,7 +191,7 @@ func (p *publisher) publish() {
 
 // advance notes that nothing changed up to a watermark.
 func (p *publisher) advance(w cdc.Watermark) {
-	if p.published && !p.position.Before(w.Position) && !p.time.Before(w.Time) {
+	if p.published && !p.position.Before(w.Position) && p.time.Equal(w.Time) {
 		return
 	}
 	p.position, p.time = w.Position, w.Time
