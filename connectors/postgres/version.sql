@@ -1,9 +1,9 @@
 -- An expression over pg_class c and its pg_namespace n: a table's or a view's version, which changes with everything that
 -- changes the table's rows or their meaning without row changes in the stream. Beside the names these are
 --   its attributes' rows, which every ALTER COLUMN rewrites, also one that rewrites values and keeps the type;
---   the partitions (or children) and their files, since one that comes, goes or is truncated by itself is not
---   streamed (a file that VACUUM FULL or CLUSTER renewed looks the same);
---   the labels of enumerations;
+--   the partitions (or children) at every level, since when they are that, and their files: one that comes, goes, changes
+--   while it is detached or is truncated by itself is not streamed (a file that VACUUM FULL or CLUSTER renewed looks the same);
+--   the labels of enumerations and their rows, for a label may have had another name in between;
 --   row-level security;
 --   of a view its query's row, its owner and its options.
 -- A file of the table's own is left out: TRUNCATE is streamed, VACUUM FULL and CLUSTER change no row.
@@ -13,15 +13,15 @@ md5(concat_ws('/', n.nspname, c.relname, c.relrowsecurity,
     (SELECT string_agg(a.attnum || ':' || a.xmin::text, ',' ORDER BY a.attnum)
         FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0),
     -- pg_partition_tree would wait for locks on the tables.
-    (WITH RECURSIVE part(oid) AS (
-            SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = c.oid AND NOT h.inhdetachpending
+    (WITH RECURSIVE part(oid, since) AS (
+            SELECT h.inhrelid, h.xmin::text FROM pg_inherits h WHERE h.inhparent = c.oid AND NOT h.inhdetachpending
           UNION ALL
-            SELECT h.inhrelid FROM part p JOIN pg_inherits h ON h.inhparent = p.oid AND NOT h.inhdetachpending)
-        SELECT string_agg(l.oid || ':' || l.relfilenode, ',' ORDER BY l.oid)
-        FROM part p JOIN pg_class l ON l.oid = p.oid WHERE l.relkind <> 'p'),
+            SELECT h.inhrelid, h.xmin::text FROM part p JOIN pg_inherits h ON h.inhparent = p.oid AND NOT h.inhdetachpending)
+        SELECT string_agg(concat_ws(':', l.oid, p.since, CASE WHEN l.relkind <> 'p' THEN l.relfilenode END), ',' ORDER BY l.oid, p.since)
+        FROM part p JOIN pg_class l ON l.oid = p.oid),
     (WITH RECURSIVE used(oid) AS (
             SELECT a.atttypid FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.atttypid >= 16384
           UNION
             SELECT t.typbasetype FROM used u JOIN pg_type t ON t.oid = u.oid WHERE t.typbasetype <> 0)
-        SELECT string_agg(e.oid || ':' || e.enumlabel, ',' ORDER BY e.oid)
+        SELECT string_agg(concat_ws(':', e.oid, e.xmin, e.enumlabel), ',' ORDER BY e.oid)
         FROM used u JOIN pg_enum e ON e.enumtypid = u.oid)))

@@ -42,7 +42,8 @@ func TestVersions_changeWithWhatTheStreamDoesNotTell(t *testing.T) {
 	const schema = `DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TYPE mood AS ENUM ('sad'); CREATE DOMAIN temper AS mood; CREATE DOMAIN temper2 AS temper;`
 	const plain = schema + "CREATE TABLE t (id int PRIMARY KEY, v int, m temper2); INSERT INTO t VALUES (1, 1, 'sad')"
 	const parted = schema + `CREATE TABLE t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id); CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (10);
-		CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM (10) TO (20) PARTITION BY RANGE (id); CREATE TABLE t_3 (id int PRIMARY KEY, v int)`
+		CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM (10) TO (20) PARTITION BY RANGE (id); CREATE TABLE t_20 PARTITION OF t_2 FOR VALUES FROM (12) TO (20);
+		CREATE TABLE t_3 (id int PRIMARY KEY, v int)`
 	b := newTestbed(t, plain)
 	for _, c := range []struct {
 		name, schema string
@@ -59,7 +60,9 @@ func TestVersions_changeWithWhatTheStreamDoesNotTell(t *testing.T) {
 		{"rewrite of values", plain, []string{"ALTER TABLE t ALTER v TYPE int USING v + 1"}, true},
 		{"column that came and went", plain, []string{"BEGIN; ALTER TABLE t ADD c int; ALTER TABLE t DROP c; COMMIT"}, true},
 		{"rename", plain, []string{"BEGIN; ALTER TABLE t RENAME TO old; CREATE VIEW t AS SELECT 1; DROP VIEW t; ALTER TABLE old RENAME COLUMN v TO w; ALTER TABLE old RENAME TO t; COMMIT"}, true},
+		{"vacuum what tells of labels", plain, []string{"VACUUM FREEZE pg_enum", "VACUUM FULL pg_enum"}, false},
 		{"label of an enumeration below domains", plain, []string{"ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'"}, true},
+		{"label that was renamed and has its name back", plain, []string{"BEGIN; ALTER TYPE mood RENAME VALUE 'sad' TO 'x'; ALTER TYPE mood RENAME VALUE 'x' TO 'sad'; COMMIT"}, true},
 		{"row-level security", plain, []string{"ALTER TABLE t ENABLE ROW LEVEL SECURITY"}, true},
 		{"child", plain, []string{"CREATE TABLE child () INHERITS (t)"}, true},
 		{"rows of partitions", parted, []string{"INSERT INTO t VALUES (1, 1)"}, false},
@@ -67,6 +70,10 @@ func TestVersions_changeWithWhatTheStreamDoesNotTell(t *testing.T) {
 		{"attach below", parted, []string{"CREATE TABLE t_21 PARTITION OF t_2 FOR VALUES FROM (10) TO (12)"}, true},
 		{"detach", parted, []string{"ALTER TABLE t DETACH PARTITION t_1"}, true},
 		{"detach concurrently", parted, []string{"ALTER TABLE t DETACH PARTITION t_1 CONCURRENTLY"}, true},
+		{"detach and attach", parted, []string{"BEGIN; ALTER TABLE t DETACH PARTITION t_1; ALTER TABLE t ATTACH PARTITION t_1 FOR VALUES FROM (0) TO (10); COMMIT"}, true},
+		{"detach and attach what is partitioned", parted, []string{"BEGIN; ALTER TABLE t DETACH PARTITION t_2; ALTER TABLE t ATTACH PARTITION t_2 FOR VALUES FROM (10) TO (20); COMMIT"}, true},
+		{"vacuum partitions and what tells of them", parted, []string{"VACUUM FREEZE ANALYZE t", "VACUUM FREEZE pg_inherits", "VACUUM FULL pg_inherits"}, false},
+		{"index and check of partitions", parted, []string{"CREATE INDEX ON t (v); ALTER TABLE t ADD CHECK (v < 9)"}, false},
 		{"truncate a partition", parted, []string{"TRUNCATE t_1"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

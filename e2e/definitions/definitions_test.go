@@ -44,9 +44,13 @@ var changes = []change{
 		"LOCK TABLE t; ALTER TABLE t ATTACH PARTITION t_3 FOR VALUES FROM (200) TO (300)", "sum(t.v)", "200", "300"},
 	{"detach partition", partitioned, "LOCK TABLE t; ALTER TABLE t DETACH PARTITION t_2", "sum(t.v)", "200", "100"},
 	{"drop partition", partitioned, "LOCK TABLE t; DROP TABLE t_1", "sum(t.v)", "200", "100"},
+	{"change a detached partition", partitioned, `LOCK TABLE t; ALTER TABLE t DETACH PARTITION t_1; UPDATE t_1 SET v = 5; DELETE FROM t_1 WHERE id = 3;
+		ALTER TABLE t ATTACH PARTITION t_1 FOR VALUES FROM (0) TO (100)`, "sum(t.v)", "200", "595"},
 	{"truncate partition", partitioned, "LOCK TABLE t; TRUNCATE t_1", "sum(t.v)", "200", "100"},
 	{"rename label", "CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE TABLE t (id int PRIMARY KEY, v mood); INSERT INTO t VALUES (1, 'sad')",
 		"LOCK TABLE t; ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'", "t.v", "sad", "blue"},
+	{"rename label and back", "CREATE TYPE sign AS ENUM ('plus', 'minus'); CREATE TABLE t (id int PRIMARY KEY, v sign); INSERT INTO t VALUES (1, 'plus')",
+		"LOCK TABLE t; ALTER TYPE sign RENAME VALUE 'minus' TO 'x'; UPDATE t SET v = 'x'; ALTER TYPE sign RENAME VALUE 'x' TO 'minus'", "t.v", "plus", "minus"},
 	{"swap tables", plain + "CREATE TABLE next (id int PRIMARY KEY, v int); INSERT INTO next VALUES (1, 20)",
 		"ALTER TABLE t RENAME TO last; ALTER TABLE next RENAME TO t", "sum(t.v)", "100", "20"},
 	{"create again", plain, "DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 7)", "sum(t.v)", "100", "7"},
