@@ -74,7 +74,7 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 }
 
 // relationChanged takes a table's description, which precedes its first change and its first change after anything
-// about it may have changed. The catalog tells what the message leaves out (NOT NULL, the key).
+// about it may have changed. The catalog tells what the message leaves out (NOT NULL, which of several keys).
 func (st *stream) relationChanged(ctx context.Context, body []byte) error {
 	id, s, err := parseRelation(body)
 	if err != nil {
@@ -89,11 +89,17 @@ func (st *stream) relationChanged(ctx context.Context, body []byte) error {
 	if err := st.src.lookAgain(ctx, id); err != nil {
 		return err
 	}
+	if now, _ := st.src.registry.get(id); now != nil && !now.shape.equal(s) && !st.precedes(now) {
+		st.src.registry.setGap(id) // it was another meanwhile, of which the catalog shows nothing
+	}
 	if st.handed || len(st.batch.changes) > 0 {
 		return nil // in the middle of a transaction: announced after its commit
 	}
 	return st.announce(ctx)
 }
+
+// precedes reports whether the open transaction comes before a definition, and so before the copy that is taken by it.
+func (st *stream) precedes(d *definition) bool { return st.commitLSN < d.seen }
 
 // lookAgain reads one table's definition from the catalog and queues it if it changed.
 func (s *Source) lookAgain(ctx context.Context, id cdc.TableID) error {
@@ -234,10 +240,10 @@ func (st *stream) rowChange(ctx context.Context, kind byte, body []byte) error {
 	return nil
 }
 
-// keyless deals with a change that lacks the row's key. It was made under another key if it precedes the definition that is known, and so the
-// copy to be taken by that: it is handed over with a definition that nobody was told of. Otherwise the table cannot be followed.
+// keyless deals with a change that lacks the row's key. It was made under another key if the server said so, or if it precedes the definition that is
+// known, and so the copy to be taken by that: it is handed over with a definition that nobody was told of. Otherwise the table cannot be followed.
 func (st *stream) keyless(id cdc.TableID, rel *relation, c cdc.Change) error {
-	if d, _ := st.src.registry.get(id); d != nil && st.commitLSN < d.seen {
+	if d, _ := st.src.registry.get(id); d != nil && (st.precedes(d) || !d.shape.equal(rel.shape)) {
 		if rel.unkeyed == nil {
 			unkeyed := *rel.table
 			unkeyed.Key = nil

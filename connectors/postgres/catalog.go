@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -167,7 +168,7 @@ func (t *catalogTable) definition() *definition {
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if t.streams(c) {
-			s.columns = append(s.columns, shapeColumn{name: c.Name, typ: c.Type, modifier: c.Modifier})
+			s.columns = append(s.columns, shapeColumn{name: c.Name, typ: c.Type, modifier: c.Modifier, key: t.identifies(c)})
 		}
 		if omitted := t.omission(c); omitted != nil {
 			table.Omitted = append(table.Omitted, *omitted)
@@ -178,6 +179,15 @@ func (t *catalogTable) definition() *definition {
 	key, stopped := t.judge(table)
 	table.Key = key
 	return &definition{table: table, stopped: stopped, shape: s, published: t.Published, seen: t.seen}
+}
+
+// identifies reports whether the server calls the column a part of the table's replica identity. That of a partitioned table is its own, whatever its
+// partitions have.
+func (t *catalogTable) identifies(c *catalogColumn) bool {
+	return t.Identity == "f" || slices.ContainsFunc(t.Indexes, func(x catalogIndex) bool {
+		chosen := t.Identity == "d" && x.Primary || t.Identity == "i" && x.Identity
+		return chosen && x.Immediate && x.Valid && slices.Contains(x.Attrs, c.Attr)
+	})
 }
 
 // column describes the column, whether it is replicated or not.

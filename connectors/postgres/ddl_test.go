@@ -89,6 +89,39 @@ func TestStream_followsAKeyThatChangedWhileItLagged(t *testing.T) {
 	b.same()
 }
 
+// Whoever looks at the catalog before and after finds the same key. Changes made in between say which row by another.
+func TestStream_copiesAnewWhereTheKeyWasAnotherMeanwhile(t *testing.T) {
+	t.Parallel()
+	const swap = "UPDATE t SET a = 2 WHERE b = 10; UPDATE t SET a = 1 WHERE b = 20; "
+	b := newTestbed(t, "")
+	b.follow()
+	for _, c := range []struct{ name, schema, away, changes, back string }{
+		{"primary key", "", "DROP CONSTRAINT t_pkey, ADD CONSTRAINT t_b PRIMARY KEY (b)", swap, "DROP CONSTRAINT t_b, ADD CONSTRAINT t_pkey PRIMARY KEY (a)"},
+		{"primary key, for a delete", "", "DROP CONSTRAINT t_pkey, ADD CONSTRAINT t_b PRIMARY KEY (b)", "DELETE FROM t WHERE b = 10", "DROP CONSTRAINT t_b, ADD CONSTRAINT t_pkey PRIMARY KEY (a)"},
+		{"more columns", "", "DROP CONSTRAINT t_pkey, ADD CONSTRAINT t_ab PRIMARY KEY (a, b)", "UPDATE t SET b = 30 - b; UPDATE t SET a = 3 - a", "DROP CONSTRAINT t_ab, ADD CONSTRAINT t_pkey PRIMARY KEY (a)"},
+		{"index of the replica identity", "CREATE UNIQUE INDEX t_a ON t (a); CREATE UNIQUE INDEX t_b ON t (b); ALTER TABLE t REPLICA IDENTITY USING INDEX t_a, DROP CONSTRAINT t_pkey",
+			"REPLICA IDENTITY USING INDEX t_b; DROP INDEX t_a", swap, "ADD CONSTRAINT t_a UNIQUE (a), REPLICA IDENTITY USING INDEX t_a"},
+		{"partitions", "DROP TABLE t; CREATE TABLE t (a int NOT NULL, b int NOT NULL, CONSTRAINT t_pkey PRIMARY KEY (a, b)) PARTITION BY RANGE (b); CREATE TABLE t1 PARTITION OF t DEFAULT; INSERT INTO t VALUES (1, 10), (2, 20)",
+			"DROP CONSTRAINT t_pkey, ADD CONSTRAINT t_b PRIMARY KEY (b)", swap, "DROP CONSTRAINT t_b, ADD CONSTRAINT t_pkey PRIMARY KEY (a, b)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			copies := b.model.Copies()
+			b.exec("DROP TABLE IF EXISTS t; CREATE TABLE t (a int NOT NULL, b int NOT NULL, CONSTRAINT t_pkey PRIMARY KEY (a)); INSERT INTO t VALUES (1, 10), (2, 20); " + c.schema)
+			b.await("the first copy", func() bool { return b.model.Copies() > copies })
+			b.exec("INSERT INTO t VALUES (3, 30)")
+			b.same()
+			copies = b.model.Copies()
+			b.exec("BEGIN; ALTER TABLE t " + c.away + "; " + c.changes + "; ALTER TABLE t " + c.back + "; COMMIT")
+			b.await("a new copy", func() bool { return b.model.Copies() > copies })
+			b.exec("UPDATE t SET a = a + 10", "DELETE FROM t WHERE a = 11")
+			b.same()
+			if n := b.model.Copies() - copies; n != 1 {
+				t.Errorf("%d copies were taken, want one", n)
+			}
+		})
+	}
+}
+
 func TestStream_followsTablesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE first (id int PRIMARY KEY); CREATE SCHEMA hidden")

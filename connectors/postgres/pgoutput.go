@@ -76,6 +76,7 @@ type shapeColumn struct {
 	name     string
 	typ      uint32
 	modifier int32
+	key      bool // part of the replica identity
 }
 
 func (s shape) equal(t shape) bool {
@@ -101,8 +102,8 @@ func parseRelation(b []byte) (cdc.TableID, shape, error) {
 	}
 	s.columns = make([]shapeColumn, n)
 	for i := range s.columns {
-		r.byte() // flags: whether the column is part of the replica identity; the catalog tells which index that is
-		s.columns[i] = shapeColumn{name: r.cstring(), typ: r.uint32(), modifier: int32(r.uint32())}
+		flags := r.byte()
+		s.columns[i] = shapeColumn{name: r.cstring(), typ: r.uint32(), modifier: int32(r.uint32()), key: flags&1 != 0}
 	}
 	if r.short {
 		return 0, shape{}, fmt.Errorf("decode relation %d: %w", id, errShort)

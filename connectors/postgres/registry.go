@@ -110,7 +110,7 @@ func (r *registry) enqueue(id cdc.TableID, e *entry) {
 	}
 }
 
-// setGap queues a table because its last copy came to nothing.
+// setGap queues a table because its last copy came to nothing, or misses changes.
 func (r *registry) setGap(id cdc.TableID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -44,6 +44,10 @@ CREATE TABLE by_fuzzy (a text COLLATE nondeterministic PRIMARY KEY);
 CREATE UNLOGGED TABLE unlogged (a int PRIMARY KEY);
 CREATE TABLE parted (a int PRIMARY KEY) PARTITION BY RANGE (a);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (10);
+CREATE TABLE parted_nothing (a int PRIMARY KEY, b int) PARTITION BY RANGE (a); ALTER TABLE parted_nothing REPLICA IDENTITY NOTHING;
+CREATE TABLE parted_nothing_1 PARTITION OF parted_nothing DEFAULT;
+CREATE TABLE parted_full (a int PRIMARY KEY, b int) PARTITION BY RANGE (a); ALTER TABLE parted_full REPLICA IDENTITY FULL;
+CREATE TABLE parted_full_1 PARTITION OF parted_full DEFAULT;
 CREATE TABLE mixed (a int PRIMARY KEY) PARTITION BY RANGE (a);
 CREATE TABLE mixed_1 PARTITION OF mixed FOR VALUES FROM (0) TO (10); ALTER TABLE mixed_1 REPLICA IDENTITY NOTHING;
 CREATE TABLE other.elsewhere (a int PRIMARY KEY);
@@ -71,7 +75,7 @@ func TestTables_saysWhichCanBeReplicatedAndWhyNot(t *testing.T) {
 		}
 	}
 	want := map[string]cdc.Code{
-		"public.good": "", "public.by_index": "", "public.full_unique": "", "public.parted": "",
+		"public.good": "", "public.by_index": "", "public.full_unique": "", "public.parted": "", "public.parted_nothing": "", "public.parted_full": "",
 		"public.full_keyless": cdc.CodeNoKey, "public.keyless": cdc.CodeNoKey, "public.nothing": cdc.CodeNoKey,
 		"public.deferred": cdc.CodeNoKey, "public.mixed": cdc.CodeNoKey, "public.child": cdc.CodeNoKey,
 		"public.arrays": "", "public.by_other": "", "public.virtual": "", "public.fuzzy": "",
@@ -150,11 +154,12 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 	}
 }
 
-func TestTables_followsKeysThatAreNotPrimary(t *testing.T) {
+func TestTables_followsKeysOfEveryKindByOneCopy(t *testing.T) {
 	t.Parallel()
 	b := newTestbed(t, assortedSchema)
 	b.follow()
 	b.same()
+	copies := b.model.Copies()
 	b.exec("INSERT INTO by_index VALUES (1, 1), (2, NULL)", "UPDATE by_index SET b = 5", "UPDATE by_index SET a = 7 WHERE a = 1",
 		"DELETE FROM by_index WHERE a = 2",
 		"INSERT INTO full_unique VALUES (NULL, 1), (2, 2)", "UPDATE full_unique SET a = 5 WHERE b = 1", "UPDATE full_unique SET b = 9 WHERE b = 2",
@@ -164,7 +169,13 @@ func TestTables_followsKeysThatAreNotPrimary(t *testing.T) {
 		"INSERT INTO virtual (a, c) VALUES (1, 1), (2, 2)", "UPDATE virtual SET c = 7 WHERE a = 1", "UPDATE virtual SET a = 8 WHERE a = 2",
 		"INSERT INTO fuzzy VALUES (1, 'x'), (2, 'y')", "DELETE FROM fuzzy WHERE b = 'x'",
 		"INSERT INTO good (id, p, m, t, u) VALUES (1, 2.50, 'sad', 'x', 'y'), (2, 1, 'happy', NULL, '')", "UPDATE good SET id = 3 WHERE id = 1")
+	for _, parted := range []string{"parted_nothing", "parted_full"} {
+		b.exec("INSERT INTO "+parted+" VALUES (1, 1), (2, 2)", "UPDATE "+parted+" SET b = 3 WHERE a = 1", "UPDATE "+parted+" SET a = 4 WHERE a = 1", "DELETE FROM "+parted+" WHERE a = 2")
+	}
 	b.same()
+	if n := b.model.Copies() - copies; n != 0 {
+		t.Errorf("%d copies were taken anew", n)
+	}
 }
 
 func TestTables_refusesServersThatCannotStream(t *testing.T) {

@@ -35,6 +35,7 @@ const (
 	partitioned = `CREATE TABLE t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id);
 		CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (100); CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM (100) TO (200);
 		INSERT INTO t SELECT i, 1 FROM generate_series(0, 199) i;`
+	twoKeys = "CREATE TABLE t (id int PRIMARY KEY, b int NOT NULL); INSERT INTO t VALUES (1, 10), (2, 20);"
 )
 
 // Where PostgreSQL's lock would let its own readers run across the change, a stronger one is taken first.
@@ -51,6 +52,10 @@ var changes = []change{
 		"LOCK TABLE t; ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'", "t.v", "sad", "blue"},
 	{"rename label and back", "CREATE TYPE sign AS ENUM ('plus', 'minus'); CREATE TABLE t (id int PRIMARY KEY, v sign); INSERT INTO t VALUES (1, 'plus')",
 		"LOCK TABLE t; ALTER TYPE sign RENAME VALUE 'minus' TO 'x'; UPDATE t SET v = 'x'; ALTER TYPE sign RENAME VALUE 'x' TO 'minus'", "t.v", "plus", "minus"},
+	{"move the key and back", twoKeys, `ALTER TABLE t DROP CONSTRAINT t_pkey, ADD CONSTRAINT by_b PRIMARY KEY (b); UPDATE t SET id = 2 WHERE b = 10; UPDATE t SET id = 1 WHERE b = 20;
+		ALTER TABLE t DROP CONSTRAINT by_b, ADD PRIMARY KEY (id)`, "sum(t.id * t.b)", "50", "40"},
+	{"lack the key of whole rows", twoKeys + "ALTER TABLE t REPLICA IDENTITY FULL", `ALTER TABLE t DROP CONSTRAINT t_pkey; UPDATE t SET id = 2 WHERE b = 10; UPDATE t SET id = 1 WHERE b = 20;
+		ALTER TABLE t ADD PRIMARY KEY (id)`, "sum(t.id * t.b)", "50", "40"},
 	{"swap tables", plain + "CREATE TABLE next (id int PRIMARY KEY, v int); INSERT INTO next VALUES (1, 20)",
 		"ALTER TABLE t RENAME TO last; ALTER TABLE next RENAME TO t", "sum(t.v)", "100", "20"},
 	{"create again", plain, "DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 7)", "sum(t.v)", "100", "7"},
