@@ -15,9 +15,12 @@ type relation struct {
 	shape shape
 	// table is what changes are handed over with; nil for changes that nobody wants.
 	table *cdc.Table
-	// unkeyed is table without its key, for changes that lack it; nil until there are any.
+	// unkeyed is table without its key, which nobody is told of, for changes that do not belong to the table as it is known; nil until
+	// there are any.
 	unkeyed *cdc.Table
-	isKey   []bool
+	// strays is the transaction, by its commit, with changes of a partition that the table does not have; 0: none.
+	strays uint64
+	isKey  []bool
 	// into says which of the table's columns each of the shape's is; -1: one that is not replicated.
 	into []int
 	// generation is the registry's when table was looked up.
@@ -82,20 +85,55 @@ func (st *stream) relationChanged(ctx context.Context, body []byte) error {
 	}
 	known, _ := st.src.registry.get(id)
 	_, again := st.relations[id]
-	st.relations[id] = &relation{id: id, shape: s, generation: ^uint64(0)}
-	if known == nil || (!again && known.shape.equal(s)) {
+	rel, root := &relation{id: id, shape: s, generation: ^uint64(0)}, st.root
+	st.relations[id], st.root = rel, nil
+	if known != nil && known.partitioned {
+		st.root = rel
+	}
+	switch {
+	case root != nil:
+		if err := st.partitionDescribed(ctx, root, id); err != nil {
+			return err
+		}
+	case known == nil || !again && known.shape.equal(s):
 		return nil
-	}
-	if err := st.src.lookAgain(ctx, id); err != nil {
-		return err
-	}
-	if now, _ := st.src.registry.get(id); now != nil && !now.shape.equal(s) && !st.precedes(now) {
-		st.src.registry.setGap(id) // it was another meanwhile, of which the catalog shows nothing
+	default:
+		if err := st.src.lookAgain(ctx, id); err != nil {
+			return err
+		}
+		if now, _ := st.src.registry.get(id); now != nil && !now.shape.equal(s) {
+			st.missed(now) // it was another meanwhile, of which the catalog shows nothing
+		}
 	}
 	if st.handed || len(st.batch.changes) > 0 {
 		return nil // in the middle of a transaction: announced after its commit
 	}
 	return st.announce(ctx)
+}
+
+// partitionDescribed takes the description of a partition that has a change, which follows its root's. If the partition is gone by now, and with it
+// its rows, the root's changes are not the table's.
+func (st *stream) partitionDescribed(ctx context.Context, root *relation, id cdc.TableID) error {
+	has := func(d *definition) bool { return d == nil || slices.Contains(d.partitions, id) }
+	if d, _ := st.src.registry.get(root.id); has(d) {
+		return nil
+	}
+	if err := st.src.lookAgain(ctx, root.id); err != nil {
+		return err
+	}
+	if now, _ := st.src.registry.get(root.id); !has(now) {
+		root.strays = st.commitLSN
+		st.missed(now)
+	}
+	return nil
+}
+
+// missed has a table copied anew because changes of the open transaction do not belong to its definition, unless the copy by that is
+// still to come.
+func (st *stream) missed(d *definition) {
+	if !st.precedes(d) {
+		st.src.registry.setGap(d.table.ID)
+	}
 }
 
 // precedes reports whether the open transaction comes before a definition, and so before the copy that is taken by it.
@@ -233,7 +271,10 @@ func (st *stream) rowChange(ctx context.Context, kind byte, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("table %s.%s: %w", rel.shape.schema, rel.shape.name, err)
 	}
-	if c.Old != nil && !rel.keyKnown(c.Old) {
+	switch {
+	case rel.strays == st.commitLSN:
+		c.Table = rel.withoutKey()
+	case c.Old != nil && !rel.keyKnown(c.Old):
 		return st.keyless(id, rel, c)
 	}
 	st.batch.changes = append(st.batch.changes, c)
@@ -244,12 +285,7 @@ func (st *stream) rowChange(ctx context.Context, kind byte, body []byte) error {
 // known, and so the copy to be taken by that: it is handed over with a definition that nobody was told of. Otherwise the table cannot be followed.
 func (st *stream) keyless(id cdc.TableID, rel *relation, c cdc.Change) error {
 	if d, _ := st.src.registry.get(id); d != nil && (st.precedes(d) || !d.shape.equal(rel.shape)) {
-		if rel.unkeyed == nil {
-			unkeyed := *rel.table
-			unkeyed.Key = nil
-			rel.unkeyed = &unkeyed
-		}
-		c.Table = rel.unkeyed
+		c.Table = rel.withoutKey()
 		st.batch.changes = append(st.batch.changes, c)
 		return nil
 	}
@@ -259,6 +295,16 @@ func (st *stream) keyless(id cdc.TableID, rel *relation, c cdc.Change) error {
 		Remedy: "ALTER TABLE … REPLICA IDENTITY DEFAULT on the table and its partitions",
 	})
 	return nil
+}
+
+// withoutKey returns a definition for changes that the table does not have as it is known.
+func (rel *relation) withoutKey() *cdc.Table {
+	if rel.unkeyed == nil {
+		unkeyed := *rel.table
+		unkeyed.Key = nil
+		rel.unkeyed = &unkeyed
+	}
+	return rel.unkeyed
 }
 
 // keyKnown reports whether all key columns of an old row have values.

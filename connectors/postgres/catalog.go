@@ -84,6 +84,7 @@ type catalogIndex struct {
 }
 
 type catalogLeaf struct {
+	ID          uint32 `json:"id"`
 	Kind        string `json:"kind"`
 	Persistence string `json:"persistence"`
 	Identity    string `json:"identity"`
@@ -95,7 +96,9 @@ type definition struct {
 	stopped *cdc.TableError
 	shape   shape // what its relation message will say
 	// published says that the publication streams all changes of the table, by the rows that are part of its version.
-	published bool
+	published   bool
+	partitioned bool
+	partitions  []cdc.TableID // those that hold rows
 	// seen is a position from which on it held: transactions that commit later have made their changes under it, or under a newer one.
 	seen uint64
 }
@@ -178,7 +181,11 @@ func (t *catalogTable) definition() *definition {
 	}
 	key, stopped := t.judge(table)
 	table.Key = key
-	return &definition{table: table, stopped: stopped, shape: s, published: t.Published, seen: t.seen}
+	d := &definition{table: table, stopped: stopped, shape: s, published: t.Published, seen: t.seen, partitioned: t.Kind == "p"}
+	for _, l := range t.Leaves {
+		d.partitions = append(d.partitions, cdc.TableID(l.ID))
+	}
+	return d
 }
 
 // identifies reports whether the server calls the column a part of the table's replica identity. That of a partitioned table is its own, whatever its

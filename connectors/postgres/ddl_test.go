@@ -227,6 +227,33 @@ func TestStream_followsPartitionsThatComeAndGo(t *testing.T) {
 	}
 }
 
+// What a partition had is not the table's any more when it goes, though the rows that came to it by the table are in the stream.
+func TestStream_copiesAnewWhereAPartitionCameAndWent(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, `CREATE TABLE p (id int PRIMARY KEY, v text) PARTITION BY RANGE (id); CREATE TABLE p_1 PARTITION OF p FOR VALUES FROM (0) TO (10);
+		INSERT INTO p VALUES (1, 'a'); CREATE TYPE mood AS ENUM ('sad'); CREATE TABLE q (id int PRIMARY KEY, m mood) PARTITION BY RANGE (id);
+		CREATE TABLE q_1 PARTITION OF q FOR VALUES FROM (0) TO (10) PARTITION BY RANGE (id); CREATE TABLE q_11 PARTITION OF q_1 FOR VALUES FROM (0) TO (5)`)
+	b.follow()
+	b.same()
+	for _, c := range []struct{ name, transaction string }{
+		{"dropped", "CREATE TABLE tmp PARTITION OF p FOR VALUES FROM (10) TO (20); INSERT INTO p VALUES (11, 'x'); DROP TABLE tmp"},
+		{"detached", "CREATE TABLE tmp PARTITION OF p FOR VALUES FROM (10) TO (20); INSERT INTO p VALUES (1, 'y') ON CONFLICT (id) DO UPDATE SET v = 'z'; INSERT INTO tmp VALUES (12, 'x'); ALTER TABLE p DETACH PARTITION tmp; DROP TABLE tmp"},
+		{"emptied another", "CREATE TABLE tmp PARTITION OF p FOR VALUES FROM (10) TO (20); UPDATE p SET id = 13 WHERE id = 1; ALTER TABLE p DETACH PARTITION tmp; INSERT INTO p SELECT 1, v FROM tmp; DROP TABLE tmp"},
+		{"below, with a type of its own", "CREATE TABLE tmp PARTITION OF q_1 FOR VALUES FROM (5) TO (10); INSERT INTO q VALUES (5, 'sad'); DROP TABLE tmp"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			copies := b.model.Copies()
+			b.exec("BEGIN; " + c.transaction + "; COMMIT")
+			b.await("a new copy", func() bool { return b.model.Copies() > copies })
+			b.exec("UPDATE p SET v = v || '!'", "INSERT INTO q VALUES (2, 'sad')", "DELETE FROM q")
+			b.same()
+			if n := b.model.Copies() - copies; n != 1 {
+				t.Errorf("%d copies were taken, want one", n)
+			}
+		})
+	}
+}
+
 func TestCopy_stopsOnlyTheTableThatWasDropped(t *testing.T) {
 	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY); INSERT INTO b VALUES (1)")

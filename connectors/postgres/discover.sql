@@ -54,7 +54,7 @@ SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident:
             'attrs', (x.indkey::int2[])[0:x.indnkeyatts - 1]) ORDER BY x.indexrelid), '[]')
         FROM pg_index x WHERE x.indrelid = c.oid)::text,
     (SELECT coalesce(json_agg(json_build_object(
-            'kind', l.relkind, 'persistence', l.relpersistence, 'identity', l.relreplident)), '[]')
+            'id', l.oid::bigint, 'kind', l.relkind, 'persistence', l.relpersistence, 'identity', l.relreplident)), '[]')
         FROM leaf l WHERE l.root = c.oid)::text
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND NOT c.relispartition

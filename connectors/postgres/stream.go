@@ -21,6 +21,7 @@ type stream struct {
 	from uint64
 
 	relations map[cdc.TableID]*relation
+	root      *relation // the partitioned table whose description came last: next comes that of the partition with the change
 	batch     *batch
 	open      bool   // between begin and commit
 	commitLSN uint64 // of the open transaction

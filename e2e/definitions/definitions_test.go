@@ -47,6 +47,8 @@ var changes = []change{
 	{"drop partition", partitioned, "LOCK TABLE t; DROP TABLE t_1", "sum(t.v)", "200", "100"},
 	{"change a detached partition", partitioned, `LOCK TABLE t; ALTER TABLE t DETACH PARTITION t_1; UPDATE t_1 SET v = 5; DELETE FROM t_1 WHERE id = 3;
 		ALTER TABLE t ATTACH PARTITION t_1 FOR VALUES FROM (0) TO (100)`, "sum(t.v)", "200", "595"},
+	{"have a partition for a while", partitioned, `LOCK TABLE t; CREATE TABLE t_3 PARTITION OF t FOR VALUES FROM (200) TO (300); INSERT INTO t VALUES (250, 1000);
+		DELETE FROM t WHERE id = 3; DROP TABLE t_3`, "sum(t.v)", "200", "199"},
 	{"truncate partition", partitioned, "LOCK TABLE t; TRUNCATE t_1", "sum(t.v)", "200", "100"},
 	{"rename label", "CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE TABLE t (id int PRIMARY KEY, v mood); INSERT INTO t VALUES (1, 'sad')",
 		"LOCK TABLE t; ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'", "t.v", "sad", "blue"},
