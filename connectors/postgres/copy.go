@@ -90,13 +90,17 @@ func (s *Source) awaitStandbys(ctx context.Context, conn *pgconn.PgConn, at cdc.
 func (s *Source) openSnapshot(ctx context.Context, conn *pgconn.PgConn) (cdc.Position, error) {
 	// The slot's name need only be unique among the connections that copy at this moment.
 	create := fmt.Sprintf("CREATE_REPLICATION_SLOT %s TEMPORARY LOGICAL pgoutput (SNAPSHOT 'use')", ident(fmt.Sprintf("%s_copy_%d", s.cfg.Slot, conn.PID())))
-	if err := conn.Exec(ctx, "SET row_security = off; SET lock_timeout = '30s'; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
+	// A slot waits for transactions, as for locks, however long they last: whoever gives up waits for later ones the next time.
+	if err := conn.Exec(ctx, "SET row_security = off; SET lock_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
 		return cdc.Position{}, fmt.Errorf("begin snapshot: %w", err)
 	}
 	defer s.tellCopyWaits(ctx, conn.PID())()
 	row, err := ask(ctx, conn, create)
 	if err != nil {
 		return cdc.Position{}, fmt.Errorf("create temporary replication slot for a snapshot (is max_replication_slots large enough?): %w", err)
+	}
+	if err := conn.Exec(ctx, "SET lock_timeout = '30s'").Close(); err != nil { // for the tables
+		return cdc.Position{}, fmt.Errorf("begin snapshot: %w", err)
 	}
 	return cdc.ParsePosition(string(row[1]))
 }

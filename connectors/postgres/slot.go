@@ -80,16 +80,29 @@ func (s *Source) ensureSlot(ctx context.Context) error {
 	if st.Exists {
 		return s.checkSlot(st)
 	}
-	create := "SELECT pg_create_logical_replication_slot($1, 'pgoutput')"
-	if s.cfg.Failover && s.serverVersion.Load() >= 170000 {
-		create = "SELECT pg_create_logical_replication_slot($1, 'pgoutput', failover => true)"
-	}
-	_, err = s.pool.Exec(ctx, create, s.cfg.Slot)
-	if err != nil && sqlState(err) != stateDuplicateObject {
+	switch err := s.createSlot(ctx); {
+	case sqlState(err) == stateDuplicateObject: // another unit was faster
+	case err != nil:
 		return s.privilegeOr(err, fmt.Sprintf("create replication slot %q", s.cfg.Slot), "ALTER ROLE … REPLICATION")
 	}
 	s.log.Info("created replication slot", "slot", s.cfg.Slot)
 	return nil
+}
+
+// createSlot creates the slot once the transactions that run have ended.
+func (s *Source) createSlot(ctx context.Context) error {
+	create := "SELECT pg_create_logical_replication_slot($1, 'pgoutput')"
+	if s.cfg.Failover && s.serverVersion.Load() >= 170000 {
+		create = "SELECT pg_create_logical_replication_slot($1, 'pgoutput', failover => true)"
+	}
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = 0"); err != nil {
+			return err
+		}
+		defer s.tellCopyWaits(ctx, tx.Conn().PgConn().PID())()
+		_, err := tx.Exec(ctx, create, s.cfg.Slot)
+		return err
+	})
 }
 
 // checkSlot makes sure that an existing slot is one that this source can use.

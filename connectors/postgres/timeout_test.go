@@ -55,3 +55,48 @@ func TestSource_isNotCutOffByTheDatabasesTimeouts(t *testing.T) {
 		t.Errorf("%d changes, want 30,000: the stream broke and began again", n)
 	}
 }
+
+// A slot, and so a copy, cannot begin before the transactions that run have ended. Whoever gives up and asks again waits for later ones as well.
+func TestSource_waitsForTransactionsHoweverLongTheyLast(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	ctx := stand.Within(t, 2*time.Minute)
+	var tables []cdc.TableID
+	for _, c := range []struct {
+		name  string
+		begin func() error
+		lasts time.Duration // longer than the source waits for locks there
+	}{
+		{"slot", func() error {
+			found, err := b.source.Tables(ctx)
+			for _, d := range found {
+				tables = append(tables, d.Table.ID)
+			}
+			return err
+		}, 3 * time.Second},
+		{"copy", func() error {
+			_, err := b.source.Copy(ctx, tables, &countingSink{})
+			return err
+		}, 32 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			writer := stand.Connect(t, b.url)
+			stand.Exec(t, writer, "CREATE TEMPORARY TABLE mine (id int); BEGIN; INSERT INTO mine VALUES (1)")
+			began := make(chan error, 1)
+			go func() { began <- c.begin() }()
+			eventually(t, "the reason for the wait", 20*time.Second, func() bool { return b.source.CopyWaits() != "" })
+			select {
+			case err := <-began:
+				t.Errorf("it did not wait: %v", err)
+			case <-time.After(c.lasts):
+				stand.Exec(t, writer, "COMMIT")
+				if err := <-began; err != nil {
+					t.Error(err)
+				}
+			}
+			if why := b.source.CopyWaits(); why != "" {
+				t.Errorf("afterwards it waits for %s", why)
+			}
+		})
+	}
+}
