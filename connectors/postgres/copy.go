@@ -129,6 +129,10 @@ func (s *Source) copyTable(ctx context.Context, conn *pgconn.PgConn, d *definiti
 		why = s.changedMeanwhile(d.table.ID)
 		why.Detail += ": " + err.Error()
 		s.registry.setGap(d.table.ID)
+	case rowIsAtFault(sqlState(err)):
+		why = &cdc.TableError{Code: cdc.CodeUnrepresentable, Table: d.shape.schema + "." + d.shape.name, Detail: "the server cannot read or send one of its rows: " + err.Error(),
+			Remedy: "make the row smaller or repair it and restart the gateway, or exclude the table; its queries go to the source database"}
+		s.registry.stop(d.table.ID, why)
 	default:
 		return fmt.Errorf("copy table %s: %w", name, err)
 	}
@@ -145,10 +149,16 @@ func (s *Source) copyTable(ctx context.Context, conn *pgconn.PgConn, d *definiti
 // table, schema, column or function, or a lock not to be had.
 func tableIsAtFault(state string) bool {
 	switch state {
-	case stateUndefinedTable, "3F000", "42703", "42883", stateLockNotAvailable, stateDeadlock, "XX001", "XX002":
+	case stateUndefinedTable, "3F000", "42703", "42883", stateLockNotAvailable, stateDeadlock:
 		return true
 	}
 	return false
+}
+
+// rowIsAtFault says whether a failure is about what the table holds, and will be there the next time: a row that exceeds what the server
+// can send (a message of 1 GB), or one that is damaged. Other tables can be copied.
+func rowIsAtFault(state string) bool {
+	return strings.HasPrefix(state, "54") || strings.HasPrefix(state, "XX")
 }
 
 // unchanged returns a table error unless the catalog still has definition d, and the table's file is
