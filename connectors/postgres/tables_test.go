@@ -239,6 +239,22 @@ func TestTables_stopsOnlyTheTableThatTheRoleDoesNotOwn(t *testing.T) {
 	b.same()
 }
 
+// What a role may do changes without any change of the tables.
+func TestTables_takesUpWhatTheRoleMayReadByAMembership(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, `CREATE ROLE weak LOGIN REPLICATION PASSWORD 'weak'; GRANT CREATE ON DATABASE postgres TO weak; GRANT pg_monitor TO weak;
+		CREATE ROLE owner; CREATE TABLE theirs (id int PRIMARY KEY); ALTER TABLE theirs OWNER TO owner`)
+	b.source = b.newSource(func(c *postgres.Config) { c.URL = asRole(t, c.URL, "weak") })
+	b.follow()
+	b.await("the table is not the role's", func() bool { return b.stopped("theirs") == cdc.CodePrivilege })
+	b.exec("GRANT owner TO weak")
+	b.await("the table is followed", func() bool { return b.stopped("theirs") == "" })
+	b.exec("INSERT INTO theirs VALUES (1)")
+	b.same()
+	b.exec("REVOKE owner FROM weak")
+	b.await("the table is not the role's any more", func() bool { return b.stopped("theirs") == cdc.CodePrivilege })
+}
+
 // A table may be dropped while the catalog is read: what privileges it gives is not known then.
 func TestTables_survivesTablesThatAreDropped(t *testing.T) {
 	t.Parallel()
