@@ -90,16 +90,21 @@ func (s *Source) publish(ctx context.Context) (changed []cdc.TableID, err error)
 	}
 	wanted := s.registry.replicable()
 	slices.Sort(wanted)
+	var held error // by locks of the application's, which keep no other table off
 	for id, p := range actual {
-		if !slices.Contains(wanted, id) || p.narrowed {
-			if err := s.unpublishTable(ctx, p); err != nil {
-				return changed, err
-			}
+		if slices.Contains(wanted, id) && !p.narrowed {
+			continue
+		}
+		switch err := s.unpublishTable(ctx, p); {
+		case lockHeld(err):
+			held = errors.Join(held, err)
+		case err != nil:
+			return changed, err
+		default:
 			delete(actual, id)
 			changed = append(changed, id)
 		}
 	}
-	var held error // by locks of the application's, which keep no other table off
 	for _, id := range wanted {
 		added := false
 		if _, has := actual[id]; !has {

@@ -3,6 +3,9 @@ package postgres_test
 import (
 	"fmt"
 	"testing"
+
+	"github.com/freshet-io/freshet/connectors/postgres"
+	"github.com/freshet-io/freshet/e2e/stand"
 )
 
 func TestStream_takesTablesUpThatSomebodyUnpublished(t *testing.T) {
@@ -71,4 +74,19 @@ func TestSource_copiesAnewWhatThePublicationLeftOutWhileItWasAway(t *testing.T) 
 			}
 		})
 	}
+}
+
+// A lock that the application holds on one table keeps no other table off the publication.
+func TestStream_publishesWhatItCanWhileATableIsLocked(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, "CREATE SCHEMA chosen; CREATE TABLE chosen.locked (id int PRIMARY KEY)", func(c *postgres.Config) { c.Include = []string{"public.*", "chosen.*"} })
+	b.follow()
+	b.same()
+	holder := stand.Connect(t, b.url)
+	stand.Exec(t, holder, "BEGIN; LOCK TABLE chosen.locked IN SHARE UPDATE EXCLUSIVE MODE")
+	b.exec("ALTER SCHEMA chosen RENAME TO left_out; CREATE TABLE late (id int PRIMARY KEY); INSERT INTO late VALUES (1)")
+	b.await("the table created meanwhile", func() bool { def, why := b.model.Table("public", "late"); return def != nil && why == nil })
+	stand.Exec(t, holder, "COMMIT")
+	b.exec("INSERT INTO late VALUES (2)")
+	b.same()
 }
