@@ -28,7 +28,7 @@ type unit struct {
 	answered    atomic.Int64 // when the engine last did so, in nanoseconds since 1970
 	// stopped is what a person has to mend; nil once an incarnation lasts.
 	stopped atomic.Pointer[cdc.TerminalError]
-	// problem is why the last incarnation ended; nil while one runs.
+	// problem is why the last incarnation ended, but for what stopped says; nil while one runs.
 	problem atomic.Pointer[string]
 }
 
@@ -91,6 +91,7 @@ func endsReplica(code cdc.Code) bool {
 
 // stop notes that replication waits for a person; the log tells only what is new.
 func (u *unit) stop(why *cdc.TerminalError) {
+	u.problem.Store(nil)
 	if was := u.stopped.Swap(why); was == nil || was.Code != why.Code || was.Detail != why.Detail {
 		u.cfg.Logger.Error("replication stopped; statements go to PostgreSQL until a person acts",
 			"code", why.Code, "detail", why.Detail, "remedy", why.Remedy)
