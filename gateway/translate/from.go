@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -152,12 +151,11 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 // engineNames are those that relations, and what they compute, have in the engine's statement.
 var engineNames = regexp.MustCompile(`^_(r|computed)\d`)
 
-// requireOwnNames refuses tables with columns whose names mean something else to the engine: a relation, a part of which it then takes for a column, or a part
-// of another column, as x.null is of x.
+// requireOwnNames refuses tables with columns whose names mean a relation to the engine, a part of which it then takes for a column. Tables with
+// columns called like a part of another the replica does not have.
 func requireOwnNames(table *cdc.Table) {
 	for _, c := range table.Columns {
-		whole := c.Name[:max(0, strings.LastIndex(c.Name, "."))]
-		if engineNames.MatchString(c.Name) || whole != "" && slices.ContainsFunc(table.Columns, func(o cdc.Column) bool { return o.Name == whole }) {
+		if engineNames.MatchString(c.Name) {
 			fail("a column called %q", c.Name)
 		}
 	}
