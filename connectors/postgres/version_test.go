@@ -3,6 +3,8 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,8 +105,20 @@ func TestVersions_waitForWhatTheStreamIsAheadOf(t *testing.T) {
 	b.follow()
 	b.same()
 	before := b.mustVersion()
-	commits := b.model.Commits()
 	b.exec("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+	// The setting holds for commits a moment after it was read: from the first one on that waits.
+	var released atomic.Bool
+	probed := make(chan struct{})
+	go func() {
+		defer close(probed)
+		for i := 2; !released.Load(); i++ {
+			b.exec("SET synchronous_commit = on", fmt.Sprintf("INSERT INTO other VALUES (%d)", i))
+		}
+	}()
+	b.exec(`DO $$ BEGIN
+		WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep') LOOP PERFORM pg_sleep(0.01), pg_stat_clear_snapshot(); END LOOP;
+	END $$`)
+	commits := b.model.Commits()
 	committed := make(chan struct{})
 	go func() {
 		defer close(committed)
@@ -116,8 +130,10 @@ func TestVersions_waitForWhatTheStreamIsAheadOf(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while the commit waits: error %v, want none but the deadline's", err)
 	}
+	released.Store(true)
 	b.exec("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
 	<-committed
+	<-probed
 	if b.mustVersion() == before {
 		t.Error("the version does not show the change")
 	}
