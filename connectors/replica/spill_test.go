@@ -149,22 +149,24 @@ func TestReplica_completesAnUpdateOfManyRowsInPieces(t *testing.T) {
 	}
 }
 
-// awaitCompaction waits until all rows of the first table are in its base, while every snapshot has the notes that it should.
+// awaitCompaction waits until all rows of the first table are in its base. The snapshots before and after have the notes that they should.
 func (g *gateway) awaitCompaction(ctx context.Context, t *testing.T, p cdc.Position, want string) {
 	t.Helper()
-	for {
+	for first := true; ; first = false {
 		changed := g.r.Changed()
 		s, err := g.acquire(ctx, replica.Request{Min: p})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := g.notes(ctx, t, s)
 		relation, _ := s.Relation(1, []string{"id"})
-		s.Release()
-		if got != want {
-			t.Fatalf("the table has %s rows and bytes, want %s", got, want)
+		compacted := !strings.HasPrefix(relation, "(")
+		if first || compacted {
+			if got := g.notes(ctx, t, s); got != want {
+				t.Errorf("the table has %s rows and bytes, want %s", got, want)
+			}
 		}
-		if !strings.HasPrefix(relation, "(") {
+		s.Release()
+		if compacted {
 			break
 		}
 		await(ctx, t, changed)
