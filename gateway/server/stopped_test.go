@@ -20,12 +20,13 @@ func TestGateway_goesOnWhenAPersonHasActed(t *testing.T) {
 		c.PostgresURL = u.String()
 	}, "CREATE ROLE units LOGIN REPLICATION PASSWORD 'units'", "GRANT CREATE ON DATABASE postgres TO units", accounts, "ALTER TABLE account OWNER TO units")
 	direct := g.connect(g.oltp.URL("postgres"))
-	exec(t, direct, "ALTER ROLE units NOREPLICATION")
 	// The copy may be there before the stream is.
 	exec(t, direct, `DO $$ BEGIN
-		WHILE (SELECT bool_or(pg_terminate_backend(r.pid)) FROM pg_stat_replication r JOIN pg_replication_slots s ON s.active_pid = r.pid
-			WHERE s.slot_name = 'freshet' AND r.state = 'streaming') IS NOT TRUE LOOP PERFORM pg_sleep(0.01), pg_stat_clear_snapshot(); END LOOP;
+		WHILE NOT EXISTS (SELECT FROM pg_stat_replication r JOIN pg_replication_slots s ON s.active_pid = r.pid WHERE s.slot_name = 'freshet' AND r.state = 'streaming')
+		LOOP PERFORM pg_sleep(0.01), pg_stat_clear_snapshot(); END LOOP;
 	END $$`)
+	exec(t, direct, "ALTER ROLE units NOREPLICATION")
+	exec(t, direct, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 'freshet'")
 	g.await(func(s server.Status) bool { return s.Stopped != nil })
 	if code := g.info.Status().Stopped.Code; code != cdc.CodePrivilege {
 		t.Errorf("the replica stopped with %s, want %s", code, cdc.CodePrivilege)
