@@ -56,6 +56,11 @@ func (s *Source) SlotStatus(ctx context.Context) (SlotStatus, error) {
 	return st, nil
 }
 
+// remedyNewSlot is the remedy where a slot is there that cannot serve the stream any more.
+func remedyNewSlot(slot string) string {
+	return fmt.Sprintf("drop the slot (SELECT pg_drop_replication_slot('%s')) and ", slot) + cdc.RemedyRecopy
+}
+
 // lost returns the terminal error of a slot that can no longer serve the stream, or nil.
 func (st SlotStatus) lost(slot string) error {
 	switch {
@@ -64,7 +69,7 @@ func (st SlotStatus) lost(slot string) error {
 	case st.Lost:
 		return &cdc.TerminalError{
 			Code: cdc.CodeSlotLost, Detail: fmt.Sprintf("replication slot %q was invalidated by the server", slot),
-			Remedy: fmt.Sprintf("drop the slot (SELECT pg_drop_replication_slot('%s')) and ", slot) + cdc.RemedyRecopy + "; raise max_slot_wal_keep_size if the replica may fall that far behind",
+			Remedy: remedyNewSlot(slot) + "; raise max_slot_wal_keep_size if the replica may fall that far behind",
 		}
 	}
 	return nil

@@ -150,7 +150,7 @@ func (s *Source) explain(ctx context.Context, err error) error {
 		return &cdc.TerminalError{
 			Code:   cdc.CodePublicationMismatch,
 			Detail: fmt.Sprintf("publication %q did not exist while changes were written that were not read yet, and this server cannot decode those", s.cfg.Publication),
-			Remedy: fmt.Sprintf("drop the slot (SELECT pg_drop_replication_slot('%s')) and ", s.cfg.Slot) + cdc.RemedyRecopy,
+			Remedy: remedyNewSlot(s.cfg.Slot),
 			Err:    err,
 		}
 	}

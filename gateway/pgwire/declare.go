@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -137,7 +138,7 @@ func declareSQL(c *class, scroll string, fields []pgproto3.FieldDescription, typ
 		" FROM ROWS FROM (" + strings.Join(arrays, ", ") + ") AS replica(" + strings.Join(names, ", ") + ")"
 }
 
-func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+func quoteName(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // columns are rows by column.
 type columns struct {
