@@ -16,14 +16,16 @@ const (
 	// gatherTime is how long changes are let gather in the socket between two reads. It adds to the staleness, in the mean by
 	// half, and is far below what an epoch takes.
 	gatherTime = 2 * time.Millisecond
-	// gatherBytes is what a read finds at least when we are behind. Pausing then would throttle the server: the buffer of a socket
-	// in the file system holds a few hundred changes, whatever their size.
-	gatherBytes = 8 << 10
-	// gatherPatience is how many reads in a row may find nothing before the next change is waited for.
+	// leastGatherTime is the shortest pause: a pause of half as much is none.
+	leastGatherTime = gatherTime / 8
+	// A read that finds muchGathered halves the pause, one that finds littleGathered doubles it. The buffer of a socket in the file
+	// system holds a few hundred changes, whatever their size: to pause beyond that stops the server.
+	muchGathered, littleGathered = 12 << 10, 4 << 10
+	// gatherPatience is how many reads in a row, after the longest pause, may find nothing before the next change is waited for.
 	gatherPatience = 5
 )
 
-// gatherer reads a socket at most once in gatherTime while changes come, unless many are there already.
+// gatherer reads a socket in intervals while changes come: of gatherTime, or shorter ones when many are there by then.
 //
 // The server sends every change by itself. A reader that waits for data is then woken once for each of them, and so is any
 // poller that knows of the socket, which at tens of thousands of changes a second costs the server and us more than decoding
@@ -31,7 +33,7 @@ const (
 // read blocks either: the runtime keeps a watch on threads that do, which is as dear.
 type gatherer struct {
 	fd    int
-	pause bool // the last read found little
+	pause time.Duration // before the next read
 
 	mu     sync.Mutex // keeps the descriptor from being interrupted when it is no longer ours
 	closed bool
@@ -94,20 +96,20 @@ func (s *socket) Close() error {
 }
 
 func (g *gatherer) Read(p []byte) (int, error) {
-	behind := !g.pause
 	for empty := 0; ; {
-		if g.pause {
-			time.Sleep(gatherTime)
-		}
+		g.rest()
 		n, err := unix.Read(g.fd, p)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EAGAIN):
-			if empty++; empty <= gatherPatience && !behind {
-				g.pause = true
+			if g.pause < gatherTime {
+				g.adapt(0)
 				continue
 			}
-			g.pause = false
+			if empty++; empty <= gatherPatience {
+				continue
+			}
+			g.pause = 0
 			if err := g.wait(unix.POLLIN); err != nil {
 				return 0, err
 			}
@@ -116,9 +118,36 @@ func (g *gatherer) Read(p []byte) (int, error) {
 		case n == 0:
 			return 0, io.EOF
 		default:
-			g.pause = n < min(gatherBytes, len(p))
+			if n == len(p) {
+				g.pause = 0 // there is more
+			} else {
+				g.adapt(n)
+			}
 			return n, nil
 		}
+	}
+}
+
+// adapt sets the pause by what a read has found after the last one.
+func (g *gatherer) adapt(found int) {
+	switch {
+	case found >= muchGathered:
+		if g.pause /= 2; g.pause < leastGatherTime {
+			g.pause = 0
+		}
+	case found <= littleGathered:
+		g.pause = min(max(2*g.pause, leastGatherTime), gatherTime)
+	}
+}
+
+// rest pauses. The runtime's timers are no finer than a millisecond.
+func (g *gatherer) rest() {
+	switch {
+	case g.pause >= time.Millisecond:
+		time.Sleep(g.pause)
+	case g.pause > 0:
+		pause := unix.NsecToTimespec(int64(g.pause))
+		_ = unix.Nanosleep(&pause, nil) // interrupted, it is a shorter one
 	}
 }
 
