@@ -29,12 +29,15 @@ type Discovered struct {
 	Stopped *TableError
 }
 
-// CopySink receives copied rows. Calls are sequential; rows are valid during the call only.
+// CopySink receives copied rows. After Begin, several goroutines may call it at once.
 type CopySink interface {
 	// Begin tells the position of the copy before its first row. A table asked for that is not among tables
 	// was altered or dropped since it was announced: Stopped and a new announcement follow, in any order.
 	Begin(ctx context.Context, at Position, tables []*Table) error
+	// Rows hands over rows of a table, in no order. They are valid during the call only.
 	Rows(ctx context.Context, t *Table, rows []Row) error
+	// Done says that all calls of Rows for a table have returned. Every table that is not Stopped comes to that.
+	Done(ctx context.Context, t *Table) error
 	// Stopped says that the copy gives up one table; its rows so far are void, the others go on. A new announcement of the table may have
 	// come before, which holds then.
 	Stopped(ctx context.Context, id TableID, why *TableError) error

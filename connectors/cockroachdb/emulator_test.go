@@ -146,7 +146,11 @@ type stateSink struct{ e *emulator }
 
 func (stateSink) Begin(context.Context, cdc.Position, []*cdc.Table) error { return nil }
 
+func (stateSink) Done(context.Context, *cdc.Table) error { return nil }
+
 func (s stateSink) Rows(_ context.Context, t *cdc.Table, rows []cdc.Row) error {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
 	for _, row := range rows {
 		key, err := s.e.encoder.Key(t, row)
 		if err != nil {
@@ -463,4 +467,8 @@ func (s *translatingSink) Begin(ctx context.Context, log cdc.Position, tables []
 
 func (s *translatingSink) Rows(ctx context.Context, t *cdc.Table, rows []cdc.Row) error {
 	return s.CopySink.Rows(ctx, s.e.tables[t.ID], rows)
+}
+
+func (s *translatingSink) Done(ctx context.Context, t *cdc.Table) error {
+	return s.CopySink.Done(ctx, s.e.tables[t.ID])
 }

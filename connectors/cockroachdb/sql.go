@@ -221,8 +221,12 @@ func (d *SQL) Copy(ctx context.Context, tables []*cdc.Table, sink cdc.CopySink) 
 	}
 	for _, t := range tables {
 		why, err := d.copyTable(ctx, t, at, sink)
-		if err == nil && why != nil {
+		switch {
+		case err != nil:
+		case why != nil:
 			err = sink.Stopped(ctx, t.ID, why)
+		default:
+			err = sink.Done(ctx, t)
 		}
 		if err != nil {
 			return at, err

@@ -339,6 +339,11 @@ func (c *collector) Rows(_ context.Context, t *cdc.Table, rows []cdc.Row) error 
 	return nil
 }
 
+func (c *collector) Done(_ context.Context, t *cdc.Table) error {
+	c.lines = append(c.lines, t.Name+" done")
+	return nil
+}
+
 func (c *collector) Stopped(_ context.Context, id cdc.TableID, why *cdc.TableError) error {
 	c.lines = append(c.lines, why.Table+" "+string(why.Code))
 	return nil
@@ -367,7 +372,7 @@ func TestSQL_copiesTablesAtOneTimestamp(t *testing.T) {
 	if err != nil || FormatHLC(got) != at {
 		t.Fatalf("copied at %s, error %v; asked %q", FormatHLC(got), err, s.asked)
 	}
-	want := []string{"begin " + at, "public.changed UnsupportedSchemaChange", "public.gone UnsupportedSchemaChange", "one|00000001|x", "one|00000002|", "public.altered UnsupportedSchemaChange", "public.dropped UnsupportedSchemaChange", "public.secret InsufficientPrivilege"}
+	want := []string{"begin " + at, "public.changed UnsupportedSchemaChange", "public.gone UnsupportedSchemaChange", "one|00000001|x", "one|00000002|", "one done", "public.altered UnsupportedSchemaChange", "public.dropped UnsupportedSchemaChange", "public.secret InsufficientPrivilege", "empty done"}
 	if diff := cmp.Diff(want, sink.lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

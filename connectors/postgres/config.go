@@ -39,6 +39,8 @@ type Config struct {
 	// SlotWait bounds how long Stream waits for a slot that another connection holds. After half of
 	// it a holder that bears this source's application name is terminated. Default 20 s.
 	SlotWait time.Duration
+	// CopyConnections is how many connections copy tables at once, large tables in pieces; fewer where the server has not so many left. Default 4.
+	CopyConnections int
 	// ChunkChanges is the most changes handed over in one call. Default 1,000.
 	ChunkChanges int
 	// PlaceSender, when set, is given the process id of each of the server's processes that streams or copies for this source, so that it
@@ -67,6 +69,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.CatalogInterval, time.Second)
 	setDefault(&c.SlotWait, 20*time.Second)
 	setDefault(&c.ChunkChanges, 1000)
+	setDefault(&c.CopyConnections, 4)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -76,7 +79,7 @@ func (c Config) withDefaults() (Config, error) {
 	if !slotName.MatchString(c.Slot) {
 		return c, fmt.Errorf("configure source: slot name %q: use 1 to 63 lower case letters, digits and underscores", c.Slot)
 	}
-	if c.ChunkChanges < 0 || c.StatusInterval < 0 || c.WatermarkInterval < 0 || c.CatalogInterval < 0 || c.SlotWait < 0 {
+	if c.ChunkChanges < 0 || c.CopyConnections < 0 || c.StatusInterval < 0 || c.WatermarkInterval < 0 || c.CatalogInterval < 0 || c.SlotWait < 0 {
 		return c, errors.New("configure source: intervals and sizes must not be negative")
 	}
 	return c, nil

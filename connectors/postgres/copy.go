@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -51,12 +50,8 @@ func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySi
 			return cdc.Position{}, err
 		}
 	}
-	for _, d := range defs {
-		start := s.cfg.Now()
-		if err := s.copyTable(ctx, conn, d, sink); err != nil {
-			return cdc.Position{}, err
-		}
-		s.log.Debug("copied table", "table", d.shape.schema+"."+d.shape.name, "took", s.cfg.Now().Sub(start))
+	if err := s.copyAll(ctx, conn, defs, sink); err != nil {
+		return cdc.Position{}, err
 	}
 	return at, s.awaitStandbys(ctx, conn, at)
 }
@@ -85,64 +80,30 @@ func (s *Source) awaitStandbys(ctx context.Context, conn *pgconn.PgConn, at cdc.
 	}
 }
 
+// The settings of the connections that copy.
+const (
+	bypassPolicies = "SET row_security = off" // or fail
+	limitLockWaits = "SET lock_timeout = '30s'"
+)
+
 // openSnapshot begins a transaction on the snapshot of a temporary slot and returns the
 // position at which that snapshot is exact.
 func (s *Source) openSnapshot(ctx context.Context, conn *pgconn.PgConn) (cdc.Position, error) {
 	// The slot's name need only be unique among the connections that copy at this moment.
 	create := fmt.Sprintf("CREATE_REPLICATION_SLOT %s TEMPORARY LOGICAL pgoutput (SNAPSHOT 'use')", ident(fmt.Sprintf("%s_copy_%d", s.cfg.Slot, conn.PID())))
 	// A slot waits for transactions, as for locks, however long they last: whoever gives up waits for later ones the next time.
-	if err := conn.Exec(ctx, "SET row_security = off; SET lock_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
+	if err := conn.Exec(ctx, bypassPolicies+"; SET lock_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
 		return cdc.Position{}, fmt.Errorf("begin snapshot: %w", err)
 	}
 	defer s.tellCopyWaits(ctx, conn.PID())()
-	row, err := ask(ctx, conn, create)
+	row, err := ask(ctx, conn, create, 2)
 	if err != nil {
 		return cdc.Position{}, fmt.Errorf("create temporary replication slot for a snapshot (is max_replication_slots large enough?): %w", err)
 	}
-	if err := conn.Exec(ctx, "SET lock_timeout = '30s'").Close(); err != nil { // for the tables
+	if err := conn.Exec(ctx, limitLockWaits).Close(); err != nil {
 		return cdc.Position{}, fmt.Errorf("begin snapshot: %w", err)
 	}
 	return cdc.ParsePosition(string(row[1]))
-}
-
-// copyTable copies one table in a subtransaction, so that a table that fails leaves the others alone and
-// keeps its lock only as long as needed.
-func (s *Source) copyTable(ctx context.Context, conn *pgconn.PgConn, d *definition, sink cdc.CopySink) error {
-	name := ident(d.shape.schema, d.shape.name)
-	err := conn.Exec(ctx, "SAVEPOINT t; LOCK TABLE "+name+" IN ACCESS SHARE MODE").Close()
-	if err == nil {
-		// Under the lock the table stands still: is it the one that was announced and that the snapshot saw?
-		if err = s.unchanged(ctx, conn, d); err == nil {
-			err = s.copyRows(ctx, conn, d, sink)
-		}
-	}
-	var why *cdc.TableError
-	switch {
-	case err == nil:
-	case errors.As(err, &why):
-		s.registry.setGap(d.table.ID)
-	case sqlState(err) == stateInsufficientPrivilege:
-		why = &cdc.TableError{Code: cdc.CodePrivilege, Table: d.shape.schema + "." + d.shape.name, Detail: err.Error(),
-			Remedy: "GRANT SELECT on it to the replication role"}
-		s.registry.stop(d.table.ID, why)
-	case tableIsAtFault(sqlState(err)):
-		why = s.changedMeanwhile(d.table.ID)
-		why.Detail += ": " + err.Error()
-		s.registry.setGap(d.table.ID)
-	case rowIsAtFault(sqlState(err)):
-		why = &cdc.TableError{Code: cdc.CodeUnrepresentable, Table: d.shape.schema + "." + d.shape.name, Detail: "the server cannot read or send one of its rows: " + err.Error(),
-			Remedy: "make the row smaller or repair it and restart the gateway, or exclude the table; its queries go to the source database"}
-		s.registry.stop(d.table.ID, why)
-	default:
-		return fmt.Errorf("copy table %s: %w", name, err)
-	}
-	if err := conn.Exec(ctx, "ROLLBACK TO SAVEPOINT t; RELEASE SAVEPOINT t").Close(); err != nil {
-		return fmt.Errorf("copy table %s: %w", name, err)
-	}
-	if why != nil {
-		return sink.Stopped(ctx, d.table.ID, why)
-	}
-	return nil
 }
 
 // tableIsAtFault says whether a failure concerns the table read and not the server: undefined
@@ -195,28 +156,6 @@ func (s *Source) changedMeanwhile(id cdc.TableID) *cdc.TableError {
 	}
 	return &cdc.TableError{Code: cdc.CodeSchemaChange, Table: name, Detail: "it was altered or dropped while it was being copied",
 		Remedy: "nothing to do: its new definition is announced and copied by itself"}
-}
-
-func (s *Source) copyRows(ctx context.Context, conn *pgconn.PgConn, d *definition, sink cdc.CopySink) error {
-	columns := make([]string, len(d.table.Columns))
-	for i, c := range d.table.Columns {
-		columns[i] = ident(c.Name)
-	}
-	var sinkErr error
-	scan := &rowScanner{columns: len(columns), deliver: func(rows []cdc.Row) error {
-		s.metrics.copiedRows.Add(float64(len(rows)))
-		sinkErr = sink.Rows(ctx, d.table, rows)
-		return sinkErr
-	}}
-	// Partitioned tables can only be copied by a query.
-	query := fmt.Sprintf("COPY (SELECT %s FROM %s) TO STDOUT (FORMAT binary)", strings.Join(columns, ", "), ident(d.shape.schema, d.shape.name))
-	if _, err := conn.CopyTo(ctx, scan, query); err != nil {
-		if sinkErr != nil {
-			return sinkErr
-		}
-		return err
-	}
-	return scan.finish()
 }
 
 // connectReplication opens a replication connection; adjust, if given, has the last word on its configuration.

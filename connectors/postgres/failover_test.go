@@ -182,6 +182,7 @@ type anySink struct{}
 
 func (anySink) Begin(context.Context, cdc.Position, []*cdc.Table) error     { return nil }
 func (anySink) Rows(context.Context, *cdc.Table, []cdc.Row) error           { return nil }
+func (anySink) Done(context.Context, *cdc.Table) error                      { return nil }
 func (anySink) Stopped(context.Context, cdc.TableID, *cdc.TableError) error { return nil }
 
 func TestCopy_waitsForStandbys(t *testing.T) {

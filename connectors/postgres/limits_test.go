@@ -19,18 +19,31 @@ import (
 
 // countingSink counts what a copy hands over.
 type countingSink struct {
+	mu      sync.Mutex
 	rows    int
+	done    []string
 	stopped []*cdc.TableError
 }
 
 func (s *countingSink) Begin(context.Context, cdc.Position, []*cdc.Table) error { return nil }
 
 func (s *countingSink) Rows(_ context.Context, _ *cdc.Table, rows []cdc.Row) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.rows += len(rows)
 	return nil
 }
 
+func (s *countingSink) Done(_ context.Context, t *cdc.Table) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = append(s.done, t.Name)
+	return nil
+}
+
 func (s *countingSink) Stopped(_ context.Context, _ cdc.TableID, why *cdc.TableError) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.stopped = append(s.stopped, why)
 	return nil
 }

@@ -75,7 +75,7 @@ func (s *Source) Restore(data []byte) error {
 // followTimeline goes over to the timeline of the server at the other end of a replication connection, and returns it. It refuses one that lacks
 // something of what was told, or that a replica at a position has.
 func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, position uint64) (uint64, error) {
-	row, err := ask(ctx, conn, "IDENTIFY_SYSTEM")
+	row, err := ask(ctx, conn, "IDENTIFY_SYSTEM", 2)
 	if err != nil {
 		return 0, err
 	}
@@ -87,7 +87,7 @@ func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, positi
 	defer s.lineage.mu.Unlock()
 	l := &s.lineage
 	if l.timeline != 0 && l.timeline != timeline {
-		row, err := ask(ctx, conn, "TIMELINE_HISTORY "+strconv.FormatUint(timeline, 10))
+		row, err := ask(ctx, conn, "TIMELINE_HISTORY "+strconv.FormatUint(timeline, 10), 2)
 		if err != nil {
 			return 0, err
 		}
@@ -108,12 +108,12 @@ func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, positi
 }
 
 // ask runs a replication command that returns one row of two columns at least.
-func ask(ctx context.Context, conn *pgconn.PgConn, command string) ([][]byte, error) {
+func ask(ctx context.Context, conn *pgconn.PgConn, command string, columns int) ([][]byte, error) {
 	results, err := conn.Exec(ctx, command).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", command, err)
 	}
-	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) < 2 {
+	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) < columns {
 		return nil, fmt.Errorf("%s: unexpected answer", command)
 	}
 	return results[0].Rows[0], nil

@@ -66,7 +66,7 @@ func (f *feed) Copy(ctx context.Context, _ []cdc.TableID, sink cdc.CopySink) (cd
 			return at, err
 		}
 	}
-	return at, nil
+	return at, sink.Done(ctx, f.table)
 }
 
 func (f *feed) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) error {

@@ -29,6 +29,8 @@ type Config struct {
 	// FlushBytes of staged rows do not wait that long: it bounds what somebody who wants the newest snapshot may have to wait for; 0
 	// means 512 KiB. Even then publishing takes at most a quarter of the time.
 	FlushBytes int
+	// CopyRows is the number of copied rows that become one part of a base, fewer where rows are long; 0 means 131,072.
+	CopyRows int
 	// CompactRows is the number of changed rows after which a table is compacted; 0 means 50,000.
 	CompactRows int
 	// MergeBlocks is the number of blocks in memory after which a table's changes since its compaction are put into one even if nobody reads them: each
@@ -68,6 +70,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.FlushBytes == 0 {
 		c.FlushBytes = 512 << 10
+	}
+	if c.CopyRows == 0 {
+		c.CopyRows = 131_072
 	}
 	if c.CompactRows == 0 {
 		c.CompactRows = 50_000

@@ -10,11 +10,17 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
+// mergeSettings are the settings of a base by which the engine merges on its own or, as noMerges has them, does not.
+const (
+	mergeSettings = "max_bytes_to_merge_at_max_space_in_pool, max_bytes_to_merge_at_min_space_in_pool"
+	noMerges      = "max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1"
+)
+
 // baseSettings keeps the engine from merging on its own: compaction decides
 // what is rewritten, beside the published bases. What a record names has to be
 // on disk before the record is. Rows are masked in all parts at once: where the engine keeps some of its background tasks for
 // merges, the third part and those after it wait up to a second for nothing.
-const baseSettings = "max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, " +
+const baseSettings = noMerges + ", " +
 	"fsync_after_insert = 1, fsync_part_directory = 1, min_compressed_bytes_to_fsync_after_merge = 1, " +
 	"number_of_free_entries_in_pool_to_execute_mutation = 0, " +
 	"allow_nullable_key = 1, ratio_of_defaults_for_sparse_serialization = 1"

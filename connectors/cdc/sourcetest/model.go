@@ -131,7 +131,7 @@ func equalTables(a, b *cdc.Table) bool {
 }
 
 func (m *Model) copy(ctx context.Context, ids []cdc.TableID) (cdc.Position, error) {
-	sink := &copySink{model: m}
+	sink := &copySink{model: m, done: map[cdc.TableID]bool{}}
 	at, err := m.source.Copy(ctx, ids, sink)
 	if err != nil {
 		return at, err
@@ -144,6 +144,9 @@ func (m *Model) copy(ctx context.Context, ids []cdc.TableID) (cdc.Position, erro
 	for _, t := range sink.tables {
 		if mt := m.tables[t.ID]; mt != nil && mt.stopped == nil {
 			mt.has, mt.copied = true, at
+			if !sink.done[t.ID] {
+				m.violate("copy of %s.%s has no end", t.Schema, t.Name)
+			}
 		}
 	}
 	m.recopies++
@@ -156,6 +159,7 @@ type copySink struct {
 	model  *Model
 	at     cdc.Position
 	tables []*cdc.Table
+	done   map[cdc.TableID]bool
 }
 
 // Begin implements [cdc.CopySink].
@@ -178,6 +182,9 @@ func (s *copySink) Rows(_ context.Context, t *cdc.Table, rows []cdc.Row) error {
 	s.model.mu.Lock()
 	defer s.model.mu.Unlock()
 	mt := s.model.tables[t.ID]
+	if s.done[t.ID] {
+		s.model.violate("copy of %s.%s has rows after its end", t.Schema, t.Name)
+	}
 	for _, row := range rows {
 		row = clone(row)
 		k := key(t, row)
@@ -186,6 +193,17 @@ func (s *copySink) Rows(_ context.Context, t *cdc.Table, rows []cdc.Row) error {
 		}
 		mt.rows[k] = row
 	}
+	return nil
+}
+
+// Done implements [cdc.CopySink].
+func (s *copySink) Done(_ context.Context, t *cdc.Table) error {
+	s.model.mu.Lock()
+	defer s.model.mu.Unlock()
+	if s.done[t.ID] {
+		s.model.violate("copy of %s.%s ends twice", t.Schema, t.Name)
+	}
+	s.done[t.ID] = true
 	return nil
 }
 
