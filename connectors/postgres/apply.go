@@ -39,8 +39,11 @@ func (st *stream) change(ctx context.Context, b []byte) error {
 	case kindBegin:
 		begin, err := parseBegin(body)
 		st.open, st.handed, st.commitLSN, st.skip = true, false, begin.commitLSN, begin.commitLSN < st.from
+		if err != nil {
+			return err
+		}
 		st.src.handedOver.note(begin.xid)
-		return err
+		return st.prove(begin.commitLSN)
 	case kindCommit:
 		return st.commit(ctx, body)
 	case kindRelation:
@@ -68,12 +71,24 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 		if err := st.h.Commit(ctx, commit); err != nil {
 			return fromHandler(err)
 		}
+		st.src.lineage.told(commit)
 		st.commits.Add(1)
 		st.src.metrics.transactions.Inc()
+	}
+	if markOf(commit) == st.proof {
+		st.proof = commitMark{}
 	}
 	st.open, st.handed, st.skip = false, false, false
 	raise(&st.streamed, commit.Position.Major)
 	return st.betweenTransactions(ctx)
+}
+
+// prove returns an error once the stream has come to a position and has not shown the transaction that it is to show.
+func (st *stream) prove(reached uint64) error {
+	if st.proof != (commitMark{}) && reached >= st.proof.Position {
+		return st.proof.missing()
+	}
+	return nil
 }
 
 // relationChanged takes a table's description, which precedes its first change and its first change after anything

@@ -28,8 +28,8 @@ type replConn struct {
 // readBuffer is how much of the stream one read takes at most.
 const readBuffer = 64 << 10
 
-// startReplication begins to stream the slot from the given position.
-func (s *Source) startReplication(ctx context.Context, from uint64) (*replConn, error) {
+// startReplication begins to stream the slot for a replica that has a position, from another one that is not after it.
+func (s *Source) startReplication(ctx context.Context, has, from uint64) (*replConn, error) {
 	var raw *socket
 	conn, err := s.connectReplication(ctx, func(cfg *pgconn.Config) {
 		cfg.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
@@ -48,7 +48,7 @@ func (s *Source) startReplication(ctx context.Context, from uint64) (*replConn, 
 	if err != nil {
 		return nil, err
 	}
-	timeline, err := s.followTimeline(ctx, conn, from)
+	timeline, err := s.followTimeline(ctx, conn, has)
 	if err != nil {
 		s.closeQuietly(conn)
 		return nil, fmt.Errorf("start replication: %w", err)

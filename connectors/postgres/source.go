@@ -147,6 +147,7 @@ func (s *Source) checkServer(ctx context.Context) error {
 // Confirm implements [cdc.Source]. The server learns of it within the status interval.
 func (s *Source) Confirm(p cdc.Position) {
 	raise(&s.confirmed, p.Major)
+	s.lineage.confirmed(p.Major)
 	s.metrics.confirmed.Set(float64(s.confirmed.Load()))
 }
 

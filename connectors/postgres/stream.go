@@ -23,12 +23,13 @@ type stream struct {
 	relations map[cdc.TableID]*relation
 	root      *relation // the partitioned table whose description came last: next comes that of the partition with the change
 	batch     *batch
-	open      bool   // between begin and commit
-	commitLSN uint64 // of the open transaction
-	skip      bool   // the open transaction is not after from
-	handed    bool   // the handler has had changes of the open transaction
-	received  int    // bytes not yet counted
-	pings     int    // replies that the server asked for in quick succession
+	open      bool       // between begin and commit
+	commitLSN uint64     // of the open transaction
+	skip      bool       // the open transaction is not after from
+	proof     commitMark // the last transaction that was told before, until the stream shows it
+	handed    bool       // the handler has had changes of the open transaction
+	received  int        // bytes not yet counted
+	pings     int        // replies that the server asked for in quick succession
 	pinged    time.Time
 
 	// streamed is the position up to which everything was handed over.
@@ -69,55 +70,59 @@ func (s *Source) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	return s.explain(ctx, err)
 }
 
-// startingPoint makes sure that the server can stream from a position on, and returns it (the slot's for zero).
-func (s *Source) startingPoint(ctx context.Context, from uint64) (uint64, error) {
+// startingPoint makes sure that the server can stream from a position on, and returns it (the slot's for zero), with the slot's.
+func (s *Source) startingPoint(ctx context.Context, from uint64) (position, confirmed uint64, err error) {
 	slot, err := s.claimSlot(ctx)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if from == 0 {
 		from = slot.Confirmed.Major
 	}
 	log, err := s.readLog(ctx)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	switch at := (cdc.Position{Major: from}); {
 	case at.Before(slot.Confirmed):
-		return 0, &cdc.TerminalError{
+		return 0, 0, &cdc.TerminalError{
 			Code:   cdc.CodeSlotLost,
 			Detail: fmt.Sprintf("replication slot %q is at %s, after the replica's position %s", s.cfg.Slot, slot.Confirmed, at),
 			Remedy: cdc.RemedyRecopy,
 		}
 	case from > log.inserted:
-		return 0, &cdc.TerminalError{
+		return 0, 0, &cdc.TerminalError{
 			Code: cdc.CodeSourceMismatch,
 			Detail: fmt.Sprintf("the replica's position %s is ahead of the server's log at %s: the server was restored to an earlier state",
 				at, cdc.Position{Major: log.inserted}),
 			Remedy: cdc.RemedyRecopy,
 		}
 	}
-	return from, nil
+	return from, slot.Confirmed.Major, nil
 }
 
 func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
 	if err := s.checkServer(ctx); err != nil {
 		return err
 	}
-	from, err := s.startingPoint(ctx, from)
+	from, confirmed, err := s.startingPoint(ctx, from)
 	if err != nil {
 		return err
 	}
 	if err := s.refresh(ctx); err != nil && !lockHeld(err) { // held up, the watcher tries again
 		return err
 	}
-	conn, err := s.startReplication(ctx, from)
+	proof := s.lineage.lastUntil(from)
+	if proof.Position <= confirmed { // the slot knows of it
+		confirmed, proof = from, commitMark{}
+	}
+	conn, err := s.startReplication(ctx, from, confirmed)
 	if err != nil {
 		return err
 	}
 	defer conn.close()
 	s.log.Info("streaming", "slot", s.cfg.Slot, "from", cdc.Position{Major: from})
-	st := &stream{src: s, conn: conn, h: h, from: from, relations: map[cdc.TableID]*relation{}, batch: newBatch(s.cfg.ChunkChanges)}
+	st := &stream{src: s, conn: conn, h: h, from: from, proof: proof, relations: map[cdc.TableID]*relation{}, batch: newBatch(s.cfg.ChunkChanges)}
 	st.streamed.Store(from)
 	group, gctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(gctx, conn.interrupt)
@@ -208,13 +213,16 @@ func (st *stream) keepalive(ctx context.Context, end uint64, reply bool) error {
 			return err
 		}
 	}
+	if err := st.prove(end); err != nil {
+		return err
+	}
 	raise(&st.streamed, end)
 	return st.betweenTransactions(ctx)
 }
 
-// betweenTransactions hands over what may only come there.
+// betweenTransactions hands over what may only come there, once the server is known to have what was told before.
 func (st *stream) betweenTransactions(ctx context.Context) error {
-	if st.open {
+	if st.open || st.proof != (commitMark{}) {
 		return nil
 	}
 	if err := st.announce(ctx); err != nil {

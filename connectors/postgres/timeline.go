@@ -25,12 +25,15 @@ type lineage struct {
 	mu       sync.Mutex
 	timeline uint64 // 0: not known yet
 	reached  uint64 // the last position that was told on it
+	commits  commitMarks
 }
 
 // bookmark is what a consumer keeps of a lineage, as JSON.
 type bookmark struct {
 	Timeline uint64 `json:"timeline"`
 	Reached  uint64 `json:"reached"`
+	// Commit is the last transaction that the consumer's state has, if it was told since the copies.
+	Commit commitMark `json:"commit,omitzero"`
 }
 
 // tell notes that what a server has up to a position is about to be told. It reports false if another timeline is followed by now.
@@ -44,15 +47,36 @@ func (l *lineage) tell(timeline, position uint64) bool {
 	return true
 }
 
+// told notes a transaction that was handed over.
+func (l *lineage) told(c cdc.Commit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.commits.add(markOf(c))
+}
+
+// confirmed forgets transactions that no bookmark needs any more.
+func (l *lineage) confirmed(position uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.commits.forget(position)
+}
+
+// lastUntil returns the last transaction that was told up to a position.
+func (l *lineage) lastUntil(position uint64) commitMark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.commits.until(position)
+}
+
 // Bookmark implements [cdc.Bookmarker].
-func (s *Source) Bookmark(cdc.Position) []byte {
+func (s *Source) Bookmark(p cdc.Position) []byte {
 	s.lineage.mu.Lock()
 	defer s.lineage.mu.Unlock()
 	if s.lineage.timeline == 0 {
 		return nil
 	}
-	data, err := json.Marshal(bookmark{s.lineage.timeline, s.lineage.reached})
-	if err != nil { // two numbers always encode
+	data, err := json.Marshal(bookmark{s.lineage.timeline, s.lineage.reached, s.lineage.commits.until(p.Major)})
+	if err != nil { // numbers always encode
 		s.log.Warn("bookmark cannot be encoded", "error", err)
 	}
 	return data
@@ -68,7 +92,10 @@ func (s *Source) Restore(data []byte) error {
 	}
 	s.lineage.mu.Lock()
 	defer s.lineage.mu.Unlock()
-	s.lineage.timeline, s.lineage.reached = b.Timeline, b.Reached
+	s.lineage.timeline, s.lineage.reached, s.lineage.commits = b.Timeline, b.Reached, nil
+	if b.Commit != (commitMark{}) {
+		s.lineage.commits.add(b.Commit)
+	}
 	return nil
 }
 

@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// commitMark is a transaction that was told; zero: none.
+type commitMark struct {
+	Position uint64 `json:"position"` // the end of its commit record
+	Time     int64  `json:"time"`     // of its commit, in microseconds since 1970
+}
+
+func markOf(c cdc.Commit) commitMark { return commitMark{c.Position.Major, c.Time.UnixMicro()} }
+
+// commitMarks are transactions in the order in which they were told. A data folder that was put back to an earlier state goes on, on the same timeline,
+// with other transactions: what tells is that one which was told is not there any more.
+type commitMarks []commitMark
+
+// mostMarks bounds how many are kept: of more, every second is forgotten.
+const mostMarks = 4096
+
+func (m *commitMarks) add(mark commitMark) {
+	if len(*m) >= mostMarks {
+		i := 0
+		*m = slices.DeleteFunc(*m, func(commitMark) bool { i++; return i%2 == 0 })
+	}
+	*m = append(*m, mark)
+}
+
+// until returns the last one that is not after a position.
+func (m commitMarks) until(position uint64) commitMark {
+	if i := m.after(position); i > 0 {
+		return m[i-1]
+	}
+	return commitMark{}
+}
+
+// forget leaves out what is before that one.
+func (m *commitMarks) forget(position uint64) {
+	if i := m.after(position); i > 1 {
+		*m = slices.Delete(*m, 0, i-1)
+	}
+}
+
+// after returns the number of those that are not after a position.
+func (m commitMarks) after(position uint64) int {
+	i, _ := slices.BinarySearchFunc(m, position, func(mark commitMark, p uint64) int {
+		if mark.Position <= p {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// missing is the error of a server whose log lacks the transaction.
+func (m commitMark) missing() error {
+	return &cdc.TerminalError{
+		Code: cdc.CodeSourceMismatch,
+		Detail: fmt.Sprintf("the server's log lacks a transaction that the replica has, committed at %s (%s): the server was restored to an earlier state",
+			cdc.Position{Major: m.Position}, time.UnixMicro(m.Time).UTC().Format(time.RFC3339Nano)),
+		Remedy: cdc.RemedyRecopy,
+	}
+}

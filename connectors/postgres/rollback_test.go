@@ -1,0 +1,83 @@
+package postgres_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
+	"github.com/freshet-io/freshet/e2e/stand"
+)
+
+// A data folder put back to an earlier state, as by a snapshot of its volume, stays on its timeline. Once the log has grown beyond the replica's
+// position, positions say nothing either.
+func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, note text)")
+	ctx := stand.Within(t, time.Minute)
+	b.follow()
+	b.exec("INSERT INTO t VALUES (1, 'kept')")
+	b.same()
+	var folder string
+	if err := stand.Connect(t, b.url).QueryRow(ctx, "SHOW data_directory").Scan(&folder); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	if err := b.server.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	earlier := folder + ".earlier"
+	copyFolder(t, folder, earlier)
+	if err := b.server.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.source = b.newSource()
+	b.follow()
+	b.exec("INSERT INTO t VALUES (2, 'lost')")
+	b.same()
+	b.stop()
+	told, kept := b.model.Position(), b.source.Bookmark(b.model.Position())
+
+	// What is still there is what it was.
+	again := b.newSource()
+	if err := again.Restore(kept); err != nil {
+		t.Fatal(err)
+	}
+	b.source = again
+	b.follow()
+	b.exec("INSERT INTO t VALUES (3, 'lost as well')")
+	b.same()
+	b.stop()
+	if err := b.server.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	copyFolder(t, earlier, folder)
+	if err := b.server.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.exec("INSERT INTO t VALUES (2, 'other')", "INSERT INTO t SELECT g, repeat('x', 200) FROM generate_series(100, 20000) g", "SELECT pg_switch_wal()")
+	err := b.source.Stream(ctx, b.model.Position(), b.model)
+	for terminal := new(cdc.TerminalError); !errors.As(err, &terminal) && ctx.Err() == nil; { // of connections that ended with the server
+		err = b.source.Stream(ctx, b.model.Position(), b.model)
+	}
+	sourcetest.WantTerminal(t, err, cdc.CodeSourceMismatch)
+	restarted := b.newSource()
+	if err := restarted.Restore(kept); err != nil {
+		t.Fatal(err)
+	}
+	sourcetest.WantTerminal(t, restarted.Stream(ctx, told, b.model), cdc.CodeSourceMismatch)
+}
+
+// copyFolder copies a folder with its files' owners, of whom the server is one.
+func copyFolder(t *testing.T, from, to string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "cp", "-a", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("copy %s: %v: %s", from, err, out)
+	}
+}
