@@ -21,7 +21,8 @@ import (
 type Config struct {
 	// BackendNetwork ("tcp" or "unix") and BackendAddress are where PostgreSQL listens.
 	BackendNetwork, BackendAddress string
-	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain.
+	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain. A client certificate in it is not shown: PostgreSQL would take
+	// every client for whom it names.
 	BackendTLS *tls.Config
 	// BackendTLSOptional uses plain connections where PostgreSQL refuses TLS, as sslmode=prefer does.
 	BackendTLSOptional bool

@@ -76,6 +76,7 @@ func startBackendTLS(ctx context.Context, conn net.Conn, cfg *tls.Config, option
 	}
 	cfg = cfg.Clone()
 	cfg.NextProtos = []string{alpn}
+	cfg.Certificates, cfg.GetClientCertificate = nil, nil // they say who the gateway is, and the session is its client's
 	t := tls.Client(conn, cfg)
 	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("start TLS with PostgreSQL: %w", err)
