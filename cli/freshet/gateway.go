@@ -53,17 +53,18 @@ func gatewayFromFile(file string) (server.Config, error) {
 		return server.Config{}, err
 	}
 	out := server.Config{
-		Listen:         cfg.Listen,
-		MonitorListen:  cfg.MonitorListen,
-		PostgresURL:    cfg.PostgresURL,
-		EngineAddr:     cfg.EngineAddr,
-		EngineUser:     cfg.EngineUser,
-		EnginePassword: cfg.EnginePassword,
-		Include:        cfg.Include,
-		Exclude:        cfg.Exclude,
-		TenantsFile:    cfg.TenantsFile,
-		Kafka:          cfg.Kafka,
-		CockroachDB:    cfg.CockroachDB,
+		Listen:            cfg.Listen,
+		MonitorListen:     cfg.MonitorListen,
+		PostgresURL:       cfg.PostgresURL,
+		AllowPasswordless: cfg.AllowPasswordless,
+		EngineAddr:        cfg.EngineAddr,
+		EngineUser:        cfg.EngineUser,
+		EnginePassword:    cfg.EnginePassword,
+		Include:           cfg.Include,
+		Exclude:           cfg.Exclude,
+		TenantsFile:       cfg.TenantsFile,
+		Kafka:             cfg.Kafka,
+		CockroachDB:       cfg.CockroachDB,
 	}
 	if len(cfg.SenderCores) > 0 {
 		out.PlaceSender = func(pid int) error { return process.Pin(pid, cfg.SenderCores) }

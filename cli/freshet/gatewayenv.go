@@ -26,6 +26,7 @@ var variables = []variable{
 	{"FRESHET_LISTEN", "host:port of the SQL endpoint; required", text(func(c *server.Config) *string { return &c.Listen })},
 	{"FRESHET_MONITOR_LISTEN", "host:port of /metrics, /healthz, /readyz and /status", text(func(c *server.Config) *string { return &c.MonitorListen })},
 	{"FRESHET_POSTGRES_URL", "connection string of the database; required", text(func(c *server.Config) *string { return &c.PostgresURL })},
+	{"FRESHET_ALLOW_PASSWORDLESS", "true: let in clients whom the database asks for no password, though it judges the gateway instead of them", truth(func(c *server.Config) *bool { return &c.AllowPasswordless })},
 	{"FRESHET_SLOT", "name of the replication slot and publication, freshet unless given", text(func(c *server.Config) *string { return &c.Slot })},
 	{"FRESHET_SLOT_FAILOVER", "true: the slot is one that standbys keep a copy of, from PostgreSQL 17 on", truth(func(c *server.Config) *bool { return &c.SlotFailover })},
 	{"FRESHET_INCLUDE", "patterns of the tables to replicate, separated by commas, public.* unless given", list(func(c *server.Config) *[]string { return &c.Include })},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +28,8 @@ func lookupIn(env map[string]string) func(string) (string, bool) {
 func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 	got, err := gatewayFromEnvironment(lookupIn(map[string]string{
 		"FRESHET_LISTEN": ":5432", "FRESHET_MONITOR_LISTEN": ":8080", "FRESHET_POSTGRES_URL": "postgres://db/shop", "FRESHET_SLOT": "unit_0",
-		"FRESHET_SLOT_FAILOVER": "true",
-		"FRESHET_INCLUDE":       "public.*, sales.*", "FRESHET_EXCLUDE": "public.log", "FRESHET_ENGINE_ADDR": "127.0.0.1:9000", "FRESHET_ENGINE_USER": "freshet",
+		"FRESHET_SLOT_FAILOVER": "true", "FRESHET_ALLOW_PASSWORDLESS": "true",
+		"FRESHET_INCLUDE": "public.*, sales.*", "FRESHET_EXCLUDE": "public.log", "FRESHET_ENGINE_ADDR": "127.0.0.1:9000", "FRESHET_ENGINE_USER": "freshet",
 		"FRESHET_ENGINE_PASSWORD": "secret", "FRESHET_ENGINE_THREADS": "2", "FRESHET_READY_STALENESS": "3s",
 		"FRESHET_TENANTS_FILE": "/tenants.yaml", "FRESHET_DEFAULT_FRESHNESS": "strong", "FRESHET_DEFAULT_MAX_STALENESS": "250ms",
 	}))
@@ -35,7 +37,7 @@ func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := server.Config{
-		Listen: ":5432", MonitorListen: ":8080", PostgresURL: "postgres://db/shop", Slot: "unit_0", SlotFailover: true,
+		Listen: ":5432", MonitorListen: ":8080", PostgresURL: "postgres://db/shop", Slot: "unit_0", SlotFailover: true, AllowPasswordless: true,
 		Include: []string{"public.*", "sales.*"}, Exclude: []string{"public.log"},
 		EngineAddr: "127.0.0.1:9000", EngineUser: "freshet", EnginePassword: "secret", EngineThreads: 2, ReadyStaleness: 3 * time.Second,
 		TenantsFile: "/tenants.yaml",
@@ -79,5 +81,17 @@ func TestGatewayFromEnvironment_selectsTheSource(t *testing.T) {
 	}
 	if _, err := gatewayFromEnvironment(lookupIn(map[string]string{"FRESHET_SOURCE": "oracle"})); err == nil {
 		t.Error("an unknown source was accepted")
+	}
+}
+
+func TestGatewayFromFile_readsWhoMayLogIn(t *testing.T) {
+	for content, want := range map[string]bool{`{}`: false, `{"allow_passwordless": true}`: true} {
+		file := filepath.Join(t.TempDir(), "gateway.json")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := gatewayFromFile(file); err != nil || got.AllowPasswordless != want {
+			t.Errorf("%s: %t, %v; want %t", content, got.AllowPasswordless, err, want)
+		}
 	}
 }

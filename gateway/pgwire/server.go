@@ -29,6 +29,10 @@ type Config struct {
 	// Verifier returns what PostgreSQL stores of a role's password, empty for no such role. The gateway needs it to log clients in by SCRAM
 	// that use TLS themselves while BackendTLS is set. Where it is nil or fails, they must connect with channel_binding=disable.
 	Verifier func(ctx context.Context, role string) (string, error)
+	// AllowPasswordless lets in whom PostgreSQL lets in without a password, though it has judged the gateway's address and operating system user
+	// instead of the client's. It is for networks without strangers. When false, such a client is let in only where it comes from a loopback
+	// address and the gateway reaches PostgreSQL by one.
+	AllowPasswordless bool
 	// TLS is for clients that ask for it; see [LoadTLS]. When nil, a listener on a loopback address refuses TLS,
 	// and any other one offers it with a self-signed certificate.
 	TLS *tls.Config

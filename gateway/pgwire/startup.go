@@ -268,7 +268,7 @@ func (s *session) login(ctx context.Context, packet startupPacket, full bool) er
 // authenticate relays the messages of authentication one by one until PostgreSQL is ready for queries.
 func (s *session) authenticate(ctx context.Context) error {
 	s.fromServer.conn, s.fromClient.conn = s.server, s.client
-	filtered := false
+	filtered, proved := false, false
 	for {
 		kind, raw, err := s.nextAtStart(maxHeld)
 		if err != nil {
@@ -286,6 +286,7 @@ func (s *session) authenticate(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
+				proved = true
 				if led {
 					continue
 				}
@@ -293,7 +294,13 @@ func (s *session) authenticate(ctx context.Context) error {
 					raw, filtered = withoutChannelBinding(raw)
 				}
 				asks = true
-			case pgproto3.AuthTypeOk, pgproto3.AuthTypeSASLFinal:
+			case pgproto3.AuthTypeCleartextPassword, pgproto3.AuthTypeMD5Password:
+				asks, proved = true, true // if PostgreSQL accepts the answer
+			case pgproto3.AuthTypeOk:
+				if err := s.admit(proved); err != nil {
+					return err
+				}
+			case pgproto3.AuthTypeSASLFinal:
 			case pgproto3.AuthTypeGSS, pgproto3.AuthTypeSSPI:
 				return errKerberos
 			default:

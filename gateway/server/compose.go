@@ -108,7 +108,7 @@ func newRoute(cfg Config, u *unit, d *batch.Dispatcher, reg prometheus.Registere
 func newRelay(cfg Config, route *analytics.Router, tenants *tenants, logins *verifiers, defined func(), reg prometheus.Registerer) *pgwire.Server {
 	network, address := pgconn.NetworkAddress(cfg.backend.Host, cfg.backend.Port)
 	relay := pgwire.Config{
-		BackendNetwork: network, BackendAddress: address, BackendTLS: cfg.backend.TLSConfig, BackendTLSOptional: plainFallback(cfg.backend),
+		BackendNetwork: network, BackendAddress: address, BackendTLS: cfg.backend.TLSConfig, BackendTLSOptional: plainFallback(cfg.backend), AllowPasswordless: cfg.AllowPasswordless,
 		TLS: cfg.TLS, Defaults: cfg.Defaults, DefaultsOf: tenants.defaults, Analytics: route, Defined: defined, Now: cfg.Clock, Log: cfg.Logger, Metrics: pgwire.NewMetrics(reg),
 	}
 	if logins != nil {

@@ -28,6 +28,8 @@ type Config struct {
 	MonitorListen string
 	// TLS is offered to clients; nil: none.
 	TLS *tls.Config
+	// AllowPasswordless lets in clients whom PostgreSQL asks for no password, though it judges the gateway instead of them; see [pgwire.Config].
+	AllowPasswordless bool
 	// Defaults are the settings of a session that sets none; zero: bounded by one second, route auto.
 	Defaults pgwire.Settings
 

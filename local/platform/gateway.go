@@ -27,6 +27,8 @@ type GatewayConfig struct {
 	// Include and Exclude select the tables to replicate, as patterns on schema.table; empty Include: "public.*".
 	Include []string `json:"include,omitempty"`
 	Exclude []string `json:"exclude,omitempty"`
+	// AllowPasswordless lets in clients whom PostgreSQL asks for no password, though it judges the gateway instead of them.
+	AllowPasswordless bool `json:"allow_passwordless,omitempty"`
 	// SenderCores are the CPUs for PostgreSQL's processes that stream or copy for the gateway; empty leaves them where PostgreSQL runs.
 	SenderCores []int `json:"sender_cores,omitempty"`
 	// TenantsFile names the file of tenants; it need not exist.
