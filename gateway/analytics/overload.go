@@ -21,35 +21,45 @@ const noRelation = "0"
 func overloadSQL(n translate.Names) string {
 	var b strings.Builder
 	addAs := func(forbidden bool, name, from string) {
-		fmt.Fprintf(&b, " UNION ALL SELECT %s, %t, false, false, %s::text, false, current_user::text FROM %s", noRelation, forbidden, name, from)
+		fmt.Fprintf(&b, " UNION ALL SELECT %s, %t, false, false, %s, false, %s FROM %s", noRelation, forbidden, name, sessionSQL, from)
 	}
 	add := func(name, from string) { addAs(false, name, from) }
 	forbidden := func(which string) {
-		addAs(true, "p.proname", "pg_catalog.pg_proc p WHERE "+which+" AND p.proacl IS NOT NULL AND NOT pg_catalog.has_function_privilege(p.oid, 'EXECUTE')")
+		addAs(true, "p.proname::pg_catalog.text", "pg_catalog.pg_proc p WHERE "+which+" AND p.proacl IS NOT NULL AND NOT pg_catalog.has_function_privilege(p.oid, 'EXECUTE')")
 	}
 	if len(n.Called) > 0 {
-		forbidden(fmt.Sprintf("p.proname IN (%s) AND p.oid < %d", quoted(n.Called), firstUserOID))
+		forbidden(fmt.Sprintf("%s AND p.oid OPERATOR(pg_catalog.<) %d", among("p.proname", n.Called), firstUserOID))
 	}
 	if len(n.Functions) > 0 {
-		add("p.proname", fmt.Sprintf(`pg_catalog.pg_proc p WHERE p.proname IN (%s) AND p.oid >= %d AND pg_catalog.pg_function_is_visible(p.oid)
- AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proargtypes) AS a(t) WHERE a.t >= %[2]d)`, quoted(n.Functions), firstUserOID))
+		add("p.proname::pg_catalog.text", fmt.Sprintf(`pg_catalog.pg_proc p WHERE %s AND p.oid OPERATOR(pg_catalog.>=) %d AND pg_catalog.pg_function_is_visible(p.oid)
+ AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proargtypes) AS a(t) WHERE a.t OPERATOR(pg_catalog.>=) %[2]d)`, among("p.proname", n.Functions), firstUserOID))
 	}
 	if len(n.Operators) > 0 {
-		forbidden(fmt.Sprintf("p.oid IN (SELECT o.oprcode FROM pg_catalog.pg_operator o WHERE o.oprname IN (%s) AND o.oid < %d)", quoted(n.Operators), firstUserOID))
-		add("o.oprname", fmt.Sprintf(`pg_catalog.pg_operator o WHERE o.oprname IN (%s) AND o.oid >= %d AND pg_catalog.pg_operator_is_visible(o.oid)
- AND o.oprleft < %[2]d AND o.oprright < %[2]d AND EXISTS (SELECT FROM pg_catalog.pg_operator b WHERE b.oprname = o.oprname AND b.oid < %[2]d
- AND %s AND %s)`, quoted(n.Operators), firstUserOID, sameCategory("oprleft"), sameCategory("oprright")))
+		forbidden(fmt.Sprintf("p.oid OPERATOR(pg_catalog.=) ANY (SELECT o.oprcode::pg_catalog.oid FROM pg_catalog.pg_operator o WHERE %s AND o.oid OPERATOR(pg_catalog.<) %d)",
+			among("o.oprname", n.Operators), firstUserOID))
+		add("o.oprname::pg_catalog.text", fmt.Sprintf(`pg_catalog.pg_operator o WHERE %s AND o.oid OPERATOR(pg_catalog.>=) %d AND pg_catalog.pg_operator_is_visible(o.oid)
+ AND o.oprleft OPERATOR(pg_catalog.<) %[2]d AND o.oprright OPERATOR(pg_catalog.<) %[2]d AND EXISTS (SELECT FROM pg_catalog.pg_operator b
+ WHERE b.oprname OPERATOR(pg_catalog.=) o.oprname AND b.oid OPERATOR(pg_catalog.<) %[2]d AND %s AND %s)`,
+			among("o.oprname", n.Operators), firstUserOID, sameCategory("oprleft"), sameCategory("oprright")))
 	}
 	if n.Casts {
-		add("'a cast'", fmt.Sprintf(`pg_catalog.pg_cast k WHERE k.oid >= %d AND k.castsource < %[1]d AND k.casttarget < %[1]d`, firstUserOID))
+		add("'a cast'", fmt.Sprintf(`pg_catalog.pg_cast k WHERE k.oid OPERATOR(pg_catalog.>=) %d AND k.castsource OPERATOR(pg_catalog.<) %[1]d
+ AND k.casttarget OPERATOR(pg_catalog.<) %[1]d`, firstUserOID))
 	}
 	return b.String()
 }
 
-// sameCategory compares an operand of the operators o and b.
+// sameCategory compares an operand of the operators o and b, which may be absent.
 func sameCategory(operand string) string {
-	category := "(SELECT t.typcategory FROM pg_catalog.pg_type t WHERE t.oid = %s.%s)"
-	return fmt.Sprintf(category, "o", operand) + " IS NOT DISTINCT FROM " + fmt.Sprintf(category, "b", operand)
+	category := func(operator string) string {
+		return fmt.Sprintf("COALESCE((SELECT t.typcategory FROM pg_catalog.pg_type t WHERE t.oid OPERATOR(pg_catalog.=) %s.%s), '-')", operator, operand)
+	}
+	return category("o") + " OPERATOR(pg_catalog.=) " + category("b")
+}
+
+// among asks whether a name of the catalog is one of several.
+func among(column string, names []string) string {
+	return column + " OPERATOR(pg_catalog.=) ANY (ARRAY[" + quoted(names) + "]::pg_catalog.name[])"
 }
 
 func quoted(names []string) string {

@@ -42,10 +42,8 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	if err != nil {
 		return fmt.Errorf("check privileges and table definitions: %w", err)
 	}
-	for _, row := range rows {
-		if role := string(row[6]); role != s.User { // a trigger has changed it perhaps: the answer holds for another user
-			return &pgwire.RelayError{Reason: fmt.Sprintf("the session's role is %q by now", role), Stale: true}
-		}
+	if err := sameSession(s, rows); err != nil {
+		return err
 	}
 	verdict := judge(rows, p)
 	if verdict != nil { // it may be due to what a view was
@@ -84,7 +82,8 @@ func checkKey(s *pgwire.SessionInfo, p *planned) string {
 	return b.String()
 }
 
-// checkSQL keeps to what CockroachDB documents too, but for views, which it has none of.
+// checkSQL keeps to what CockroachDB documents too, but for views, which it has none of. As all that is asked on the session's connection, it names
+// nothing that is looked up in the session's search path, which may begin with the user's own operators.
 func checkSQL(accesses []translate.Access) string {
 	var ids []string
 	privileges := map[string][]string{}
@@ -101,16 +100,36 @@ func checkSQL(accesses []translate.Access) string {
 			privileges[id] = append(privileges[id], "pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE')")
 		}
 	}
-	may := "CASE c.oid"
-	for _, id := range ids {
-		may += " WHEN " + id + " THEN " + strings.Join(privileges[id], " AND ")
+	may, which := "CASE", make([]string, len(ids))
+	for i, id := range ids {
+		which[i] = "c.oid OPERATOR(pg_catalog.=) " + id + "::pg_catalog.oid"
+		may += " WHEN " + which[i] + " THEN " + strings.Join(privileges[id], " AND ")
 	}
 	return `SELECT c.oid, ` + may + ` END, c.relrowsecurity,
- c.relhassubclass AND c.relkind <> 'p' AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid),
- (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum::text, a.atttypid::text, a.atttypmod::text, a.attname::text), E'\n' ORDER BY a.attnum)
-  FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
- pg_catalog.pg_table_is_visible(c.oid), current_user::text
- FROM pg_catalog.pg_class c WHERE c.oid IN (` + strings.Join(ids, ",") + `)`
+ c.relhassubclass AND c.relkind OPERATOR(pg_catalog.<>) 'p' AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent OPERATOR(pg_catalog.=) c.oid),
+ (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum::pg_catalog.text, a.atttypid::pg_catalog.text, a.atttypmod::pg_catalog.text,
+   a.attname::pg_catalog.text), E'\n' ORDER BY a.attnum)
+  FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped),
+ pg_catalog.pg_table_is_visible(c.oid), ` + sessionSQL + `
+ FROM pg_catalog.pg_class c WHERE ` + strings.Join(which, " OR ")
+}
+
+// sessionSQL are the columns by which an answer tells for which role and search path it holds.
+const sessionSQL = "current_user::pg_catalog.text, pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(1))"
+
+// sameSession returns an error if PostgreSQL's answer is for another role or search path than the session is known to have: a trigger may have changed
+// them, and somebody else which schemas there are, and which of them the user may use.
+func sameSession(s *pgwire.SessionInfo, rows [][][]byte) error {
+	path := strings.Join(s.SearchPath, "\x01")
+	for _, row := range rows {
+		if role := string(row[6]); role != s.User {
+			return &pgwire.RelayError{Reason: fmt.Sprintf("the session's role is %q by now", role), Stale: true}
+		}
+		if string(row[7]) != path {
+			return &pgwire.RelayError{Reason: "the session's search path has other schemas by now", Stale: true}
+		}
+	}
+	return nil
 }
 
 // judge compares PostgreSQL's answer with what the plan assumes.

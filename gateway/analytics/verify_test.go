@@ -69,6 +69,25 @@ func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
 	}
 }
 
+func TestSameSession_holdsForTheRoleAndTheSearchPathThatAreKnown(t *testing.T) {
+	s := &pgwire.SessionInfo{User: "clerk", SearchPath: []string{"pg_catalog", "public"}}
+	for _, c := range []struct{ name, role, path, want string }{
+		{"as they are known", "clerk", "pg_catalog\x01public", ""},
+		{"another role", "reader", "pg_catalog\x01public", `role is "reader"`},
+		{"a schema that came into effect", "clerk", "evil\x01pg_catalog\x01public", "search path"},
+		{"a schema that was dropped", "clerk", "pg_catalog", "search path"},
+	} {
+		err := sameSession(s, [][][]byte{{6: []byte(c.role), 7: []byte(c.path)}})
+		var relay *pgwire.RelayError
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: got %v, want no refusal", c.name, err)
+		case c.want != "" && (!errors.As(err, &relay) || !relay.Stale || !strings.Contains(relay.Reason, c.want)):
+			t.Errorf("%s: got %v, want a stale RelayError with %q", c.name, err, c.want)
+		}
+	}
+}
+
 func TestCheckBound_isNeverLongerThanTheAllowedStaleness(t *testing.T) {
 	settings := func(f freshness.Mode, d time.Duration) pgwire.Settings {
 		return pgwire.Settings{Freshness: f, MaxStaleness: d}

@@ -75,9 +75,7 @@ func (b *backend) columnTypes(ctx context.Context, cursor string, fields []pgpro
 	for i, f := range fields {
 		columns[i] = fmt.Sprintf("(%d, %d, %d)", i, f.DataTypeOID, f.TypeModifier)
 	}
-	rows, err := b.ask(ctx, "SELECT pg_catalog.format_type(t.oid, c.modifier), t.typarray,"+
-		" EXISTS (SELECT FROM pg_catalog.pg_cursors WHERE name OPERATOR(pg_catalog.=)"+Quote(cursor)+") FROM (VALUES "+strings.Join(columns, ", ")+
-		") AS c(number, type, modifier) JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) c.type::pg_catalog.oid ORDER BY c.number")
+	rows, err := b.ask(ctx, columnTypesSQL(cursor, columns))
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +94,12 @@ func (b *backend) columnTypes(ctx context.Context, cursor string, fields []pgpro
 		return nil, &RelayError{Reason: "a column of the cursor is of a type without arrays"}
 	}
 	return types, nil
+}
+
+func columnTypesSQL(cursor string, columns []string) string {
+	return "SELECT pg_catalog.format_type(t.oid, c.modifier), t.typarray," +
+		" EXISTS (SELECT FROM pg_catalog.pg_cursors WHERE name OPERATOR(pg_catalog.=)" + Quote(cursor) + ") FROM (VALUES " + strings.Join(columns, ", ") +
+		") AS c(number, type, modifier) JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) c.type::pg_catalog.oid ORDER BY c.number"
 }
 
 // scrollOf asks whether PostgreSQL's cursor of the query could go back: that depends on its plan. Closed in the same transaction, the cursor reads nothing.
