@@ -20,13 +20,15 @@ type hidden struct {
 // stable or immutable does not write. Aggregates are always declared immutable, even if their transition functions write: they count, too. An event trigger on login may have
 // written before the session's first query.
 // What extensions define is left out: pg_stat_statements would be found in every other database.
-var hiddenSQL = fmt.Sprintf(`SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid >= %d AND (p.provolatile = 'v' OR p.prokind = 'a') AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype
- AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.objid = p.oid AND e.deptype = 'e')
- AND (p.proname IN (%s) OR EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid = p.oid
- AND d.classid IN ('pg_catalog.pg_rewrite'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass, 'pg_catalog.pg_cast'::pg_catalog.regclass,
-  'pg_catalog.pg_constraint'::pg_catalog.regclass, 'pg_catalog.pg_type'::pg_catalog.regclass, 'pg_catalog.pg_policy'::pg_catalog.regclass))))
- OR EXISTS (SELECT FROM pg_catalog.pg_event_trigger l WHERE l.evtevent = 'login' AND l.evtenabled <> 'D')`,
-	firstUserOID, quoted(translate.HarmlessFunctions()))
+var hiddenSQL = fmt.Sprintf(`SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid OPERATOR(pg_catalog.>=) %d
+ AND (p.provolatile OPERATOR(pg_catalog.=) 'v' OR p.prokind OPERATOR(pg_catalog.=) 'a') AND p.prorettype OPERATOR(pg_catalog.<>) 'pg_catalog.trigger'::pg_catalog.regtype
+ AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+  AND e.objid OPERATOR(pg_catalog.=) p.oid AND e.deptype OPERATOR(pg_catalog.=) 'e')
+ AND (%s OR EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+  AND d.refobjid OPERATOR(pg_catalog.=) p.oid AND d.classid OPERATOR(pg_catalog.=) ANY (
+  '{pg_catalog.pg_rewrite,pg_catalog.pg_operator,pg_catalog.pg_cast,pg_catalog.pg_constraint,pg_catalog.pg_type,pg_catalog.pg_policy}'::pg_catalog.regclass[]))))
+ OR EXISTS (SELECT FROM pg_catalog.pg_event_trigger l WHERE l.evtevent OPERATOR(pg_catalog.=) 'login' AND l.evtenabled OPERATOR(pg_catalog.<>) 'D')`,
+	firstUserOID, among("p.proname", translate.HarmlessFunctions()))
 
 // HiddenEffects implements [pgwire.Analytics].
 func (r *Router) HiddenEffects() bool {
@@ -49,7 +51,9 @@ func (r *Router) noticeHidden(ctx context.Context, s *pgwire.SessionInfo) error 
 			return fmt.Errorf("ask for effects that no statement tells: %w", err)
 		}
 		last = &hidden{at: now, found: len(rows) != 1 || string(rows[0][0]) != "f"}
-		r.hidden.Store(last)
+		if s.Isolation == readCommitted { // else it is what a snapshot shows that may be from long ago: nothing for other sessions
+			r.hidden.Store(last)
+		}
 	}
 	s.WroteSince = last.found
 	return nil

@@ -83,8 +83,11 @@ func (r *Router) explained(s *pgwire.SessionInfo, err error) error {
 	return &translate.Unsupported{Reason: r.replica.Absence(s.SearchPath, refused.Absent.Schema, refused.Absent.Name)}
 }
 
-// serializable is an isolation level as PostgreSQL prints it.
-const serializable = "serializable"
+// Isolation levels as PostgreSQL prints them.
+const (
+	readCommitted = "read committed"
+	serializable  = "serializable"
+)
 
 // sessionFit refuses sessions whose settings change what values or names mean.
 func (r *Router) sessionFit(s *pgwire.SessionInfo) error {

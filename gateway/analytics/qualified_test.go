@@ -15,6 +15,7 @@ func TestQuestions_nameNothingThatTheSearchPathDecides(t *testing.T) {
 	names := translate.Names{Functions: []string{"lower"}, Operators: []string{"=", "'"}, Casts: true, Called: []string{"lower", "abs"}}
 	for what, sql := range map[string]string{
 		"privileges and definitions": checkSQL([]translate.Access{{ID: 1}, {ID: 2, As: 10}, {ID: 2}}) + overloadSQL(names),
+		"hidden effects":             hiddenSQL,
 		"time":                       timeSQL,
 		"ranks":                      rankSQL(`pg_catalog."C"`, []string{"a", "b"}),
 	} {

@@ -40,3 +40,23 @@ func TestGateway_readsNoTableByOperatorsOfTheUsersOwn(t *testing.T) {
 		t.Errorf("the view is read by route %s: %s", r, one(t, a, "SHOW freshet.last_reason"))
 	}
 }
+
+// What one session is told of effects that no statement's text tells, the others rely on.
+func TestGateway_hidesNoWritesByOperatorsOfAUsersOwn(t *testing.T) {
+	t.Parallel()
+	g := start(t, accounts, `CREATE FUNCTION log(text) RETURNS int LANGUAGE sql AS 'UPDATE account SET balance = balance + 1 WHERE id = 1 RETURNING id';
+CREATE VIEW chores AS SELECT log('x'); CREATE ROLE mallory LOGIN PASSWORD 'm'; CREATE SCHEMA evil AUTHORIZATION mallory; GRANT SELECT ON account TO mallory`)
+	c, oltp, direct := g.client(), g.client(), g.connect(g.oltp.URL("postgres"))
+	exec(t, oltp, "SET freshet.route = oltp")
+	exec(t, direct, `SET ROLE mallory; CREATE FUNCTION evil.never(oid, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT false';
+CREATE OPERATOR evil.>= (LEFTARG = oid, RIGHTARG = int, FUNCTION = evil.never)`)
+	mallory := g.clientOf(url.UserPassword("mallory", "m"))
+	exec(t, mallory, "SET search_path = evil, pg_catalog, public")
+	for _, sql := range []string{"SELECT 1", "BEGIN READ ONLY", "SELECT count(*) FROM account", "COMMIT"} {
+		_ = query(t, mallory, sql)
+	}
+	for range 8 { // one time the replica is fast enough
+		_ = query(t, c, "SELECT * FROM chores")
+		wantSameAnswer(t, c, oltp, "SELECT sum(balance) FROM account")
+	}
+}
