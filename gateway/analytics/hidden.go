@@ -20,7 +20,7 @@ type hidden struct {
 // stable or immutable does not write. Aggregates are always declared immutable, even if their transition functions write: they count, too. An event trigger on login may have
 // written before the session's first query.
 // What extensions define is left out: pg_stat_statements would be found in every other database.
-var hiddenSQL = fmt.Sprintf(`SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid OPERATOR(pg_catalog.>=) %d
+var hiddenSQL = fmt.Sprintf(`SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid OPERATOR(pg_catalog.>=) %s
  AND (p.provolatile OPERATOR(pg_catalog.=) 'v' OR p.prokind OPERATOR(pg_catalog.=) 'a') AND p.prorettype OPERATOR(pg_catalog.<>) 'pg_catalog.trigger'::pg_catalog.regtype
  AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
   AND e.objid OPERATOR(pg_catalog.=) p.oid AND e.deptype OPERATOR(pg_catalog.=) 'e')

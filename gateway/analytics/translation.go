@@ -18,7 +18,8 @@ type planned struct {
 	// unqualified are the tables and views that the statement names without a schema.
 	unqualified map[cdc.TableID]bool
 	views       []*view
-	names       translate.Names
+	// names are those of the statement and of the views.
+	names translate.Names
 	// zone has the rules of the session's time zone, if they are needed.
 	zone *timezone.Zone
 	err  error
@@ -74,7 +75,7 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *tra
 		case refused.Outdated && !again:
 			again = true
 			outdate(p.views)
-			p.views = nil
+			p.views, p.names = nil, tree.Names()
 			clear(env.Views)
 		case refused.Absent != nil && len(p.views) < mostViews:
 			found, err := r.views.find(ctx, s.SearchPath, *refused.Absent)
@@ -90,6 +91,7 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *tra
 			}
 			env.Views[*refused.Absent] = found.View
 			p.views = append(p.views, found)
+			p.names = p.names.With(found.Names())
 			asksTime = asksTime || found.AsksTime()
 		case refused.Zone != "" && r.cfg.Zones != nil && len(env.Zones) < mostZones:
 			zone, err := r.cfg.Zones(ctx, refused.Zone)

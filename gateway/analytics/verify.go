@@ -78,7 +78,7 @@ func checkKey(s *pgwire.SessionInfo, p *planned) string {
 	for _, rel := range p.plan.Relations {
 		fmt.Fprintf(&b, "@%p", rel.Table)
 	}
-	fmt.Fprintf(&b, "%q%q%t%q", p.names.Functions, p.names.Operators, p.names.Casts, p.names.Called)
+	fmt.Fprintf(&b, "%q%q%t%q%q%q", p.names.Functions, p.names.Operators, p.names.Casts, p.names.Called, p.names.Applied, p.names.Bound)
 	return b.String()
 }
 
