@@ -24,10 +24,10 @@ const noRelation = "0"
 // builtInSchema is the OID of pg_catalog.
 const builtInSchema = "11"
 
-// overloadSQL adds to checkSQL's rows what the database defines by names that the statement uses, for operands of built-in types alone: where such a
+// overloadSQL adds to checkSQL's rows what the database defines by names that the statement uses, for operands such as columns of the replica have: where such a
 // definition fits the operands better than the built-in one, PostgreSQL takes it. A built-in operator takes no part for operands of another category,
-// as % of texts where it divides. It also adds the built-in functions of those names that the user has been forbidden to execute: PostgreSQL asks
-// who queries a view, not its owner, for the right to the functions there.
+// as % of texts where it divides. A cast of an enumeration by its text does what PostgreSQL does without. It also adds the built-in functions of
+// those names that the user has been forbidden to execute: PostgreSQL asks who queries a view, not its owner, for the right to the functions there.
 func overloadSQL(n translate.Names) string {
 	var b strings.Builder
 	addAs := func(forbidden bool, name, from string) {
@@ -41,27 +41,59 @@ func overloadSQL(n translate.Names) string {
 		forbidden(among("p.proname", n.Called) + " AND p.oid" + builtIn)
 		add("p.proname::pg_catalog.text", "pg_catalog.pg_proc p WHERE "+among("p.proname", n.Called)+" AND p.oid"+later+
 			" AND (p.pronamespace OPERATOR(pg_catalog.=) "+builtInSchema+" OR "+among("p.proname", n.Functions)+" AND pg_catalog.pg_function_is_visible(p.oid))"+
-			" AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proargtypes) AS a(t) WHERE a.t"+later+")")
+			" AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proargtypes) AS a(t) JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) a.t"+
+			" LEFT JOIN pg_catalog.pg_type e ON e.oid OPERATOR(pg_catalog.=) t.typelem AND t.typcategory OPERATOR(pg_catalog.=) 'A'"+
+			" WHERE NOT "+replicable("t")+" AND NOT COALESCE("+replicable("e")+", false))")
 	}
 	if len(n.Applied) > 0 {
 		forbidden("p.oid OPERATOR(pg_catalog.=) ANY (SELECT o.oprcode::pg_catalog.oid FROM pg_catalog.pg_operator o WHERE " + among("o.oprname", n.Applied) + " AND o.oid" + builtIn + ")")
-		add("o.oprname::pg_catalog.text", "pg_catalog.pg_operator o WHERE "+among("o.oprname", n.Applied)+" AND o.oid"+later+
+		add("o.oprname::pg_catalog.text", "pg_catalog.pg_operator o"+operands("l", "r", "o")+" WHERE "+among("o.oprname", n.Applied)+" AND o.oid"+later+
 			" AND (o.oprnamespace OPERATOR(pg_catalog.=) "+builtInSchema+" OR "+among("o.oprname", n.Operators)+" AND pg_catalog.pg_operator_is_visible(o.oid)"+
-			" OR "+among("o.oprname", n.Bound)+") AND o.oprleft"+builtIn+" AND o.oprright"+builtIn+" AND EXISTS (SELECT FROM pg_catalog.pg_operator b"+
-			" WHERE b.oprname OPERATOR(pg_catalog.=) o.oprname AND b.oid"+builtIn+" AND "+sameCategory("oprleft")+" AND "+sameCategory("oprright")+")")
+			" OR "+among("o.oprname", n.Bound)+") AND (l.oid IS NULL OR "+replicable("l")+") AND (r.oid IS NULL OR "+replicable("r")+")"+
+			" AND EXISTS (SELECT FROM pg_catalog.pg_operator b"+operands("bl", "br", "b")+" WHERE b.oprname OPERATOR(pg_catalog.=) o.oprname AND b.oid"+builtIn+
+			" AND ("+alike("l", "bl")+" AND ("+alike("r", "br")+" OR "+unlikeAnyBuiltIn("l")+") OR "+alike("r", "br")+" AND "+unlikeAnyBuiltIn("r")+"))")
 	}
 	if n.Casts {
-		add("'a cast'", "pg_catalog.pg_cast k WHERE k.oid"+later+" AND k.castsource"+builtIn+" AND k.casttarget"+builtIn)
+		add("'a cast'", "pg_catalog.pg_cast k JOIN pg_catalog.pg_type s ON s.oid OPERATOR(pg_catalog.=) k.castsource JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) k.casttarget"+
+			" WHERE k.oid"+later+" AND "+replicable("s")+" AND "+replicable("t")+" AND (s.oid"+builtIn+" AND t.oid"+builtIn+" OR k.castmethod OPERATOR(pg_catalog.<>) 'i')")
 	}
 	return b.String()
 }
 
-// sameCategory compares an operand of the operators o and b, which may be absent.
-func sameCategory(operand string) string {
-	category := func(operator string) string {
-		return fmt.Sprintf("COALESCE((SELECT t.typcategory FROM pg_catalog.pg_type t WHERE t.oid OPERATOR(pg_catalog.=) %s.%s), '-')", operator, operand)
+// replicable asks whether something on the replica may have a type. Nothing has a base type, a range or a row type that a user or an extension
+// defines; domains and enumerations are what columns may have.
+func replicable(t string) string {
+	return "(" + t + ".oid" + builtIn + " OR " + t + `.typtype OPERATOR(pg_catalog.=) ANY ('{d,e}'::pg_catalog."char"[]))`
+}
+
+// operands joins the types of an operator's operands, of which it may lack one.
+func operands(left, right, operator string) string {
+	join := func(t, operand string) string {
+		return " LEFT JOIN pg_catalog.pg_type " + t + " ON " + t + ".oid OPERATOR(pg_catalog.=) " + operator + "." + operand
 	}
-	return category("o") + " OPERATOR(pg_catalog.=) " + category("b")
+	return join(left, "oprleft") + join(right, "oprright")
+}
+
+// The pseudo-types of operands that are declared for all arrays, for all else, and for all enumerations.
+const (
+	anyArray    = "'{2277,5078}'::pg_catalog.oid[]"
+	anyNonArray = "'{2776,5079}'::pg_catalog.oid[]"
+	anyEnum     = "'{2776,5079,3500}'::pg_catalog.oid[]"
+)
+
+// alike asks whether the built-in type u may be meant where the operand is declared to be of type t: neither is there, the category is the same,
+// or u is any such type.
+func alike(t, u string) string {
+	return "(" + t + ".oid IS NULL AND " + u + ".oid IS NULL OR " + t + ".typcategory OPERATOR(pg_catalog.=) " + u + ".typcategory" +
+		" OR " + u + ".oid OPERATOR(pg_catalog.=) ANY (CASE WHEN " + t + ".typcategory OPERATOR(pg_catalog.=) 'A' THEN " + anyArray +
+		" WHEN " + t + ".typcategory OPERATOR(pg_catalog.=) 'E' THEN " + anyEnum + " ELSE " + anyNonArray + " END))"
+}
+
+// unlikeAnyBuiltIn asks whether no built-in operator is declared for a type itself. PostgreSQL then takes one of the database's by
+// this operand alone, where the other one is a literal.
+func unlikeAnyBuiltIn(t string) string {
+	const varchar = "1043"
+	return "(" + t + ".oid OPERATOR(pg_catalog.=) " + varchar + " OR " + t + ".typtype OPERATOR(pg_catalog.=) 'e')"
 }
 
 // among asks whether a name of the catalog is one of several.

@@ -1,10 +1,87 @@
 package server_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
+
+const domains = `CREATE DOMAIN dom AS int; CREATE DOMAIN dtext AS text COLLATE "C"; CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TABLE dt (id int PRIMARY KEY, d dom, t dtext, m mood, v varchar(9) COLLATE "C"); INSERT INTO dt VALUES (1, 1, 'Abc', 'sad', 'a'), (2, 2, 'dEf', 'happy', 'b'), (3, 3, NULL, 'sad', NULL)`
+
+// What a database defines for its domains and enumerations goes before what PostgreSQL has for what they are made of.
+func TestGateway_leavesToPostgreSQLWhatIsDefinedForDomainsAndEnumerations(t *testing.T) {
+	t.Parallel()
+	g := start(t, domains)
+	columnar, oltp := g.routes()
+	auto, direct := g.client(), g.connect(g.oltp.URL("postgres"))
+	exec(t, columnar, "SET freshet.freshness = strong")
+	exec(t, auto, "SET freshet.freshness = strong")
+	for _, c := range []struct {
+		define, undo string
+		statements   []string
+	}{
+		{"CREATE FUNCTION same(dom, int) RETURNS bool LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = dom, RIGHTARG = int, FUNCTION = same)", "DROP OPERATOR = (dom, int)", []string{
+			"SELECT count(*) FROM dt WHERE d = 1", "SELECT count(*) FROM dt WHERE d IN (1, 2)", "SELECT count(CASE d WHEN 2 THEN 1 END) FROM dt",
+			"SELECT count(*) FROM dt WHERE d IN (SELECT id FROM dt WHERE id < 2)", "SELECT count(*) FROM dt WHERE d IS DISTINCT FROM 1",
+		}},
+		{"CREATE FUNCTION plus(dom, int) RETURNS int LANGUAGE sql AS 'SELECT 99'; CREATE OPERATOR + (LEFTARG = dom, RIGHTARG = int, FUNCTION = plus)", "DROP OPERATOR + (dom, int)", []string{
+			"SELECT max(d + 1) FROM dt",
+		}},
+		{"CREATE FUNCTION lower(dtext) RETURNS text LANGUAGE sql AS $$SELECT 'mine'::text$$", "DROP FUNCTION lower(dtext)", []string{"SELECT max(lower(t) COLLATE \"C\") FROM dt"}},
+		{"CREATE FUNCTION first(int, dom) RETURNS int LANGUAGE sql AS 'SELECT coalesce($1, $2::int)'; CREATE AGGREGATE max(dom) (SFUNC = first, STYPE = int)", "DROP AGGREGATE max(dom)", []string{"SELECT max(d) FROM dt"}},
+		{"CREATE FUNCTION moodtext(mood) RETURNS text LANGUAGE sql AS $$SELECT 'cast'::text$$; CREATE CAST (mood AS text) WITH FUNCTION moodtext(mood)", "DROP CAST (mood AS text)", []string{
+			"SELECT m::text, count(*) FROM dt GROUP BY 1 ORDER BY 1", "SELECT count(DISTINCT m || 'x'::text) FROM dt",
+		}},
+		{"CREATE FUNCTION same(mood, mood) RETURNS bool LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = mood, RIGHTARG = mood, FUNCTION = same)", "DROP OPERATOR = (mood, mood)", []string{
+			"SELECT count(*) FROM dt WHERE m = 'sad'", "SELECT count(*) FROM dt WHERE m IN ('sad', 'ok')", "SELECT count(*) FROM dt JOIN dt o USING (m)", "SELECT count(CASE m WHEN 'sad' THEN 1 END) FROM dt",
+			"SELECT count(*) FROM dt WHERE m IN (SELECT m FROM dt WHERE id = 1)",
+		}},
+		{"CREATE FUNCTION same(mood, text) RETURNS bool LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = mood, RIGHTARG = text, FUNCTION = same)", "DROP OPERATOR = (mood, text)", []string{
+			"SELECT count(*) FROM dt WHERE m = 'sad'",
+		}},
+		{"CREATE FUNCTION same(varchar, int) RETURNS bool LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = varchar, RIGHTARG = int, FUNCTION = same)", "DROP OPERATOR = (varchar, int)", []string{
+			"SELECT count(*) FROM dt WHERE v = '7'",
+		}},
+	} {
+		for _, sql := range c.statements {
+			wantSameAnswer(t, columnar, oltp, sql)
+		}
+		exec(t, direct, c.define)
+		for _, sql := range c.statements {
+			_, err := columnar.Exec(t.Context(), sql)
+			if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || !strings.Contains(refused.Message, "the database defines") {
+				t.Errorf("after %s the columnar route answers %s: %v", c.define, sql, err)
+			}
+			wantSameAnswer(t, auto, oltp, sql)
+		}
+		exec(t, direct, c.undo)
+	}
+}
+
+// What extensions define for types of their own, and casts that do what PostgreSQL does without, keep no statement from the replica.
+func TestGateway_answersBesideTypesThatOthersDefine(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, domains, `CREATE TYPE word; CREATE FUNCTION wordin(cstring) RETURNS word IMMUTABLE STRICT LANGUAGE internal AS 'textin';
+		CREATE FUNCTION wordout(word) RETURNS cstring IMMUTABLE STRICT LANGUAGE internal AS 'textout';
+		CREATE TYPE word (INPUT = wordin, OUTPUT = wordout, LIKE = text, CATEGORY = 'S'); CREATE CAST (word AS text) WITHOUT FUNCTION AS IMPLICIT;
+		CREATE FUNCTION same(word, word) RETURNS bool LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = word, RIGHTARG = word, FUNCTION = same);
+		CREATE FUNCTION same(word, text) RETURNS bool LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = word, RIGHTARG = text, FUNCTION = same);
+		CREATE FUNCTION joined(word, word) RETURNS word LANGUAGE sql AS 'SELECT $1'; CREATE OPERATOR || (LEFTARG = word, RIGHTARG = word, FUNCTION = joined);
+		CREATE FUNCTION lower(word) RETURNS text LANGUAGE sql AS $$SELECT 'mine'::text$$; CREATE AGGREGATE max(word) (SFUNC = joined, STYPE = word);
+		CREATE FUNCTION array_to_string(word[], text) RETURNS text LANGUAGE sql AS $$SELECT 'mine'::text$$; CREATE FUNCTION length(dt) RETURNS int LANGUAGE sql AS 'SELECT 1';
+		CREATE CAST (varchar AS mood) WITH INOUT AS IMPLICIT; CREATE CAST (mood AS varchar) WITH INOUT AS ASSIGNMENT;
+		CREATE FUNCTION same(int, text) RETURNS bool LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = int, RIGHTARG = text, FUNCTION = same)`).routes()
+	for _, sql := range []string{
+		"SELECT count(*), max(d), max(lower(v)), max(length(t)) FROM dt WHERE t = 'Abc' AND m = 'sad' AND d = 1", "SELECT m::text, v || 'x', d + 1 FROM dt ORDER BY id",
+		"SELECT count(*) FROM dt a JOIN dt b USING (m) WHERE a.v = 'a' AND a.d::int = '1'",
+	} {
+		wantSameAnswer(t, columnar, oltp, sql)
+	}
+}
 
 // A view's query is printed without the operator by which CASE, IS DISTINCT FROM, NULLIF and JOIN USING compare. It was looked up when the view was made.
 func TestGateway_leavesToPostgreSQLWhatAViewComparesBy(t *testing.T) {
