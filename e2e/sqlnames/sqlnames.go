@@ -12,36 +12,45 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Unqualified returns what a statement names without a schema: functions, operators, types, collations and relations.
+// Unqualified returns what a statement names without a schema: functions, operators, types, collations and relations. The statement's own WITH
+// queries go before all that the search path has.
 func Unqualified(sql string) ([]string, error) {
 	tree, err := parse(sql)
 	if err != nil {
 		return nil, fmt.Errorf("parse %q: %w", sql, err)
 	}
 	var found []string
-	visit(tree.ProtoReflect(), func(what string, name []*pg.Node) {
-		if len(name) > 1 {
+	own := map[string]bool{}
+	visit(tree.ProtoReflect(), func(m protoreflect.ProtoMessage) {
+		if cte, ok := m.(*pg.CommonTableExpr); ok {
+			own["relation "+cte.Ctename] = true
+		}
+	})
+	note := func(what string, name []*pg.Node) {
+		if len(name) > 1 || own[what] {
 			return
 		}
 		for _, n := range name {
 			what += " " + n.GetString_().GetSval()
 		}
 		found = append(found, what)
-	})
+	}
+	visit(tree.ProtoReflect(), func(m protoreflect.ProtoMessage) { inspect(m, note) })
 	return found, nil
 }
 
-func visit(m protoreflect.Message, note func(what string, name []*pg.Node)) {
-	inspect(m.Interface(), note)
+// visit calls f with a message and all that it holds.
+func visit(m protoreflect.Message, f func(protoreflect.ProtoMessage)) {
+	f(m.Interface())
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
 		case field.Message() == nil:
 		case field.IsList():
 			for i := range value.List().Len() {
-				visit(value.List().Get(i).Message(), note)
+				visit(value.List().Get(i).Message(), f)
 			}
 		default:
-			visit(value.Message(), note)
+			visit(value.Message(), f)
 		}
 		return true
 	})

@@ -12,6 +12,7 @@ import (
 func TestUnqualified_findsWhatTheSearchPathDecides(t *testing.T) {
 	for sql, want := range map[string][]string{
 		"SELECT pg_catalog.lower(c.a::pg_catalog.text), current_user, CASE WHEN c.a OPERATOR(pg_catalog.=) ANY (ARRAY[1]) THEN 1 END FROM pg_catalog.t c": nil,
+		"WITH t AS (SELECT 1) SELECT 1 FROM t":                       nil,
 		"SELECT lower(a) FROM s.t":                                   {"function lower"},
 		"SELECT a + 1 FROM s.t":                                      {"operator +"},
 		"SELECT a::text, DATE '2020-01-01' FROM s.t":                 {"type text", "type date"},

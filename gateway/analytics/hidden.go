@@ -11,24 +11,31 @@ import (
 
 // hidden is what PostgreSQL said last of effects that no statement's text tells.
 type hidden struct {
-	at    time.Time
-	found bool
+	at time.Time
+	// any says that there may be some, be it on the session's settings alone, writes that they may include writes.
+	any, writes bool
 }
 
-// hiddenSQL asks whether a query may do more than read though it names nothing but built-in functions that only read: where the
-// database defines a function by such a name, or one that views, operators, casts, domains or policies call. One that is declared to be
-// stable or immutable does not write. Aggregates are always declared immutable, even if their transition functions write: they count, too. An event trigger on login may have
-// written before the session's first query.
+// hiddenSQL asks whether a query may do more than read though it names nothing but built-in functions that only read, and whether it may write. It may
+// where the database defines a function by such a name, or one that views, operators, casts, domains or policies call. One that is declared to be
+// stable or immutable changes no row itself, but it may change settings, and call another that writes. Aggregates are always declared immutable, even if
+// their transition functions write. An event trigger on login may have written before the session's first query.
 // What extensions define is left out: pg_stat_statements would be found in every other database.
-var hiddenSQL = fmt.Sprintf(`SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid OPERATOR(pg_catalog.>=) %s
- AND (p.provolatile OPERATOR(pg_catalog.=) 'v' OR p.prokind OPERATOR(pg_catalog.=) 'a') AND p.prorettype OPERATOR(pg_catalog.<>) 'pg_catalog.trigger'::pg_catalog.regtype
+//
+// Those that are called without being named, or by the name of a built-in one, are reached.
+var hiddenSQL = "WITH reached AS MATERIALIZED (SELECT p.provolatile OPERATOR(pg_catalog.=) 'v' OR p.prokind OPERATOR(pg_catalog.=) 'a' AS writes FROM " + ownFunctions +
+	" AND (" + among("p.proname", translate.HarmlessFunctions()) + ` OR EXISTS (SELECT FROM pg_catalog.pg_depend d
+ WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid OPERATOR(pg_catalog.=) p.oid AND d.classid OPERATOR(pg_catalog.=) ANY (
+ '{pg_catalog.pg_rewrite,pg_catalog.pg_operator,pg_catalog.pg_cast,pg_catalog.pg_constraint,pg_catalog.pg_type,pg_catalog.pg_policy}'::pg_catalog.regclass[])))),
+ login AS MATERIALIZED (SELECT FROM pg_catalog.pg_event_trigger l WHERE l.evtevent OPERATOR(pg_catalog.=) 'login' AND l.evtenabled OPERATOR(pg_catalog.<>) 'D')
+SELECT EXISTS (SELECT FROM reached) OR EXISTS (SELECT FROM login), EXISTS (SELECT FROM reached WHERE writes) OR EXISTS (SELECT FROM login)
+ OR EXISTS (SELECT FROM reached) AND EXISTS (SELECT FROM ` + ownFunctions + " AND p.provolatile OPERATOR(pg_catalog.=) 'v' AND p.prokind OPERATOR(pg_catalog.=) 'f')"
+
+// ownFunctions are those that a query can call and no extension defines.
+const ownFunctions = `pg_catalog.pg_proc p WHERE p.oid` + later + `
+ AND p.prorettype OPERATOR(pg_catalog.<>) ALL ('{pg_catalog.trigger,pg_catalog.event_trigger}'::pg_catalog.regtype[])
  AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-  AND e.objid OPERATOR(pg_catalog.=) p.oid AND e.deptype OPERATOR(pg_catalog.=) 'e')
- AND (%s OR EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-  AND d.refobjid OPERATOR(pg_catalog.=) p.oid AND d.classid OPERATOR(pg_catalog.=) ANY (
-  '{pg_catalog.pg_rewrite,pg_catalog.pg_operator,pg_catalog.pg_cast,pg_catalog.pg_constraint,pg_catalog.pg_type,pg_catalog.pg_policy}'::pg_catalog.regclass[]))))
- OR EXISTS (SELECT FROM pg_catalog.pg_event_trigger l WHERE l.evtevent OPERATOR(pg_catalog.=) 'login' AND l.evtenabled OPERATOR(pg_catalog.<>) 'D')`,
-	firstUserOID, among("p.proname", translate.HarmlessFunctions()))
+  AND e.objid OPERATOR(pg_catalog.=) p.oid AND e.deptype OPERATOR(pg_catalog.=) 'e')`
 
 // HiddenEffects implements [pgwire.Analytics].
 func (r *Router) HiddenEffects() bool {
@@ -36,7 +43,7 @@ func (r *Router) HiddenEffects() bool {
 		return false
 	}
 	last := r.hidden.Load()
-	return last == nil || last.found || r.clock().Sub(last.at) >= checkLife
+	return last == nil || last.any || r.clock().Sub(last.at) >= checkLife
 }
 
 // noticeHidden takes queries that PostgreSQL ran for the session for writes where they may have been.
@@ -50,11 +57,14 @@ func (r *Router) noticeHidden(ctx context.Context, s *pgwire.SessionInfo) error 
 		if err != nil {
 			return fmt.Errorf("ask for effects that no statement tells: %w", err)
 		}
-		last = &hidden{at: now, found: len(rows) != 1 || string(rows[0][0]) != "f"}
+		if len(rows) != 1 || len(rows[0]) != 2 {
+			return fmt.Errorf("ask for effects that no statement tells: PostgreSQL's answer is not one row of 2 values")
+		}
+		last = &hidden{at: now, any: string(rows[0][0]) != "f", writes: string(rows[0][1]) != "f"}
 		if s.Isolation == readCommitted { // else it is what a snapshot shows that may be from long ago: nothing for other sessions
 			r.hidden.Store(last)
 		}
 	}
-	s.WroteSince = last.found
+	s.WroteSince = last.writes
 	return nil
 }

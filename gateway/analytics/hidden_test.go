@@ -11,20 +11,20 @@ import (
 // A transaction that keeps its snapshot sees the catalog as it was when it began.
 func TestNoticeHidden_believesNoOldSnapshotForOtherSessions(t *testing.T) {
 	r := &Router{clock: time.Now}
-	answering := func(isolation, found string) *pgwire.SessionInfo {
+	answering := func(isolation, writes string) *pgwire.SessionInfo {
 		return &pgwire.SessionInfo{ReadSince: true, Isolation: isolation, Ask: func(context.Context, string) ([][][]byte, error) {
-			return [][][]byte{{[]byte(found)}}, nil
+			return [][][]byte{{[]byte("t"), []byte(writes)}}, nil
 		}}
 	}
 	for _, step := range []struct {
-		name, isolation, found string
-		wrote                  bool
+		name, isolation, writes string
+		wrote                   bool
 	}{
 		{"an old snapshot", "repeatable read", "f", false},
 		{"the present catalog", readCommitted, "t", true},
 		{"what was told just now", readCommitted, "f", true},
 	} {
-		s := answering(step.isolation, step.found)
+		s := answering(step.isolation, step.writes)
 		if err := r.noticeHidden(t.Context(), s); err != nil || s.WroteSince != step.wrote {
 			t.Errorf("%s: wrote %t, %v, want %t", step.name, s.WroteSince, err, step.wrote)
 		}

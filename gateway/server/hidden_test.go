@@ -45,6 +45,48 @@ CREATE VIEW collection AS SELECT collected(1)`)
 	}
 }
 
+// A function that is declared to be stable may call another, which writes.
+func TestGateway_sessionSeesWritesBehindAStableFunction(t *testing.T) {
+	t.Parallel()
+	g := start(t, accounts, `CREATE FUNCTION addone() RETURNS int LANGUAGE sql AS 'UPDATE account SET balance = balance + 1 WHERE id = 1 RETURNING id';
+CREATE FUNCTION quiet() RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN addone(); END'; CREATE VIEW chores AS SELECT quiet()`)
+	c, oltp := g.client(), g.client()
+	exec(t, oltp, "SET freshet.route = oltp")
+	for range 16 { // one time the replica is fast enough
+		_ = query(t, c, "SELECT * FROM chores")
+		wantSameAnswer(t, c, oltp, "SELECT sum(balance) FROM account")
+	}
+}
+
+// A function that is declared to be stable may change the session's settings, and its role.
+func TestGateway_noticesSettingsThatAStableFunctionChanges(t *testing.T) {
+	t.Parallel()
+	g := start(t, accounts, `CREATE ROLE outsider; CREATE ROLE clerk LOGIN PASSWORD 'clerk'; GRANT outsider TO clerk; GRANT SELECT ON account TO clerk;
+CREATE FUNCTION sneak(name text, value text) RETURNS text LANGUAGE plpgsql STABLE AS 'BEGIN RETURN set_config(name, value, false); END';
+CREATE VIEW away AS SELECT sneak('role', 'outsider'); CREATE VIEW nulls AS SELECT sneak('transform_null_equals', 'on'); GRANT SELECT ON away, nulls TO PUBLIC`)
+	for range 3 {
+		c := g.clientOf(url.UserPassword("clerk", "clerk"))
+		const sql = "SELECT count(*) FROM account WHERE balance = NULL"
+		if got := one(t, c, sql); got != "0" {
+			t.Errorf("count is %s", got)
+		}
+		if r := one(t, c, "SHOW freshet.last_route"); r != "columnar" {
+			t.Errorf("the route is %q: %s", r, one(t, c, "SHOW freshet.last_reason"))
+		}
+		_ = one(t, c, "SELECT * FROM nulls")
+		_ = one(t, c, sql)
+		if r := one(t, c, "SHOW freshet.last_route"); r != "oltp" {
+			t.Errorf("the route is %q with transform_null_equals", r)
+		}
+		exec(t, c, "RESET ALL")
+		_ = one(t, c, sql)
+		_ = one(t, c, "SELECT * FROM away")
+		if _, err := c.Exec(t.Context(), sql); !refusedWith(err, "42501") {
+			t.Errorf("as a role without the right to read: %v, want 42501", err)
+		}
+	}
+}
+
 // Whom a trigger makes of a session its statement does not tell. What another user may read it must not be taken for allowed to read.
 func TestGateway_answersNobodyByWhatAnotherRoleMayRead(t *testing.T) {
 	t.Parallel()
