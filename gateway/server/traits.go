@@ -30,6 +30,7 @@ func readTraits(ctx context.Context, cfg Config) (translate.Traits, error) {
 		return traits, fmt.Errorf("configure gateway: PostgresURL: %w", err)
 	}
 	dial.Guard(&access.Config)
+	access.RuntimeParams["search_path"] = "pg_catalog"
 	conn, err := pgx.ConnectConfig(ctx, access)
 	if err != nil {
 		return traits, fmt.Errorf("connect to read the database's traits: %w", err)
