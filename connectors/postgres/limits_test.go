@@ -222,6 +222,16 @@ func TestCurrent_isReachedSoonAlsoWhenCommitsAreAsynchronous(t *testing.T) {
 	b.same()
 }
 
+// loseSlot has the server invalidate the slot, which nobody uses.
+func (b *testbed) loseSlot() {
+	b.t.Helper()
+	b.exec("ALTER SYSTEM SET max_slot_wal_keep_size = '16MB'", "SELECT pg_reload_conf()")
+	for range 4 {
+		b.exec("CREATE TABLE filler AS SELECT g, repeat('x', 500) FROM generate_series(1, 60000) g; DROP TABLE filler; SELECT pg_switch_wal()")
+	}
+	b.exec("CHECKPOINT")
+}
+
 func TestStream_reportsALostSlot(t *testing.T) {
 	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
@@ -229,11 +239,7 @@ func TestStream_reportsALostSlot(t *testing.T) {
 	b.same()
 	b.stop()
 	ctx := stand.Within(t, time.Minute)
-	b.exec("ALTER SYSTEM SET max_slot_wal_keep_size = '16MB'", "SELECT pg_reload_conf()")
-	for range 4 {
-		b.exec("CREATE TABLE filler AS SELECT g, repeat('x', 500) FROM generate_series(1, 60000) g; DROP TABLE filler; SELECT pg_switch_wal()")
-	}
-	b.exec("CHECKPOINT")
+	b.loseSlot()
 	sourcetest.WantTerminal(t, b.source.Stream(ctx, b.model.Position(), b.model), cdc.CodeSlotLost)
 	_, err := b.source.Tables(ctx)
 	sourcetest.WantTerminal(t, err, cdc.CodeSlotLost)
@@ -241,6 +247,40 @@ func TestStream_reportsALostSlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	sourcetest.WantTerminal(t, b.source.Stream(ctx, b.model.Position(), b.model), cdc.CodeSlotLost)
+}
+
+// A replica that was dropped is copied anew, whether or not somebody has dropped the slot as well.
+func TestTables_replacesALostSlotForAConsumerThatHasKeptNothing(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	b.follow()
+	b.same()
+	b.stop()
+	ctx := stand.Within(t, time.Minute)
+	b.loseSlot()
+
+	kept := b.newSource()
+	if err := kept.Restore(b.source.Bookmark(b.model.Position())); err != nil {
+		t.Fatal(err)
+	}
+	_, err := kept.Tables(ctx)
+	sourcetest.WantTerminal(t, err, cdc.CodeSlotLost)
+
+	b.exec("CREATE DATABASE other")
+	elsewhere := b.newSource(func(c *postgres.Config) { c.URL = b.server.URL("other") })
+	if err := elsewhere.Restore(nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = elsewhere.Tables(ctx)
+	sourcetest.WantTerminal(t, err, cdc.CodeConfiguration)
+
+	b.source, b.model = b.newSource(), sourcetest.NewModel()
+	if err := b.source.Restore(nil); err != nil {
+		t.Fatal(err)
+	}
+	b.follow()
+	b.exec("INSERT INTO t VALUES (1)")
+	b.same()
 }
 
 func TestStream_takesOverTheSlotOfAStaleConnection(t *testing.T) {

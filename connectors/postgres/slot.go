@@ -56,7 +56,7 @@ func (s *Source) SlotStatus(ctx context.Context) (SlotStatus, error) {
 	return st, nil
 }
 
-// remedyNewSlot is the remedy where a slot is there that cannot serve the stream any more.
+// remedyNewSlot is the remedy where a slot that is not lost cannot serve the stream any more: it is not dropped from here.
 func remedyNewSlot(slot string) string {
 	return fmt.Sprintf("drop the slot (SELECT pg_drop_replication_slot('%s')) and ", slot) + cdc.RemedyRecopy
 }
@@ -69,18 +69,25 @@ func (st SlotStatus) lost(slot string) error {
 	case st.Lost:
 		return &cdc.TerminalError{
 			Code: cdc.CodeSlotLost, Detail: fmt.Sprintf("replication slot %q was invalidated by the server", slot),
-			Remedy: remedyNewSlot(slot) + "; raise max_slot_wal_keep_size if the replica may fall that far behind",
+			Remedy: cdc.RemedyRecopy + "; raise max_slot_wal_keep_size if the replica may fall that far behind",
 		}
 	}
 	return nil
 }
 
-// ensureSlot creates the slot unless it is there. The publication must exist before: pgoutput looks
-// it up as of the change that it decodes.
+// ensureSlot creates the slot unless it is there. A lost one is replaced where the consumer begins with nothing, and so needs no change
+// that it guarded. The publication must exist before: pgoutput looks it up as of the change that it decodes.
 func (s *Source) ensureSlot(ctx context.Context) error {
 	st, err := s.SlotStatus(ctx)
 	if err != nil {
 		return err
+	}
+	if st.Lost && s.owns(st) && st.ActivePID == 0 && s.beginsAnew.Load() {
+		if err := s.dropSlot(ctx); err != nil {
+			return s.privilegeOr(err, fmt.Sprintf("replace replication slot %q, which is lost", s.cfg.Slot), "ALTER ROLE … REPLICATION")
+		}
+		s.log.Info("dropped replication slot, which is lost and guards nothing that is needed", "slot", s.cfg.Slot)
+		st = SlotStatus{}
 	}
 	if st.Exists {
 		return s.checkSlot(st)
@@ -110,19 +117,21 @@ func (s *Source) createSlot(ctx context.Context) error {
 	})
 }
 
-// checkSlot makes sure that an existing slot is one that this source can use.
+// owns reports whether a slot, which bears our name, is one that this source makes.
+func (s *Source) owns(st SlotStatus) bool {
+	return st.plugin == "pgoutput" && st.database == s.pool.Config().ConnConfig.Database
+}
+
+// checkSlot makes sure that a slot is there, and one that this source can use.
 func (s *Source) checkSlot(st SlotStatus) error {
-	if err := st.lost(s.cfg.Slot); err != nil {
-		return err
-	}
-	if st.plugin != "pgoutput" || st.database != s.pool.Config().ConnConfig.Database {
+	if st.Exists && !s.owns(st) {
 		return &cdc.TerminalError{
 			Code:   cdc.CodeConfiguration,
 			Detail: fmt.Sprintf("replication slot %q belongs to plugin %q and database %q", s.cfg.Slot, st.plugin, st.database),
 			Remedy: "drop it or configure another slot name",
 		}
 	}
-	return nil
+	return st.lost(s.cfg.Slot)
 }
 
 // claimSlot waits until no other connection uses the slot. A holder that bears our application name is what a
@@ -176,14 +185,18 @@ func (s *Source) DropSlotAndPublication(ctx context.Context) error {
 	if _, err := s.claimSlot(ctx); err != nil && !isLost(err) {
 		return err
 	}
-	_, err := s.pool.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1", s.cfg.Slot)
-	if err != nil {
+	if err := s.dropSlot(ctx); err != nil {
 		return fmt.Errorf("drop replication slot %q: %w", s.cfg.Slot, err)
 	}
 	if _, err := s.pool.Exec(ctx, "DROP PUBLICATION IF EXISTS "+ident(s.cfg.Publication)); err != nil {
 		return fmt.Errorf("drop publication %q: %w", s.cfg.Publication, err)
 	}
 	return nil
+}
+
+func (s *Source) dropSlot(ctx context.Context) error {
+	_, err := s.pool.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1", s.cfg.Slot)
+	return err
 }
 
 func isLost(err error) bool {

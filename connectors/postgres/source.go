@@ -35,6 +35,7 @@ type Source struct {
 	confirmed     atomic.Uint64
 	current       currentCalls
 	lineage       lineage
+	beginsAnew    atomic.Bool            // the consumer has said that it kept nothing
 	copyWaits     atomic.Pointer[string] // see CopyWaits
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64

@@ -90,6 +90,7 @@ func (s *Source) Restore(data []byte) error {
 			return fmt.Errorf("decode bookmark: %w", err)
 		}
 	}
+	s.beginsAnew.Store(data == nil)
 	s.lineage.mu.Lock()
 	defer s.lineage.mu.Unlock()
 	s.lineage.timeline, s.lineage.reached, s.lineage.commits = b.Timeline, b.Reached, nil
