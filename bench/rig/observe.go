@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,9 +110,11 @@ func MemoryOf(pid int) (Memory, error) {
 type gatewayStatus struct {
 	Ready   bool
 	Stopped *struct{ Code, Detail, Remedy string }
-	Tables  []struct{ Table, Phase string }
+	Tables  []gatewayTable
 	Tenants struct{ Digest, Problem string }
 }
+
+type gatewayTable struct{ Table, Phase string }
 
 // awaitReady waits until every table is copied.
 func (r *Rig) awaitReady(ctx context.Context) error {
@@ -125,7 +128,8 @@ func (r *Rig) awaitReady(ctx context.Context) error {
 		if s.Stopped != nil {
 			return fmt.Errorf("replication stopped: %s: %s; %s", s.Stopped.Code, s.Stopped.Detail, s.Stopped.Remedy)
 		}
-		if s.Ready && len(s.Tables) > 0 {
+		copying := slices.ContainsFunc(s.Tables, func(t gatewayTable) bool { return t.Phase == "copying" })
+		if s.Ready && len(s.Tables) > 0 && !copying {
 			return nil
 		}
 		select {

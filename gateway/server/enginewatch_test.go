@@ -33,7 +33,7 @@ func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
 	if err := g.engine.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	g.await(func(s server.Status) bool { return s.Ready })
+	g.await(func(s server.Status) bool { return s.Ready && phase(s, "public.account") == "ready" })
 	if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {
 		t.Errorf("sum after the engine came back is %s", got)
 	}

@@ -19,7 +19,8 @@ import (
 
 // Status is what /status says of a gateway.
 type Status struct {
-	// Ready is /readyz's answer: the snapshot is no staler than the objective, and the engine answers.
+	// Ready is /freshz's answer: the snapshot is no staler than the objective, and the engine answers. It begins when no table is being
+	// copied. Later copies do not end it.
 	Ready bool `json:"ready"`
 	// Position and StalenessMS are the newest snapshot's; StalenessMS is -1 without one.
 	Position    string  `json:"position,omitempty"`
@@ -70,6 +71,12 @@ type OmittedColumn struct {
 
 // status reads the unit's state.
 func (u *unit) status() Status {
+	s, _ := u.observe()
+	return s
+}
+
+// observe reads the unit's state, and why it is not ready; nil if it is.
+func (u *unit) observe() (Status, error) {
 	s := Status{StalenessMS: -1}
 	if t := u.stopped.Load(); t != nil {
 		s.Stopped = &Stopped{t.Code, t.Detail, t.Remedy}
@@ -79,30 +86,41 @@ func (u *unit) status() Status {
 	}
 	i, err := u.get()
 	if err != nil {
-		return s
+		why := "the replica is starting"
+		if s.Stopped != nil {
+			why = fmt.Sprintf("replication stopped: %s: %s", s.Stopped.Code, s.Stopped.Detail)
+		}
+		return s, fmt.Errorf("there is no snapshot: %s", cmp.Or(s.Problem, why))
 	}
 	st := i.replica.Status()
 	s.Problem = cmp.Or(s.Problem, st.EngineError, st.CompactionError, st.SourceError)
 	if waits := copyWaits(i.source); waits != "" {
 		s.Problem = cmp.Or(s.Problem, "the copy of a table waits for "+waits)
 	}
+	var unready error
 	if st.Available {
 		staleness := u.cfg.Clock().Sub(st.Time)
 		s.Position = st.Position.String()
 		s.StalenessMS = float64(staleness.Microseconds()) / 1000
-		s.Ready = staleness <= u.cfg.ReadyStaleness
+		if staleness > u.cfg.ReadyStaleness {
+			unready = fmt.Errorf("the snapshot's staleness is %.0f ms, more than %s", s.StalenessMS, u.cfg.ReadyStaleness)
+		}
+	} else {
+		unready = fmt.Errorf("there is no snapshot: %s", st.Reason)
 	}
 	if silence := u.engineSilence(); silence > engineLimit {
-		s.Ready = false
-		s.Problem = cmp.Or(s.Problem, fmt.Sprintf("the columnar engine has not answered for %s or more", engineLimit))
+		unready = fmt.Errorf("the columnar engine has not answered for %s or more", engineLimit)
+		s.Problem = cmp.Or(s.Problem, unready.Error())
 	}
-	for _, t := range i.replica.Tables() {
+	tables := i.replica.Tables()
+	for _, t := range tables {
 		s.Tables = append(s.Tables, tableStatus(t))
-		if t.Phase == replica.PhaseCopying {
-			s.Ready = false
-		}
 	}
-	return s
+	if unready == nil {
+		unready = u.copied(tables)
+	}
+	s.Ready = unready == nil
+	return s, unready
 }
 
 // pipelineLimit bounds how long /status waits for what the pipeline says of itself.

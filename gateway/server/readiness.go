@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/freshet-io/freshet/connectors/replica"
 )
 
 // ready returns why clients should not be led to this gateway. A stale one takes them only while no other is fresh: it would send their
@@ -25,11 +28,34 @@ func (u *unit) ready(ctx context.Context) error {
 
 // fresh returns why this gateway is not fresh.
 func (u *unit) fresh() error {
-	if s := u.status(); !s.Ready {
-		return fmt.Errorf("staleness %.0f ms (-1: no snapshot)", s.StalenessMS)
-	}
-	return nil
+	_, err := u.observe()
+	return err
 }
+
+// copied returns which of a fresh snapshot's tables are still being copied, if the gateway is new. Clients are led to one that can
+// answer them on its replica; when it could once, a new table is no reason to send away those who read all the others.
+func (u *unit) copied(tables []replica.TableStatus) error {
+	if u.complete.Load() {
+		return nil
+	}
+	var copying []string
+	for _, t := range tables {
+		if t.Phase == replica.PhaseCopying {
+			copying = append(copying, t.Schema+"."+t.Name)
+		}
+	}
+	switch n := len(copying); {
+	case n == 0:
+		u.complete.Store(true)
+		return nil
+	case n > namedTables:
+		copying = append(copying[:namedTables], fmt.Sprintf("and %d more", n-namedTables))
+	}
+	return fmt.Errorf("the gateway is new, and tables are being copied: %s", strings.Join(copying, ", "))
+}
+
+// namedTables is how many tables a message names.
+const namedTables = 5
 
 // peerLimit bounds how long the others have to answer. It is less than load balancers wait.
 const peerLimit = 700 * time.Millisecond

@@ -33,7 +33,9 @@ func TestGateway_goesOnWhenAPersonHasActed(t *testing.T) {
 	}
 	exec(t, direct, "INSERT INTO account VALUES (0, 0, 100)")
 	exec(t, direct, "ALTER ROLE units REPLICATION")
-	g.await(func(s server.Status) bool { return s.Stopped == nil && s.Ready })
+	g.await(func(s server.Status) bool {
+		return s.Stopped == nil && s.Ready && phase(s, "public.account") == "ready"
+	})
 	columnar := g.client()
 	exec(t, columnar, "SET freshet.route = columnar")
 	if got := one(t, columnar, "SELECT sum(balance) FROM account"); got != "100100" {

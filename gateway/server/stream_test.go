@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -82,7 +83,7 @@ func TestGateway_missesNothingThatThePublicationLeavesOut(t *testing.T) {
 		}
 		g.await(func(s server.Status) bool {
 			const whole = "SELECT count(*) FROM pg_publication_tables t JOIN pg_publication p USING (pubname) WHERE tablename = 'item' AND pubupdate"
-			return s.Ready && one(t, direct, whole) == "1"
+			return one(t, direct, whole) == "1" && phase(s, "public.item") == "ready"
 		})
 	}
 }
@@ -191,8 +192,25 @@ func TestGateway_saysWhatACopyWaitsFor(t *testing.T) {
 	if got := strings.Join(query(t, c, "EXPLAIN (FRESHET) SELECT count(*) FROM late"), "; "); !strings.Contains(got, "table public.late is being copied to the replica, which waits for "+holder) {
 		t.Errorf("the reason is %q", got)
 	}
+	// Those who read the other tables are not sent away for it.
+	for _, question := range []string{"readyz", "freshz"} {
+		if got := g.monitor(question); got != "200 OK" {
+			t.Errorf("/%s while a copy waits: %s", question, got)
+		}
+	}
 	exec(t, writer, "COMMIT")
 	g.await(func(s server.Status) bool { return phase(s, "public.late") == "ready" && s.Problem == "" })
+}
+
+// monitor asks the monitoring port, and returns the answer's status.
+func (g *gateway) monitor(question string) string {
+	g.t.Helper()
+	response, err := http.Get("http://" + g.info.MonitorAddr.String() + "/" + question)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.Status
 }
 
 // phase is where the replication of a table is; empty: it is not known.

@@ -30,6 +30,8 @@ type unit struct {
 	stopped atomic.Pointer[cdc.TerminalError]
 	// problem is why the last incarnation ended, but for what stopped says; nil while one runs.
 	problem atomic.Pointer[string]
+	// complete says that a fresh snapshot has had all tables since the gateway began, but those that stopped.
+	complete atomic.Bool
 }
 
 // incarnation is one run of a replica with the metrics that it registered.

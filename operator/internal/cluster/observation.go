@@ -43,7 +43,7 @@ func judge(name string, s unit.Status, objective time.Duration) observation {
 	case s.Stopped != nil:
 		o.phase, o.code = v1alpha1.UnitStopped, s.Stopped.Code
 		o.message = fmt.Sprintf("%s; %s", s.Stopped.Detail, s.Stopped.Remedy)
-	case len(o.copying) > 0:
+	case len(o.copying) > 0 && !s.Ready: // a later table does not keep it from serving
 		o.phase = v1alpha1.UnitCopying
 	case s.Position == "":
 		o.phase = v1alpha1.UnitStarting

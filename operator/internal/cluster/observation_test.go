@@ -25,6 +25,7 @@ func TestJudge_namesThePhase(t *testing.T) {
 		{"stale", unit.Status{Position: "0/1", StalenessMS: 7123}, v1alpha1.UnitStale, "its snapshot is older than 5s"},
 		{"stale for a reason", unit.Status{Position: "0/1", Problem: "engine is down"}, v1alpha1.UnitStale, "engine is down"},
 		{"copying", unit.Status{Position: "0/1", Tables: copying}, v1alpha1.UnitCopying, ""},
+		{"copying a later table", unit.Status{Ready: true, Position: "0/1", Tables: copying}, v1alpha1.UnitFresh, ""},
 		{"no snapshot", unit.Status{Problem: "engine is down"}, v1alpha1.UnitStarting, "engine is down"},
 		{"stopped", unit.Status{Position: "0/1", Tables: copying, Stopped: gone}, v1alpha1.UnitStopped, "the slot is gone; reset the replica"},
 	} {

@@ -16,7 +16,7 @@ import (
 
 // Status is what the operator reads of a gateway's /status.
 type Status struct {
-	// Ready says that the snapshot is no staler than the objective.
+	// Ready says that the snapshot is no staler than the objective, and has once had all tables.
 	Ready bool `json:"ready"`
 	// Position is the snapshot's; empty without one.
 	Position    string  `json:"position"`
