@@ -14,6 +14,7 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
 	"github.com/freshet-io/freshet/connectors/postgres"
 	"github.com/freshet-io/freshet/e2e/stand"
+	"github.com/freshet-io/freshet/local/pgserver"
 )
 
 const assortedSchema = `
@@ -195,14 +196,8 @@ func TestTables_refusesServersThatCannotStream(t *testing.T) {
 			sourcetest.WantTerminal(t, err, test.code)
 		})
 	}
-	b.exec("ALTER SYSTEM SET wal_level = replica")
-	if err := b.server.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.server.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	_, err := b.source.Tables(ctx)
+	physical := stand.Postgres(t, func(c *pgserver.Config) { c.Settings = map[string]string{"wal_level": "replica"} })
+	_, err := b.newSource(func(c *postgres.Config) { c.URL = physical.URL("postgres") }).Tables(ctx)
 	sourcetest.WantTerminal(t, err, cdc.CodeConfiguration)
 }
 

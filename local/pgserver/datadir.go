@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
@@ -152,13 +153,34 @@ func (s *Server) give(path string) error {
 	return os.Chown(path, int(s.owner.Uid), int(s.owner.Gid))
 }
 
-// writeSettings writes the settings to a file of their own, which postgresql.conf includes.
-func (s *Server) writeSettings() error {
+// settings are all that the server is started with.
+func (s *Server) settings() map[string]string {
 	settings := defaults()
 	settings["unix_socket_directories"] = s.socketDir()
 	maps.Copy(settings, s.cfg.Settings)
+	return settings
+}
+
+// indispensable are the settings without which a platform does not work. They are given on the command line, which goes before ALTER SYSTEM:
+// a server whose log is not logical does not start while it has a slot, and so could not be asked to undo that.
+func indispensable() []string { return []string{"unix_socket_directories", "wal_level"} }
+
+// arguments are the server's on its command line.
+func (s *Server) arguments() []string {
+	args := []string{"-D", s.cfg.DataDir, "-h", ports.Host, "-p", strconv.Itoa(s.port)}
+	settings := s.settings()
+	for _, name := range indispensable() {
+		args = append(args, "-c", name+"="+settings[name])
+	}
+	return args
+}
+
+// writeSettings writes the settings to a file of their own, which postgresql.conf includes.
+func (s *Server) writeSettings() error {
+	settings := s.settings()
 	var b strings.Builder
-	b.WriteString("# Written by Freshet at every start. Use ALTER SYSTEM for settings of your own.\n")
+	fmt.Fprintf(&b, "# Written by Freshet at every start. Use ALTER SYSTEM for settings of your own; %s stay as they are here.\n",
+		strings.Join(indispensable(), " and "))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(&b, "%s = '%s'\n", name, strings.ReplaceAll(settings[name], "'", "''"))
 	}

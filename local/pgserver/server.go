@@ -27,7 +27,8 @@ type Config struct {
 	DataDir string
 	// Port to listen on, on the loopback address; 0 chooses a free one and keeps it for later starts.
 	Port int
-	// Settings override the defaults of this package. ALTER SYSTEM overrides both.
+	// Settings override the defaults of this package. ALTER SYSTEM overrides both, but for wal_level and
+	// unix_socket_directories.
 	Settings map[string]string
 	// Cores pins the server and all its backends to these CPUs; empty leaves them free.
 	Cores []int
@@ -103,7 +104,7 @@ func (s *Server) launch(ctx context.Context) error {
 	defer log.Close()
 	err = s.Launch(process.Spec{
 		Path:       filepath.Join(s.cfg.Home, "bin", "postgres"),
-		Args:       []string{"-D", s.cfg.DataDir, "-h", ports.Host, "-p", strconv.Itoa(s.port)},
+		Args:       s.arguments(),
 		Dir:        "/",
 		Env:        environment(),
 		Output:     log,

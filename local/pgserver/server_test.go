@@ -174,6 +174,36 @@ func TestServer_keepsDataThroughStopKillAndStart(t *testing.T) {
 	}
 }
 
+func TestServer_startsWhateverAlterSystemSaysOfWhatItNeeds(t *testing.T) {
+	cfg := config(t)
+	s := start(t, cfg)
+	ask(t, s, "WITH made AS (SELECT pg_create_logical_replication_slot('s', 'pgoutput')) SELECT 'ok' FROM made")
+	conn, err := pgx.Connect(timeout(t), s.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for _, sql := range []string{"ALTER SYSTEM SET wal_level = 'replica'", "ALTER SYSTEM SET unix_socket_directories = ''", "ALTER SYSTEM SET work_mem = '7MB'"} {
+		if _, err := conn.Exec(timeout(t), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	if err := s.Stop(timeout(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(timeout(t)); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, name := range []string{"wal_level", "unix_socket_directories", "work_mem"} {
+		got[name] = ask(t, s, "SELECT current_setting('"+name+"')")
+	}
+	want := map[string]string{"wal_level": "logical", "unix_socket_directories": cfg.DataDir, "work_mem": "7MB"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestServer_startsWhenTheStaleLockNamesAForeignProcess(t *testing.T) {
 	cfg := config(t)
 	s := start(t, cfg)
