@@ -49,6 +49,7 @@ type Server struct {
 	reserved ports.Reservation
 	password string
 	owner    *syscall.Credential
+	logged   int64 // what the log had when the server was launched
 }
 
 // New returns a server that is not started yet.
@@ -102,6 +103,11 @@ func (s *Server) launch(ctx context.Context) error {
 		return fmt.Errorf("open PostgreSQL's log: %w", err)
 	}
 	defer log.Close()
+	before, err := log.Stat()
+	if err != nil {
+		return fmt.Errorf("look at PostgreSQL's log: %w", err)
+	}
+	s.logged = before.Size()
 	err = s.Launch(process.Spec{
 		Path:       filepath.Join(s.cfg.Home, "bin", "postgres"),
 		Args:       s.arguments(),
@@ -132,9 +138,9 @@ func (s *Server) waitReady(ctx context.Context) error {
 		}
 		select {
 		case <-s.Done():
-			return fmt.Errorf("the server ended (%s); its log %s ends:\n%s", s.Exit(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+			return fmt.Errorf("the server ended (%s); its log %s ends:\n%s", s.Exit(), s.cfg.LogFile, s.logEnd())
 		case <-ctx.Done():
-			return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, process.LogTail(s.cfg.LogFile))
+			return fmt.Errorf("wait until it is ready: %w; its log %s ends:\n%s", ctx.Err(), s.cfg.LogFile, s.logEnd())
 		case <-poll.C:
 		}
 	}

@@ -41,7 +41,7 @@ type ComponentState struct {
 	Process  process.Identity `json:"process"`
 	Address  string           `json:"address"`
 	Up       bool             `json:"up"`
-	Restarts int              `json:"restarts"`
+	Restarts int              `json:"restarts"` // those that failed too
 	Since    time.Time        `json:"since"`
 	LogFile  string           `json:"log_file"`
 	Problem  string           `json:"problem,omitempty"` // why it is down, or ended last

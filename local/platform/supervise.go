@@ -74,6 +74,7 @@ func (s *supervisor) startServer(ctx context.Context, name string) error {
 	defer cancel()
 	err := s.server(name).Start(ctx)
 	s.record(name, err)
+	s.countStart(name)
 	return errors.Join(err, s.save())
 }
 
@@ -94,23 +95,30 @@ func (s *supervisor) limitStart(ctx context.Context, name string) (context.Conte
 func (s *supervisor) record(name string, problem error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var c *ComponentState
-	for i := range s.state.Components {
-		if s.state.Components[i].Name == name {
-			c = &s.state.Components[i]
-		}
-	}
-	if c == nil {
-		s.state.Components = append(s.state.Components, ComponentState{Name: name, Restarts: -1})
-		c = &s.state.Components[len(s.state.Components)-1]
-	}
+	c := s.component(name)
 	c.Up, c.Since = problem == nil, time.Now()
 	c.Address, c.LogFile, c.Process = s.address(name), s.server(name).LogFile(), s.server(name).Identity()
-	if problem == nil {
-		c.Restarts++
-	} else {
+	if problem != nil {
 		c.Problem = problem.Error()
 	}
+}
+
+// countStart counts that a server was started, whether or not it came up: one that never does has been restarted all the same.
+func (s *supervisor) countStart(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.component(name).Restarts++
+}
+
+// component returns a server's state, which is new if there is none yet. It needs mu, for as long as the caller uses it.
+func (s *supervisor) component(name string) *ComponentState {
+	for i := range s.state.Components {
+		if s.state.Components[i].Name == name {
+			return &s.state.Components[i]
+		}
+	}
+	s.state.Components = append(s.state.Components, ComponentState{Name: name, Restarts: -1}) // its first start is none
+	return &s.state.Components[len(s.state.Components)-1]
 }
 
 // supervise restarts servers that end, until ctx ends.
