@@ -45,6 +45,7 @@ func (q *query) compare(name string, l, r expr) expr {
 	case op == "!=":
 		e.share = 1
 	}
+	e.fixes = op == "=" && (l.lit != nil || r.lit != nil)
 	if op == "=" && l.refs != 0 && r.refs != 0 && l.refs&r.refs == 0 {
 		e.keys = &equality{l.refs, r.refs, left.columnAs(l), right.columnAs(r), l, r}
 	}

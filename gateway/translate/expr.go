@@ -53,6 +53,8 @@ type expr struct {
 	constantNull bool
 	// nonzero says that a number is not zero.
 	nonzero bool
+	// fixes says that a condition equates a value with a constant.
+	fixes bool
 	// lenient conditions are expected to hold for most rows: negations.
 	lenient bool
 	// share is the part of the rows that a condition is expected to keep; 0: not known.

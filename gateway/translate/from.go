@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -27,6 +28,10 @@ type tree struct {
 	// not. whole keeps the engine from passing them down.
 	fails func() bool
 	whole bool
+	// apart lists what a subquery yields that may fail, and is read, where PostgreSQL computes it for all rows of the subquery; nil: nothing.
+	apart func() []string
+	// probes says that these are to be computed also where what reads them does not need them.
+	probes bool
 	// stays says of a condition on what a subquery with windows yields whether PostgreSQL asks it after the rows are computed; nil: it has none that
 	// matters.
 	stays func(condition string) bool
@@ -40,6 +45,8 @@ type tree struct {
 	conds []expr
 	// kept is the share of the first part's rows that an arm is expected to keep.
 	kept float64
+	// inside says that it is of a query inside another, whose conditions may come down to it.
+	inside bool
 	// wrapped writes an inner join as a subquery of columns with qualified names; nil: it is not one.
 	wrapped func(*translator) string
 	// outer join
@@ -61,7 +68,7 @@ func (n namespace) and(o namespace) namespace {
 
 // fromClause builds the FROM list. WHERE conditions join its parts later.
 func (q *query) fromClause(nodes []*pg.Node) {
-	q.from = &tree{}
+	q.from = &tree{inside: q.reader != readByClient}
 	q.scope = &scope{owner: q} // empty for the arguments of functions in FROM
 	var ns namespace
 	outers := 0
@@ -235,18 +242,30 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 	if r.keysFail {
 		r = r.computed()
 	}
+	averages := r.averages
+	if r.yieldsApart() { // which are written as they are
+		averages = nil
+	}
 	id := q.t.newLeaf()
 	it := &item{name: name}
+	var read []string
 	for i, c := range r.columns {
 		e := c.e.of(leafName(id), bit(id))
-		if a := r.averages[i]; a != nil {
+		if a := averages[i]; a != nil {
 			e.ratio = a.of(e.sql, bit(id))
 		}
-		it.columns = append(it.columns, &column{name: c.name, e: e})
+		col := &column{name: c.name, e: e}
+		if e.fails {
+			col.onUse = func() { read = append(read, "c"+strconv.Itoa(i+1)) }
+		}
+		it.columns = append(it.columns, col)
 	}
 	rename(it, alias)
 	sql := r.sql
-	leaf := &tree{id: id}
+	leaf := &tree{id: id, whole: r.cut}
+	if r.yieldsApart() {
+		leaf.apart = func() []string { return slices.Compact(slices.Sorted(slices.Values(read))) }
+	}
 	if r.fails {
 		leaf.fails = func() bool { return true }
 	}
@@ -257,8 +276,13 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 			})
 		}
 	}
-	leaf.text = func() string { return leaf.withComputed(leaf.relation(sql)) }
-	if len(r.averages) > 0 {
+	leaf.text = func() string {
+		if list := leaf.failsApart(); len(list) > 0 {
+			return leaf.withComputed(leaf.computing(r, list))
+		}
+		return leaf.withComputed(leaf.relation(sql))
+	}
+	if len(averages) > 0 {
 		leaf.narrow = func(readers string) {
 			sql = r.narrow(func(name string) bool { return mentions(readers, leafName(id)+"."+name) })
 		}
@@ -303,6 +327,11 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 		c.onUse = func() { x.taken = true }
 	}
 	leaf := &tree{id: id, fails: inner.failing}
+	inner.walk(func(part *tree) {
+		if part.apart != nil {
+			leaf.apart = func() []string { return failingOf(exports) }
+		}
+	})
 	if inner.windowed() {
 		leaf.stays = func(string) bool { return true }
 	}
@@ -317,10 +346,22 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 			}
 			list = append(list, selectItem(x.from, fmt.Sprintf("c%d", i+1)))
 		}
+		inner.walk(func(part *tree) { part.whole = part.whole || len(part.failsApart()) > 0 }) // conditions on others in there may come from outside
 		columns := selectList(list)
 		return leaf.withComputed(leaf.relation("SELECT " + columns + q.t.fromText(inner, where, nil, columns)))
 	}
 	return leaf
+}
+
+// failingOf names the exports that are taken and may fail.
+func failingOf(exports []*export) []string {
+	var names []string
+	for i, x := range exports {
+		if x.taken && x.from.fails {
+			names = append(names, fmt.Sprintf("c%d", i+1))
+		}
+	}
+	return names
 }
 
 // describe is what a subquery's output column of that name holds when it is computed by e.

@@ -116,6 +116,7 @@ func (q *query) aggregationText(keys []string, displays ...string) string {
 		items = append(items, "count() AS a0")
 	}
 	list := strings.Join(items, ", ")
+	g.from.keepApart(g.where, list)
 	if len(g.joins) == 0 && len(displays) == 0 && len(g.from.parts) > 1 && len(keys)+len(g.aggs) > 0 {
 		parts, conds := q.t.semiJoins(g.from.parts, append(slices.Clone(g.from.conds), g.where...), list)
 		if e := q.t.aggregateEarly(parts, conds, keys, g.aggs); e != nil {

@@ -205,6 +205,7 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest 
 		asked = append(slices.Clone(from.conds), where...)
 	}
 	from.probe(asked)
+	from.keepApart(where, rest)
 	var b strings.Builder
 	b.WriteString(" FROM ")
 	var filters []expr

@@ -42,12 +42,12 @@ func (q *query) lateral(v *pg.RangeSubselect, left namespace) (*tree, namespace,
 	conds := make([]expr, len(c.outer))
 	if limited {
 		last := len(columns) - 1
-		conds = append(conds, q.compare("<=", columns[last].e, integerLiteral(oidInt8, new(big.Int).SetUint64(count))))
+		conds = append(conds, q.compare("<=", columns[last].use(), integerLiteral(oidInt8, new(big.Int).SetUint64(count))))
 		columns = columns[:last]
 	}
 	shown := len(columns) - len(c.outer)
 	for i, o := range c.outer {
-		conds[i] = q.compare("=", o, columns[shown+i].e)
+		conds[i] = q.compare("=", o, columns[shown+i].use())
 	}
 	names.items[0].columns, names.visible = columns[:shown], columns[:shown]
 	return leaf, names, conds

@@ -71,6 +71,9 @@ type rows struct {
 	// is on columns alone that every window is partitioned by. partition says which these are; nil: none.
 	windowed  bool
 	partition func(column int) bool
+	// apart says that there are values that may fail, here or below, which PostgreSQL does not make a part of the query around: it computes them for
+	// all rows that conditions on these rows leave. cut says that it asks no condition before either, for a LIMIT or the like.
+	apart, cut bool
 	// picks says that it may yield other rows when it is computed again.
 	picks bool
 	// uniform says of a set operation that its arms have the same types.
@@ -106,7 +109,9 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 	r := q.finish(s)
 	below := q.from.windowed()
 	r.windowed = below || q.mayFail() && hasWindow(s)
-	r.fails = r.fails || r.windowed || q.mayFail() && isDistinct(s)
+	r.cut = q.mayFail() && cuts(s)
+	r.fails = r.fails || r.windowed || r.cut || q.mayFail() && isDistinct(s)
+	r.apart = q.from.isApart() || q.mayFail() && (r.cut || isGrouped(s) || isDistinct(s) || hasWindow(s) || len(s.SortClause) > 0)
 	if r.windowed && !below && len(s.WindowClause) == 0 && !sortsByWindow(s) { // otherwise there may be windows that are not translated
 		r.partition = func(i int) bool {
 			column := r.columns[i].e.origin
@@ -114,6 +119,11 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 		}
 	}
 	return r
+}
+
+// cuts reports whether a query picks among its rows, or is written as if it did: LIMIT ALL and OFFSET 0 keep conditions out as well.
+func cuts(s *pg.SelectStmt) bool {
+	return s.LimitCount != nil || s.LimitOffset != nil || len(s.DistinctClause) > 0 && !isDistinct(s)
 }
 
 // mayFail reports whether a value of what has been translated of the query may fail.

@@ -13,7 +13,7 @@ func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *r
 	// The ORDER BY and LIMIT of s are for over; what combined gets with some is an arm with its own.
 	failing := t.failing
 	r := t.combined(&pg.SelectStmt{Op: s.Op, All: s.All, Larg: s.Larg, Rarg: s.Rarg}, ctes)
-	r.fails = r.fails || !s.All && t.failing > failing
+	r.fails, r.apart = r.fails || !s.All && t.failing > failing, t.failing > failing
 	plain := len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil
 	if by != readByClient && t.failing > failing && !(plain && r.uniform) {
 		r = r.computed() // otherwise PostgreSQL makes arms of the query around it, or asks its conditions in the arms
@@ -27,7 +27,9 @@ func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *r
 // over selects everything from a translated query, with the ORDER BY and LIMIT of s.
 func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 	q := &query{t: t, ctes: ctes, reader: by, noWindows: true}
-	tree, ns := q.subselect(r, nil, "")
+	all := *r
+	all.apart, all.cut = false, false // no row or value of it is left out before it is computed
+	tree, ns := q.subselect(&all, nil, "")
 	q.from = tree
 	q.scope = &scope{owner: q, items: ns.items, visible: ns.visible}
 	w := &writer{q: q, stmt: &pg.SelectStmt{
@@ -46,7 +48,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	}
 	distinct := s.Op != pg.SetOperation_SETOP_UNION || !s.All
 	q := &query{t: t}
-	out, mixed := &rows{uniform: true, keysFail: left.keysFail || right.keysFail, fails: left.fails || right.fails, windowed: left.windowed || right.windowed}, false
+	out, mixed := &rows{uniform: true, keysFail: left.keysFail || right.keysFail, fails: left.fails || right.fails, windowed: left.windowed || right.windowed, cut: left.cut || right.cut}, false
 	leftItems, rightItems := make([]string, len(left.columns)), make([]string, len(left.columns))
 	for i := range left.columns {
 		own := []expr{left.of(i), right.of(i)}

@@ -73,7 +73,78 @@ func (n *tree) windowed() bool {
 	return found
 }
 
-func (n *tree) mayFail() bool { return n.fails != nil && n.fails() }
+// failsApart lists what a subquery yields that may fail, is read, and is computed by itself in PostgreSQL.
+func (n *tree) failsApart() []string {
+	if n.apart == nil {
+		return nil
+	}
+	return n.apart()
+}
+
+// yieldsApart reports whether PostgreSQL computes by itself what a query yields that may fail. What an average is computed of it computes in any case.
+func (r *rows) yieldsApart() bool {
+	for i, c := range r.columns {
+		if r.apart && c.e.fails && r.averages[i] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// isApart reports whether there is a subquery in a join tree of which that is so.
+func (n *tree) isApart() bool {
+	found := false
+	n.walk(func(leaf *tree) { found = found || len(leaf.failsApart()) > 0 })
+	return found
+}
+
+// keepApart has the engine compute what a subquery in a join tree yields that fails apart, where what reads it, in rest or a condition of the join, may
+// do without for some rows. All rows are computed where a condition on what others equate could tell of them, or one of a query around: the engine asks
+// it of all that is equated, PostgreSQL of constants alone.
+func (n *tree) keepApart(where []expr, rest string) {
+	if !n.isApart() {
+		return
+	}
+	conds, equated := slices.Clone(where), ""
+	n.walk(func(part *tree) { conds = append(conds, part.conds...) })
+	for _, c := range conds {
+		if c.keys != nil {
+			equated += c.sql + " "
+		}
+	}
+	passesOn := func(c expr) bool {
+		return c.keys == nil && !c.fixes && c.refs != 0 && !slices.ContainsFunc(references(c.sql), func(r reference) bool { return !mentions(equated, r.sql()) })
+	}
+	n.walk(func(leaf *tree) {
+		if len(leaf.failsApart()) == 0 {
+			return
+		}
+		mask := bit(leaf.id)
+		leaf.whole = leaf.whole || n.inside && strings.Contains(equated, leafName(leaf.id)+".") ||
+			slices.ContainsFunc(conds, func(c expr) bool { return c.refs&mask == 0 && passesOn(c) })
+		leaf.probes = leaf.probes || decidesByRow(rest) ||
+			slices.ContainsFunc(conds, func(c expr) bool { return c.refs&mask != 0 && c.refs&^mask != 0 && decidesByRow(c.sql) })
+	})
+}
+
+// decidesByRow reports whether SQL may compute a part of it for some rows only.
+func decidesByRow(sql string) bool {
+	sql = strings.ToLower(sql)
+	return slices.ContainsFunc([]string{"if(", "coalesce(", "ifnull(", "and(", "or(", " and ", " or "}, func(s string) bool { return strings.Contains(sql, s) })
+}
+
+// computing is a subquery of which the engine computes what is listed for all rows, or for those that are left, as whole and probes say.
+func (n *tree) computing(r *rows, list []string) string {
+	if n.whole {
+		return "(" + r.computing(strings.Join(list, ", ")) + ")"
+	}
+	if !n.probes {
+		return "(" + r.sql + ")"
+	}
+	return "(SELECT * FROM (" + r.sql + ") WHERE NOT ignore(" + strings.Join(list, ", ") + "))"
+}
+
+func (n *tree) mayFail() bool { return n.fails != nil && n.fails() || len(n.failsApart()) > 0 }
 
 // relation is a subquery of some text; nothing is passed through a LIMIT.
 func (n *tree) relation(sql string) string {

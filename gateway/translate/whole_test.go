@@ -54,3 +54,25 @@ func TestTranslate_asksWhatMayFailBesideAnEmptySubquery(t *testing.T) {
 		"SELECT o.id FROM item AS o, (SELECT max(id) AS m FROM item) AS x WHERE 1 / o.id = 1 AND m = o.id":     0,
 	})
 }
+
+// PostgreSQL computes what such a subquery yields by itself, as far as it is read: the engine would compute it where it is needed.
+func TestTranslate_computesWhatASubqueryYieldsApart(t *testing.T) {
+	wantCounted(t, "NOT ignore(", 23, map[string]int{
+		"SELECT v FROM (SELECT id, 1 / id AS v FROM item LIMIT 5) AS x WHERE id = 5":                                                          1,
+		"SELECT v FROM (SELECT id, 1 / id AS v FROM item OFFSET 0) AS x WHERE id = 5":                                                         1,
+		"SELECT v FROM (SELECT id, 1 / id AS v FROM item LIMIT ALL) AS x WHERE id = 5":                                                        1,
+		"SELECT id FROM (SELECT id, 1 / id AS v FROM item LIMIT 5) AS x WHERE id = 5":                                                         0,
+		"SELECT v FROM (SELECT id, id AS v FROM item OFFSET 0) AS x WHERE id = 5":                                                             0,
+		"SELECT v FROM (SELECT id, 1 / id AS v FROM item) AS x WHERE id = 5":                                                                  0,
+		"SELECT v FROM (SELECT id, 1 / id AS v, rank() OVER (ORDER BY price) AS r FROM item) AS x WHERE r = 5":                                1,
+		"SELECT v FROM (SELECT id, 1 / id AS v, rank() OVER (PARTITION BY id ORDER BY price) AS r FROM item) AS x WHERE id = 5":               0,
+		"SELECT v FROM (SELECT id, 1 / min(id) AS v FROM item GROUP BY id) AS x WHERE id = 5":                                                 0,
+		"SELECT CASE WHEN id = 7 THEN v END FROM (SELECT id, 1 / min(id) AS v FROM item GROUP BY id) AS x":                                    1,
+		"SELECT CASE WHEN id = 7 THEN v END FROM (SELECT id, 1 / id AS v FROM item UNION ALL SELECT id, id FROM item) AS x":                   1,
+		"SELECT v FROM (SELECT id, 1 / id AS v FROM item UNION ALL SELECT id, id FROM item) AS x WHERE id = 5":                                0,
+		"SELECT v FROM (SELECT id, 1 / id AS v FROM item ORDER BY id) AS x WHERE id = 5":                                                      0,
+		"SELECT CASE WHEN id = 7 THEN v END FROM (SELECT id, 1 / id AS v FROM item ORDER BY id) AS x":                                         1,
+		"SELECT v FROM (SELECT id, 1 / min(id) AS v FROM item GROUP BY id) AS x JOIN item AS i ON i.id = x.id WHERE i.id > 5":                 1,
+		"SELECT v FROM (SELECT id, 1 / min(id) AS v FROM item GROUP BY id) AS x JOIN item AS i ON i.id = x.id WHERE i.id = 5 AND i.price > v": 0,
+	})
+}

@@ -44,6 +44,11 @@ func isMaterialized(c *pg.CommonTableExpr, s *pg.SelectStmt) bool {
 // computed has the engine compute all of a query that may fail, also a column that nothing reads and a row that a condition leaves out
 // later, where PostgreSQL does so.
 func (r *rows) computed() *rows {
+	return &rows{columns: r.columns, fails: r.fails, sql: r.computing("*")}
+}
+
+// computing is the query with what is listed computed for all of its rows.
+func (r *rows) computing(list string) string {
 	// Conditions are not passed through a LIMIT, but of a column that is constant the engine knows beforehand whether one holds.
 	var items []string
 	for i, c := range r.columns {
@@ -53,7 +58,7 @@ func (r *rows) computed() *rows {
 			items = append(items, name+"s")
 		}
 	}
-	return &rows{columns: r.columns, fails: r.fails, sql: "SELECT " + selectList(items) + " FROM (" + r.sql + ") WHERE NOT ignore(*)" + limitAll}
+	return "SELECT " + selectList(items) + " FROM (" + r.sql + ") WHERE NOT ignore(" + list + ")" + limitAll
 }
 
 // overWith translates an aggregate over all rows of a WITH query that the enclosing query joins as well: it is
