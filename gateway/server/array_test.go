@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -157,5 +158,25 @@ func TestGateway_takesLists(t *testing.T) {
 		[]int{1, 2, 3, 4}, []string{"n1", "it's", `"`}, []float64{0.25, 1}).Scan(&n)
 	if err != nil || n != 3 {
 		t.Errorf("count is %d, %v; want 3", n, err)
+	}
+}
+
+// PostgreSQL drops the digits of a numeric that its scale hides, however they would round.
+func TestGateway_takesNumericsWithHiddenDigits(t *testing.T) {
+	t.Parallel()
+	g := start(t, readings)
+	columnar, oltp := g.routes()
+	for _, value := range []string{
+		"\x00\x02\x00\x00\x00\x00\x00\x01\x00\x07\x15\xb3", // 7.5555, of which one digit shows
+		"\x00\x02\x00\x00\x40\x00\x00\x01\x00\x07\x15\xb3",
+		"\x00\x01\xff\xff\x40\x00\x00\x03\x00\x05", // -0.0005, of which three do
+		"\x00\x01\xff\xff\x00\x00\x00\x00\x27\x0f",
+		"\x00\x01\x00\x00\x00\x00\x00\x02\x00\x07",
+	} {
+		const sql = "SELECT $1 + price FROM reading ORDER BY id"
+		want, got := bound(t, oltp, sql, []byte(value), pgtype.NumericOID, pgx.BinaryFormatCode), bound(t, columnar, sql, []byte(value), pgtype.NumericOID, pgx.BinaryFormatCode)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("with %q (-want +got):\n%s", value, d)
+		}
 	}
 }

@@ -236,5 +236,9 @@ func numericParam(v []byte) expr {
 	if sign != 0 {
 		unscaled.Neg(unscaled)
 	}
-	return numericLiteral(number{unscaled, -4 * exponent}.rescale(scale))
+	n := number{unscaled, -4 * exponent}
+	if scale < n.scale { // PostgreSQL drops the digits that the scale hides
+		n = number{unscaled.Quo(unscaled, pow10(n.scale-scale)), scale}
+	}
+	return numericLiteral(n.rescale(scale))
 }
