@@ -78,6 +78,8 @@ type rows struct {
 	picks bool
 	// uniform says of a set operation that its arms have the same types.
 	uniform bool
+	// list says that sql is a list of UNION ALL.
+	list bool
 	// untyped are the columns that are constants without a type. In a set operation they get the other arm's, everywhere else they are texts.
 	untyped map[int]expr
 }

@@ -83,6 +83,10 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 		}
 		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name)})
 	}
+	if out.list = s.All && s.Op == pg.SetOperation_SETOP_UNION; out.list && left.continuesAs(out.columns) {
+		out.sql = left.sql + " UNION ALL (SELECT " + strings.Join(rightItems, ", ") + " FROM (" + right.sql + "))"
+		return out
+	}
 	leftSQL := "SELECT " + strings.Join(leftItems, ", ") + " FROM (" + left.sql + ")"
 	rightSQL := "SELECT " + strings.Join(rightItems, ", ") + " FROM (" + right.sql + ")"
 	if mixed {
@@ -91,6 +95,18 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	}
 	out.sql = joinArms(s, leftSQL, rightSQL, out.columns)
 	return out
+}
+
+// continuesAs reports whether arms may be added to a list of UNION ALL, since all columns stay what they are. Otherwise each is a query more inside
+// others, of which the engine reads some hundreds only.
+func (r *rows) continuesAs(columns []outColumn) bool {
+	for i, c := range columns {
+		own := r.columns[i].e
+		if own.engineType() != c.e.engineType() || own.oid != c.e.oid || own.dec.display != c.e.dec.display {
+			return false
+		}
+	}
+	return r.list
 }
 
 // joinArms writes the operation. INTERSECT ALL and EXCEPT ALL count: the n-th copy of a row is made distinct by its number.
