@@ -44,11 +44,18 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 	if err := r.sessionFit(s); err != nil {
 		return nil, err
 	}
+	w, weighs := r.weighed(s, st)
+	if weighs && r.verdicts.isIndexed(w, r.clock()) {
+		return nil, &pgwire.RelayError{Reason: reasonIndexed}
+	}
 	p := r.translated(ctx, s, st)
 	err := r.permit(ctx, s, p)
 	if err != nil && outdated(p.views) { // now with what the views have become
 		p = r.translated(ctx, s, st)
 		err = r.permit(ctx, s, p)
+	}
+	if err == nil && weighs {
+		err = r.weigh(ctx, s, st, p, w)
 	}
 	if err != nil {
 		return nil, err
@@ -150,9 +157,7 @@ func (r *Router) environment(names translate.Catalog, s *pgwire.SessionInfo, st 
 			TableOID: f.TableOID, Attr: int16(f.TableAttributeNumber),
 		})
 	}
-	for _, p := range st.Params {
-		env.Params = append(env.Params, translate.Param{Null: p.Null, Format: p.Format, Value: p.Value})
-	}
+	env.Params = parameters(st)
 	return env
 }
 

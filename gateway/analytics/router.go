@@ -79,6 +79,7 @@ type Router struct {
 	plans  *lru.Cache[string, *planned]
 	checks *lru.Cache[string, check]
 
+	verdicts    *verdicts
 	views       *views
 	definitions *definitions
 	hidden      atomic.Pointer[hidden]
@@ -108,6 +109,9 @@ func New(cfg Config, replica Replica, gate *freshness.Gate, dispatcher Dispatche
 	}
 	if r.checks, err = lru.New[string, check](cfg.PlanCache); err != nil {
 		return nil, fmt.Errorf("make cache of checks: %w", err)
+	}
+	if r.verdicts, err = newVerdicts(cfg.PlanCache); err != nil {
+		return nil, err
 	}
 	if r.views, err = newViews(replica, cfg.PlanCache); err != nil {
 		return nil, err

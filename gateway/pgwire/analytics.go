@@ -166,6 +166,9 @@ type SessionInfo struct {
 	// anything. It is valid during Begin, Plan, Explain and Run only. (PostgreSQL does not check
 	// privileges when it describes a statement; this is the way to ask it.)
 	Ask func(ctx context.Context, sql string) ([][][]byte, error)
+	// AskPlan returns PostgreSQL's plan of a statement, as EXPLAIN (FORMAT JSON) prints it; nil where PostgreSQL does not tell. It is valid when
+	// Ask is, but nil inside a transaction block: an error would fail that.
+	AskPlan func(ctx context.Context, st Statement) ([]byte, error)
 	// Record notes how the statement ran, for SHOW freshet.last_route and its like.
 	Record func(LastRun)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // timeouts are those of PostgreSQL's that end a session; zero: none.
@@ -25,6 +27,31 @@ type backend struct {
 // ask implements [SessionInfo.Ask].
 func (b *backend) ask(ctx context.Context, sql string) ([][][]byte, error) {
 	return b.askBy(ctx, askRequest(nil, sql))
+}
+
+// planLockTimeout is how long a question for a plan may wait for another session that defines its tables anew. The replica's answer need not.
+const planLockTimeout = "SELECT pg_catalog.set_config('lock_timeout', '100ms', true)"
+
+// askPlan implements [SessionInfo.AskPlan]. What is set for the transaction is set until the Sync.
+func (b *backend) askPlan(ctx context.Context, st Statement) ([]byte, error) {
+	values := pgproto3.Bind{}
+	for _, p := range st.Params {
+		v := p.Value
+		if p.Null {
+			v = nil
+		}
+		values.ParameterFormatCodes, values.Parameters = append(values.ParameterFormatCodes, p.Format), append(values.Parameters, v)
+	}
+	request := executeRequest(nil, planLockTimeout, nil, pgproto3.Bind{})
+	request = executeRequest(request, "EXPLAIN (FORMAT JSON) "+st.SQL, st.ParamOIDs, values)
+	rows, err := b.askBy(ctx, encode(request, &pgproto3.Sync{}))
+	switch {
+	case isSQLError(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return rows[len(rows)-1][0], nil
 }
 
 // askBy is ask by messages that end with a Sync.

@@ -40,7 +40,10 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 	s := r.s
 	b := &backend{s: s}
 	s.info.Ask, s.info.Record = b.ask, s.record
-	defer func() { s.info.Ask = nil }()
+	if r.status == 'I' {
+		s.info.AskPlan = b.askPlan
+	}
+	defer func() { s.info.Ask, s.info.AskPlan = nil, nil }()
 	defer b.keepInTouch(ctx, r.status, stop)()
 	defer func() { r.portal.close() }() // of an answer that failed
 	analytics := s.srv.cfg.Analytics

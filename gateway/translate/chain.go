@@ -57,6 +57,7 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 			on, rest = append(on, rest...), nil
 		}
 		if len(on) == 0 {
+			t.unequal = t.unequal || slices.ContainsFunc(rest, func(c expr) bool { return c.refs&mask != 0 && c.refs&done != 0 })
 			b.WriteString(" CROSS JOIN ")
 			t.joinText(b, part)
 		} else {

@@ -122,6 +122,8 @@ type Plan struct {
 	Settings map[string]string
 	// PointRead says that every table is bound by equality on its whole key.
 	PointRead bool
+	// Unequal says that tables are joined by conditions none of which is an equality.
+	Unequal bool
 	// Ordered says that the statement fixes the order of its rows.
 	Ordered bool
 

@@ -64,6 +64,8 @@ type translator struct {
 	as     uint32
 	// large says that a join fills a large table.
 	large bool
+	// unequal says that tables are joined by conditions none of which is an equality.
+	unequal bool
 	// searches says that a large set may be searched for each of many rows.
 	searches bool
 	// sort is what becomes of the client's rows, if the engine cannot sort them.
@@ -153,6 +155,7 @@ func placeholder(source int) string { return marker + "[" + strconv.Itoa(source)
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	p := &Plan{Settings: maps.Clone(settings), Ordered: len(s.SortClause) > 0}
 	text := t.output(p, s)
+	p.Unequal = t.unequal
 	if t.outer && t.noElements {
 		// PostgreSQL 18 plans as if that were never true of NULLs (is_strict_saop in its clauses.c), and may make an inner join of the outer one.
 		fail("ANY over no elements beside an outer join")
