@@ -74,6 +74,8 @@ func (r *Router) permit(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 		return &pgwire.RelayError{Reason: reasonTooMany}
 	case p.guarded.recent(r.clock()) && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil:
 		return &pgwire.RelayError{Reason: reasonGuarded}
+	case p.refused.recent(r.clock()) && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil:
+		return &pgwire.RelayError{Reason: reasonRefused + " a moment ago"}
 	}
 	if err := r.noticeHidden(ctx, s); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ClickHouse/ch-go"
+	"github.com/ClickHouse/ch-go/proto"
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -67,7 +68,20 @@ func (q *query) refusal(ctx context.Context, err error) error {
 		q.router.metrics.limited.Inc()
 		return e
 	}
+	if exception, ok := errors.AsType[*ch.Exception](err); ok && ctx.Err() == nil && !isPassing(exception.Code) && q.session.Settings.Route != pgwire.RouteColumnar {
+		q.refused.note(q.router.clock())
+	}
 	return q.router.refusal(ctx, err)
+}
+
+// isPassing reports whether an exception of the engine is no fault of the statement's: it may run the next time.
+func isPassing(code proto.Error) bool {
+	switch code {
+	case proto.ErrUnknownTable, proto.ErrUnknownDatabase, // after a restart
+		proto.ErrTooManySimultaneousQueries, proto.ErrQueryWasCancelled:
+		return true
+	}
+	return false
 }
 
 // start waits for the freshness that the session asks for and hands the query to the dispatcher.
@@ -271,10 +285,12 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 		return relay("untranslated", "the session's output settings are not handled")
 	case errors.As(err, &exception):
 		r.log.Warn("the engine refused a translated statement", "code", int(exception.Code), "error", exception.Message)
-		return relay("engine", "the columnar engine refused the statement (code "+strconv.Itoa(int(exception.Code))+")")
+		return relay("engine", reasonRefused+" (code "+strconv.Itoa(int(exception.Code))+")")
 	}
 	return err
 }
+
+const reasonRefused = "the columnar engine refused the statement"
 
 const reasonGuarded = "a value needs PostgreSQL's own arithmetic"
 

@@ -24,8 +24,9 @@ type planned struct {
 	zone *timezone.Zone
 	err  error
 	at   time.Time
-	// tooMany is when its rows were too many to sort, guarded when the engine came upon a value that only PostgreSQL computes.
-	tooMany, guarded moment
+	// tooMany is when its rows were too many to sort, guarded when the engine came upon a value that only PostgreSQL computes, refused when the
+	// engine refused it, as for the memory that it takes.
+	tooMany, guarded, refused moment
 	// once says that it holds the time, which is another for the next statement.
 	once bool
 }
