@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -10,6 +11,9 @@ import (
 	"github.com/ClickHouse/ch-go/proto"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/engine"
+	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/shares"
 	"github.com/freshet-io/freshet/gateway/translate"
@@ -42,7 +46,8 @@ func TestRefusal_isRememberedForAMinute(t *testing.T) {
 		r := refusing(t, &now)
 		p := &planned{plan: &translate.Plan{}}
 		q := &query{router: r, session: &pgwire.SessionInfo{Settings: pgwire.Settings{Route: c.route}}, tenant: &shares.Tenant{}, planned: p}
-		if err := q.refusal(t.Context(), c.err); !errors.Is(err, c.err) {
+		var relay *pgwire.RelayError
+		if err := q.refusal(t.Context(), c.err); !errors.As(err, &relay) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if got := p.refused.recent(now); got != c.want {
@@ -51,12 +56,38 @@ func TestRefusal_isRememberedForAMinute(t *testing.T) {
 		if !c.want {
 			continue
 		}
-		var relay *pgwire.RelayError
 		if err := r.permit(t.Context(), q.session, p); !errors.As(err, &relay) || relay.Reason != reasonRefused+" a moment ago" {
 			t.Errorf("%s: the next run: %v", c.name, err)
 		}
 		if now = now.Add(vainLife); p.refused.recent(now) {
 			t.Errorf("%s: it is remembered for longer than %v", c.name, vainLife)
 		}
+	}
+}
+
+func TestRefusal_saysNothingTwice(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1, 0)
+	r := refusing(t, &now)
+	for want, err := range map[string]error{
+		"the replica lags behind PostgreSQL": errLag,
+		"the newest snapshot is older than freshet.max_staleness: newest snapshot is 2s old, the query allows 1s": &batch.StaleError{Staleness: 2 * time.Second, Max: time.Second},
+		"the columnar engine is unavailable":                                                                             engine.ErrUnavailable,
+		"the columnar engine is unavailable: connection refused":                                                         fmt.Errorf("%w: %w", engine.ErrUnavailable, errors.New("connection refused")),
+		"the columnar engine is unavailable: begin query: connection refused":                                            fmt.Errorf("begin query: %w: connection refused", engine.ErrUnavailable),
+		"the columnar engine is unavailable: dispatcher is shut down":                                                    batch.ErrClosed,
+		"the replica is not ready":                                                                                       ErrUnavailable,
+		"the replica is not ready: replication is stopped (SlotLost: it is gone; make it anew)":                          fmt.Errorf("%w: replication is stopped (SlotLost: it is gone; make it anew)", ErrUnavailable),
+		"the source did not tell its position: connection refused":                                                       fmt.Errorf("%w: connection refused", freshness.ErrSource),
+		"the source could not confirm the table definitions: connection refused":                                         fmt.Errorf("%w: connection refused", errUnconfirmed),
+		"the columnar engine refused the statement (code 241): MEMORY_LIMIT_EXCEEDED (241): MEMORY_LIMIT_EXCEEDED: much": &ch.Exception{Code: 241, Name: "MEMORY_LIMIT_EXCEEDED", Message: "much"},
+		"PostgreSQL did not sort strings: by collation \"x\": no such collation":                                         fmt.Errorf("%w by collation %q: no such collation", errUnranked, "x"),
+	} {
+		if got := r.refusal(t.Context(), err).Error(); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+	if got := unanswered(t.Context(), "the definition of a view could not be read", ErrUnavailable).Error(); got != "the replica is not ready" {
+		t.Errorf("of a view: %q", got)
 	}
 }

@@ -255,37 +255,37 @@ func deliver(reader result, sink func(datarow.Rows) error) (int64, error) {
 func (r *Router) refusal(ctx context.Context, err error) error {
 	var stale *batch.StaleError
 	var exception *ch.Exception
-	relay := func(kind, reason string) error {
+	relay := func(kind, reason string, said error) error {
 		r.metrics.relayed.WithLabelValues(kind).Inc()
-		return &pgwire.RelayError{Reason: reason, Code: "55000", Err: err}
+		return &pgwire.RelayError{Reason: reason, Code: "55000", Err: besides(err, said)}
 	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, errLag):
-		return relay("stale", "the replica lags behind PostgreSQL")
+		return relay("stale", errLag.Error(), errLag)
 	case errors.As(err, &stale):
-		return relay("stale", "the newest snapshot is older than freshet.max_staleness")
+		return relay("stale", "the newest snapshot is older than freshet.max_staleness", nil)
 	case finish.IsGuard(err):
 		r.metrics.relayed.WithLabelValues("guard").Inc()
 		return &pgwire.RelayError{Reason: reasonGuarded + ": " + finish.Guard(err)}
 	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, batch.ErrClosed):
-		return relay("unavailable", "the columnar engine is unavailable")
+		return relay("unavailable", "the columnar engine is unavailable", engine.ErrUnavailable)
 	case errors.Is(err, ErrUnavailable):
-		return relay("unavailable", "the replica is not ready")
+		return relay("unavailable", reasonNotReady, ErrUnavailable)
 	case errors.Is(err, freshness.ErrSource):
-		return relay("unavailable", "the source did not tell its position")
+		return relay("unavailable", "the source did not tell its position", freshness.ErrSource)
 	case errors.Is(err, errUnconfirmed):
-		return relay("definition", "the source could not confirm the table definitions")
+		return relay("definition", "the source could not confirm the table definitions", errUnconfirmed)
 	case errors.Is(err, finish.ErrTooMany):
 		return r.relay(&pgwire.RelayError{Reason: reasonTooMany})
 	case errors.Is(err, errUnranked):
-		return relay("unavailable", errUnranked.Error())
+		return relay("unavailable", errUnranked.Error(), errUnranked)
 	case errors.Is(err, finish.ErrStyle):
-		return relay("untranslated", "the session's output settings are not handled")
+		return relay("untranslated", "the session's output settings are not handled", finish.ErrStyle)
 	case errors.As(err, &exception):
 		r.log.Warn("the engine refused a translated statement", "code", int(exception.Code), "error", exception.Message)
-		return relay("engine", reasonRefused+" (code "+strconv.Itoa(int(exception.Code))+")")
+		return relay("engine", reasonRefused+" (code "+strconv.Itoa(int(exception.Code))+")", nil)
 	}
 	return err
 }
@@ -293,6 +293,9 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 const reasonRefused = "the columnar engine refused the statement"
 
 const reasonGuarded = "a value needs PostgreSQL's own arithmetic"
+
+// reasonNotReady says the same as [ErrUnavailable].
+const reasonNotReady = "the replica is not ready"
 
 // ErrUnavailable is to be wrapped by a [Replica] that has no snapshot to give.
 var ErrUnavailable = errors.New("replica is not ready")

@@ -116,9 +116,9 @@ func unanswered(ctx context.Context, reason string, err error) error {
 		return err
 	}
 	if errors.Is(err, ErrUnavailable) {
-		reason = "the replica is not ready"
+		reason = reasonNotReady
 	}
-	return &pgwire.RelayError{Reason: reason, Code: "55000", Err: err}
+	return &pgwire.RelayError{Reason: reason, Code: "55000", Err: besides(err, ErrUnavailable)}
 }
 
 // vainLife is how long a statement that the replica could not finish goes to PostgreSQL at once: it would be in vain again.

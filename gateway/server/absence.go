@@ -11,7 +11,7 @@ import (
 func (u *unit) Absence(searchPath []string, schema, name string) string {
 	i, err := u.get()
 	if err != nil {
-		return "the replica is not ready"
+		return "the " + err.Error()
 	}
 	if schema != "" {
 		searchPath = []string{schema}

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica"
+	"github.com/freshet-io/freshet/gateway/analytics"
 )
 
 func TestAbsence_saysWhyATableIsNotOnTheReplica(t *testing.T) {
@@ -23,6 +25,24 @@ func TestAbsence_saysWhyATableIsNotOnTheReplica(t *testing.T) {
 	} {
 		if got := absence(tables, []string{"public", "app"}, name, ""); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestAbsence_namesWhatStoppedReplication(t *testing.T) {
+	t.Parallel()
+	u := newUnit(Config{})
+	for want, stopped := range map[string]*cdc.TerminalError{
+		"the replica is not ready": nil,
+		"the replica is not ready: replication is stopped (SlotLost: the slot is gone; drop the replica)": {
+			Code: cdc.CodeSlotLost, Detail: "the slot is gone", Remedy: "drop the replica"},
+	} {
+		u.stopped.Store(stopped)
+		if got := u.Absence([]string{"public"}, "", "account"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if _, err := u.Acquire(t.Context()); !errors.Is(err, analytics.ErrUnavailable) || "the "+err.Error() != want {
+			t.Errorf("a snapshot: %v, want %s", err, want)
 		}
 	}
 }

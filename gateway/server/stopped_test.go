@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -30,6 +31,11 @@ func TestGateway_goesOnWhenAPersonHasActed(t *testing.T) {
 	g.await(func(s server.Status) bool { return s.Stopped != nil })
 	if code := g.info.Status().Stopped.Code; code != cdc.CodePrivilege {
 		t.Errorf("the replica stopped with %s, want %s", code, cdc.CodePrivilege)
+	}
+	c := g.client()
+	one(t, c, "SELECT sum(balance) FROM account")
+	if why := one(t, c, "SHOW freshet.last_reason"); !strings.HasPrefix(why, "the replica is not ready: replication is stopped (InsufficientPrivilege: ") {
+		t.Errorf("the session is told %q", why)
 	}
 	exec(t, direct, "INSERT INTO account VALUES (0, 0, 100)")
 	exec(t, direct, "ALTER ROLE units REPLICATION")

@@ -149,6 +149,9 @@ func (u *unit) get() (*incarnation, error) {
 	if i := u.current.Load(); i != nil {
 		return i, nil
 	}
+	if t := u.stopped.Load(); t != nil {
+		return nil, fmt.Errorf("%w: replication is stopped (%s: %s; %s)", analytics.ErrUnavailable, t.Code, t.Detail, t.Remedy)
+	}
 	return nil, analytics.ErrUnavailable
 }
 
@@ -220,8 +223,8 @@ func (u *unit) acquire(ctx context.Context, q replica.Request) (batch.Snapshot, 
 		return nil, err
 	}
 	s, err := i.replica.Acquire(ctx, q)
-	if errors.Is(err, replica.ErrUnavailable) {
-		return nil, fmt.Errorf("%w: %w", analytics.ErrUnavailable, err)
+	if unavailable, ok := errors.AsType[*replica.UnavailableError](err); ok {
+		return nil, fmt.Errorf("%w: %s", analytics.ErrUnavailable, unavailable.Reason)
 	}
 	if err != nil {
 		return nil, err
