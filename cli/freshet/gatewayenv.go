@@ -29,6 +29,7 @@ var variables = []variable{
 	{"FRESHET_ALLOW_PASSWORDLESS", "true: let in clients whom the database asks for no password, though it judges the gateway instead of them", truth(func(c *server.Config) *bool { return &c.AllowPasswordless })},
 	{"FRESHET_SLOT", "name of the replication slot and publication, freshet unless given", text(func(c *server.Config) *string { return &c.Slot })},
 	{"FRESHET_SLOT_FAILOVER", "true: the slot is one that standbys keep a copy of, from PostgreSQL 17 on", truth(func(c *server.Config) *bool { return &c.SlotFailover })},
+	{"FRESHET_COPY_CONNECTIONS", "how many connections to the database copy tables at once, 4 unless given", number(func(c *server.Config) *int { return &c.CopyConnections })},
 	{"FRESHET_INCLUDE", "patterns of the tables to replicate, separated by commas, public.* unless given", list(func(c *server.Config) *[]string { return &c.Include })},
 	{"FRESHET_EXCLUDE", "patterns of the tables to leave out, separated by commas", list(func(c *server.Config) *[]string { return &c.Exclude })},
 	{"FRESHET_ENGINE_ADDR", "host:port of the columnar engine's native protocol; required", text(func(c *server.Config) *string { return &c.EngineAddr })},

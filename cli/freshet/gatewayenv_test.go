@@ -28,7 +28,7 @@ func lookupIn(env map[string]string) func(string) (string, bool) {
 func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 	got, err := gatewayFromEnvironment(lookupIn(map[string]string{
 		"FRESHET_LISTEN": ":5432", "FRESHET_MONITOR_LISTEN": ":8080", "FRESHET_POSTGRES_URL": "postgres://db/shop", "FRESHET_SLOT": "unit_0",
-		"FRESHET_SLOT_FAILOVER": "true", "FRESHET_ALLOW_PASSWORDLESS": "true",
+		"FRESHET_SLOT_FAILOVER": "true", "FRESHET_COPY_CONNECTIONS": "2", "FRESHET_ALLOW_PASSWORDLESS": "true",
 		"FRESHET_INCLUDE": "public.*, sales.*", "FRESHET_EXCLUDE": "public.log", "FRESHET_ENGINE_ADDR": "127.0.0.1:9000", "FRESHET_ENGINE_USER": "freshet",
 		"FRESHET_ENGINE_PASSWORD": "secret", "FRESHET_ENGINE_THREADS": "2", "FRESHET_READY_STALENESS": "3s",
 		"FRESHET_TENANTS_FILE": "/tenants.yaml", "FRESHET_DEFAULT_FRESHNESS": "strong", "FRESHET_DEFAULT_MAX_STALENESS": "250ms",
@@ -37,7 +37,7 @@ func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := server.Config{
-		Listen: ":5432", MonitorListen: ":8080", PostgresURL: "postgres://db/shop", Slot: "unit_0", SlotFailover: true, AllowPasswordless: true,
+		Listen: ":5432", MonitorListen: ":8080", PostgresURL: "postgres://db/shop", Slot: "unit_0", SlotFailover: true, CopyConnections: 2, AllowPasswordless: true,
 		Include: []string{"public.*", "sales.*"}, Exclude: []string{"public.log"},
 		EngineAddr: "127.0.0.1:9000", EngineUser: "freshet", EnginePassword: "secret", EngineThreads: 2, ReadyStaleness: 3 * time.Second,
 		TenantsFile: "/tenants.yaml",

@@ -45,6 +45,8 @@ type Config struct {
 	Slot string
 	// SlotFailover makes the slot one that standbys keep a copy of; see [postgres.Config].
 	SlotFailover bool
+	// CopyConnections is how many connections copy tables at once, see [postgres.Config]; zero: its default.
+	CopyConnections int
 	// PlaceSender is given the database's processes that stream or copy for this gateway; see [postgres.Config].
 	PlaceSender func(pid int) error
 	// Include and Exclude select the tables, as patterns on schema.table; empty Include: "public.*".

@@ -39,7 +39,7 @@ func copyWaits(s source) string {
 // openSource returns the source that the configuration selects.
 func openSource(cfg Config, registry prometheus.Registerer) (source, error) {
 	database := postgres.Config{
-		URL: cfg.PostgresURL, Slot: cfg.Slot, Failover: cfg.SlotFailover, Include: cfg.Include, Exclude: cfg.Exclude,
+		URL: cfg.PostgresURL, Slot: cfg.Slot, Failover: cfg.SlotFailover, CopyConnections: cfg.CopyConnections, Include: cfg.Include, Exclude: cfg.Exclude,
 		PlaceSender: cfg.PlaceSender, Now: cfg.Clock, Logger: cfg.Logger, Registerer: registry,
 	}
 	switch {
