@@ -83,14 +83,6 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 	return st.betweenTransactions(ctx)
 }
 
-// prove returns an error once the stream has come to a position and has not shown the transaction that it is to show.
-func (st *stream) prove(reached uint64) error {
-	if st.proof != (commitMark{}) && reached >= st.proof.Position {
-		return st.proof.missing()
-	}
-	return nil
-}
-
 // relationChanged takes a table's description, which precedes its first change and its first change after anything
 // about it may have changed. The catalog tells what the message leaves out (NOT NULL, which of several keys).
 func (st *stream) relationChanged(ctx context.Context, body []byte) error {

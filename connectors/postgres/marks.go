@@ -66,3 +66,11 @@ func (m commitMark) missing() error {
 		Remedy: cdc.RemedyRecopy,
 	}
 }
+
+// prove returns an error once the stream has come to a position and has not shown the transaction that it is to show.
+func (st *stream) prove(reached uint64) error {
+	if st.proof != (commitMark{}) && reached >= st.proof.Position {
+		return st.proof.missing()
+	}
+	return nil
+}

@@ -1,10 +1,14 @@
 package replica_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica"
 )
 
@@ -28,4 +32,35 @@ func TestReplica_leavesACopyOfManyPartsAsOneThatStaysAsItIs(t *testing.T) {
 			t.Errorf("the base is %q, want %q in it", bases[0], want)
 		}
 	}
+}
+
+// copyRows hands over a table's rows on two goroutines.
+func copyRows(ctx context.Context, sink cdc.CopySink, t *cdc.Table, rows content) error {
+	g, gctx := errgroup.WithContext(ctx)
+	next := make(chan row)
+	for range 2 {
+		g.Go(func() error {
+			for r := range next {
+				if err := sink.Rows(gctx, t, []cdc.Row{datums(r)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	g.Go(func() error {
+		defer close(next)
+		for _, r := range rows {
+			select {
+			case next <- r:
+			case <-gctx.Done():
+				return gctx.Err()
+			}
+		}
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return sink.Done(ctx, t)
 }

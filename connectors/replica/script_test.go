@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
@@ -129,37 +127,6 @@ func (s *script) Copy(ctx context.Context, ids []cdc.TableID, sink cdc.CopySink)
 		}
 	}
 	return at, nil
-}
-
-// copyRows hands over a table's rows on two goroutines.
-func copyRows(ctx context.Context, sink cdc.CopySink, t *cdc.Table, rows content) error {
-	g, gctx := errgroup.WithContext(ctx)
-	next := make(chan row)
-	for range 2 {
-		g.Go(func() error {
-			for r := range next {
-				if err := sink.Rows(gctx, t, []cdc.Row{datums(r)}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	g.Go(func() error {
-		defer close(next)
-		for _, r := range rows {
-			select {
-			case next <- r:
-			case <-gctx.Done():
-				return gctx.Err()
-			}
-		}
-		return nil
-	})
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return sink.Done(ctx, t)
 }
 
 // altered reports whether a table has another definition by now.
