@@ -10,6 +10,9 @@ const (
 	// mostIndexedCost bounds the plans that PostgreSQL is the faster store for. A query on the replica takes 4 to 10 ms, however little it reads;
 	// that is about what PostgreSQL needs for this cost, some 250 pages that are found one by one.
 	mostIndexedCost = 1_000
+	// mostIndexedRows is how many rows an index may lead to: reading more is the replica's trade, and without statistics PostgreSQL's guess of a
+	// range's share is no more than that.
+	mostIndexedRows = 1_000
 	// mostUnequalCost is that of plans for tables that no equality joins: the replica compares each row with each. It does not bound plans that look
 	// up what lies between two values of the other table's: PostgreSQL's planner does not know how much that is, and guesses a ninth of the index.
 	mostUnequalCost = 100_000
@@ -35,7 +38,7 @@ func isIndexed(explained []byte, unequal bool) bool {
 		return false
 	}
 	root := &plans[0].Plan
-	if indexes, ok := root.indexes(false); ok && indexes > 0 && root.Cost < mostIndexedCost {
+	if indexes, ok := root.indexes(false); ok && indexes > 0 && root.Cost < mostIndexedCost && root.isShort() {
 		return true
 	}
 	if !unequal {
@@ -73,6 +76,14 @@ func (n *planNode) indexes(limited bool) (count int, ok bool) {
 		count += below
 	}
 	return count, true
+}
+
+// isShort reports whether no index leads to many rows, but where a limit ends its reading.
+func (n *planNode) isShort() bool {
+	if n.Type == "Limit" {
+		return true
+	}
+	return (n.IndexCond == "" || n.Rows <= mostIndexedRows) && !slices.ContainsFunc(n.Plans, func(p planNode) bool { return !p.isShort() })
 }
 
 // indexJoins counts the nested loops that look up each of their rows by an index; ok says that there are none that read a table for each. Unless the

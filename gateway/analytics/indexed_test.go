@@ -33,6 +33,8 @@ func TestIsIndexed_asksForIndexesAloneAndLittleCost(t *testing.T) {
 		{"index", byKey, false, true},
 		{"bitmaps", over("Bitmap Heap Scan", 60, over("BitmapOr", 9, scan("Bitmap Index Scan", "(a = 1)", 4), scan("Bitmap Index Scan", "(a = 2)", 4))), false, true},
 		{"much of an index", scan("Index Scan", "(id < 70000)", 3000), false, false},
+		{"many rows of an index", over("Bitmap Heap Scan", 300, planNode{Type: "Bitmap Index Scan", IndexCond: "(id < 20000)", Cost: 90, Rows: 6667}), false, false},
+		{"the first of many rows", over("Limit", 1, planNode{Type: "Index Scan", IndexCond: "(id > 100)", Cost: 9000, Rows: 6667}), false, true},
 		{"all of an index", over("Aggregate", 900, scan("Index Only Scan", "", 800)), false, false},
 		{"the first of an index", over("Limit", 1, scan("Index Scan", "", 50_000)), false, true},
 		{"a maximum", over("Result", 1, over("Limit", 1, scan("Index Only Scan", "(id IS NOT NULL)", 50_000))), false, true},
