@@ -12,10 +12,9 @@ import (
 
 // copier takes copies of tables while the stream goes on.
 type copier struct {
-	s     *session
-	conns chan *engine.Conn // those that nobody uses
-	wake  chan struct{}
-	busy  chan struct{} // holds a token while nobody copies
+	s    *session
+	wake chan struct{}
+	busy chan struct{} // holds a token while nobody copies
 	// since is where the stream was when the copy under way began, which the copy's position is not before; zero: there is none.
 	// session.mu guards it.
 	since cdc.Watermark
@@ -100,7 +99,7 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 	defer func() { c.busy <- struct{}{} }()
 	s := c.s
 	s.mu.Lock()
-	sink := &copySink{c: c, tables: map[cdc.TableID]*copyJob{}}
+	sink := newCopySink(c)
 	var ids []cdc.TableID
 	c.since = s.arrived
 	for id, t := range s.tables {
@@ -119,6 +118,7 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 		s.r.copyWell()
 		return at, false, nil
 	}
+	defer sink.close()
 	at.Time = s.r.clock() // before the snapshot: however long its rows take, they are of then
 	if at.Position, err = s.src.Copy(ctx, ids, sink); err == nil {
 		s.r.copyWell()

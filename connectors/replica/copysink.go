@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"sync"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -20,15 +21,38 @@ const (
 	// copyManyParts is the number of parts from which on the engine merges some while others come: merging takes up to 10 MiB for each part,
 	// where rows are long, and the engine takes no more than 3,000.
 	copyManyParts = 32
+	// copyWriters is how many statements of a copy run in the engine at a time.
+	copyWriters = 3
 )
 
 // copySink writes copied rows into new bases.
 type copySink struct {
-	c  *copier
-	at cdc.Position
+	c       *copier
+	at      cdc.Position
+	writers chan *engine.Conn // those that nobody uses; nil: one that is not connected yet
 
 	mu     sync.Mutex
 	tables map[cdc.TableID]*copyJob // that are not given up
+}
+
+func newCopySink(c *copier) *copySink {
+	k := &copySink{c: c, writers: make(chan *engine.Conn, copyWriters), tables: map[cdc.TableID]*copyJob{}}
+	for range copyWriters {
+		k.writers <- nil
+	}
+	return k
+}
+
+// close ends the connections, each of which holds a part's bytes, and gives back the memory that the copy took. Nobody may be copying.
+func (k *copySink) close() {
+	for range copyWriters {
+		if conn := <-k.writers; conn != nil {
+			if err := conn.Close(); err != nil {
+				k.c.s.log.Debug("closing a copy's connection", "error", err)
+			}
+		}
+	}
+	debug.FreeOSMemory()
 }
 
 // copyJob is a table that is being copied.
@@ -215,8 +239,14 @@ func (k *copySink) borrow(ctx context.Context, use func(*engine.Conn) error) err
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case conn := <-k.c.conns:
-		defer func() { k.c.conns <- conn }()
+	case conn := <-k.writers:
+		defer func() { k.writers <- conn }()
+		if conn == nil {
+			var err error
+			if conn, err = engine.Dial(ctx, k.c.s.cfg.engine(k.c.s.cfg.Database)); err != nil {
+				return err
+			}
+		}
 		return use(conn)
 	}
 }

@@ -113,10 +113,7 @@ const (
 	followerConn
 	firstInserter
 	// inserters is how many tables of an epoch the publisher has written at a time.
-	inserters   = 3
-	firstCopier = firstInserter + inserters
-	// copiers is how many pieces of copies are written at a time.
-	copiers = 3
+	inserters = 3
 )
 
 // connect dials and makes an empty session.
@@ -129,11 +126,11 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	if err = errors.Join(err, first.Close()); err != nil {
 		return nil, err
 	}
-	conns := make([]*engine.Conn, 0, firstCopier+copiers)
+	conns := make([]*engine.Conn, 0, firstInserter+inserters)
 	for i := range cap(conns) {
 		cfg := r.cfg.engine(r.cfg.Database)
 		// Beside queries that want all of the engine's CPU time, the publisher's statements took four times as long.
-		cfg.Urgent = i == publisherConn || i >= firstInserter && i < firstCopier
+		cfg.Urgent = i == publisherConn || i >= firstInserter
 		c, err := engine.Dial(ctx, cfg)
 		if err != nil {
 			for _, c := range conns {
@@ -150,13 +147,10 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	}
 	s.changed.L = &s.mu
 	s.resume.again = -1
-	s.publisher = &publisher{s: s, conn: conns[publisherConn], inserters: conns[firstInserter:firstCopier], wake: make(chan struct{}, 1), requests: make(chan func()),
+	s.publisher = &publisher{s: s, conn: conns[publisherConn], inserters: conns[firstInserter:], wake: make(chan struct{}, 1), requests: make(chan func()),
 		tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
 	s.compactor = &compactor{s: s, conn: conns[compactorConn], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
-	s.copier = &copier{s: s, conns: make(chan *engine.Conn, copiers), wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
-	for _, conn := range conns[firstCopier:] {
-		s.copier.conns <- conn
-	}
+	s.copier = &copier{s: s, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.copier.busy <- struct{}{}
 	s.follower = &follower{s: s, conn: conns[followerConn], queue: make(chan followed, mostQueued)}
 	s.ledger = &ledger{database: r.cfg.Database, volatile: r.cfg.volatile(), wake: func() {
