@@ -135,7 +135,7 @@ func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, positi
 	return timeline, nil
 }
 
-// ask runs a replication command that returns one row of two columns at least.
+// ask runs a command that returns one row, of so many columns at least.
 func ask(ctx context.Context, conn *pgconn.PgConn, command string, columns int) ([][]byte, error) {
 	results, err := conn.Exec(ctx, command).ReadAll()
 	if err != nil {

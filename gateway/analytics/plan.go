@@ -65,16 +65,18 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 
 // permit says whether a session's statement may run as planned.
 func (r *Router) permit(ctx context.Context, s *pgwire.SessionInfo, p *planned) error {
+	insists, now := s.Settings.Route == pgwire.RouteColumnar, r.clock()
+	free := !insists && s.Tx == nil // to go where it is answered sooner
 	switch {
 	case p.err != nil:
 		return p.err
-	case p.plan.PointRead && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil:
+	case p.plan.PointRead && free:
 		return &pgwire.RelayError{Reason: reasonPointRead}
-	case p.tooMany.recent(r.clock()) && s.Settings.Route != pgwire.RouteColumnar:
+	case p.tooMany.recent(now) && !insists:
 		return &pgwire.RelayError{Reason: reasonTooMany}
-	case p.guarded.recent(r.clock()) && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil:
+	case p.guarded.recent(now) && free:
 		return &pgwire.RelayError{Reason: reasonGuarded}
-	case p.refused.recent(r.clock()) && s.Settings.Route != pgwire.RouteColumnar && s.Tx == nil:
+	case p.refused.recent(now) && free:
 		return &pgwire.RelayError{Reason: reasonRefused + " a moment ago"}
 	}
 	if err := r.noticeHidden(ctx, s); err != nil {
