@@ -108,10 +108,19 @@ func (p program) command() ([]string, error) {
 	if err := os.WriteFile(config, []byte(logging), 0o600); err != nil {
 		return nil, fmt.Errorf("write %s's logging configuration: %w", p.title, err)
 	}
+	// What the last run unpacked for itself, native libraries for one, stays behind when it is killed.
+	temporary := filepath.Join(p.dir, "tmp")
+	if err := os.RemoveAll(temporary); err != nil {
+		return nil, fmt.Errorf("empty %s's temporary folder: %w", p.title, err)
+	}
+	if err := os.Mkdir(temporary, 0o700); err != nil {
+		return nil, fmt.Errorf("make %s's temporary folder: %w", p.title, err)
+	}
 	args := []string{
 		// A small machine runs several virtual machines: no memory beyond the heap that is not needed, no threads for collectors.
 		fmt.Sprintf("-Xms%d", p.heap/4), fmt.Sprintf("-Xmx%d", p.heap), "-XX:+UseSerialGC", "-XX:MaxMetaspaceSize=192m", "-XX:ReservedCodeCacheSize=96m",
 		"-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true", "-Xshare:auto", "-Dlog4j2.configurationFile=" + config,
+		"-Djava.io.tmpdir=" + temporary, "-XX:-UsePerfData",
 	}
 	args = append(args, p.options...)
 	args = append(args, "-cp", filepath.Join(p.jars, "*"), p.main)
