@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"regexp"
 	"runtime/debug"
+	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/prometheus/client_golang/prometheus"
@@ -102,7 +105,10 @@ func (c Config) boundsTopic() string { return c.Prefix + ".transaction" }
 // unusable are the characters that Debezium replaces in the names of topics.
 var unusable = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
 
-// tableTopic is the topic of a table ("schema.name").
+// tableTopic is the topic of a table ("schema.name"). Debezium counts a name in UTF-16: a character beyond its first plane is replaced twice.
 func (c Config) tableTopic(table string) string {
-	return unusable.ReplaceAllString(c.Prefix+"."+table, "_")
+	return unusable.ReplaceAllStringFunc(c.Prefix+"."+table, func(char string) string {
+		r, _ := utf8.DecodeRuneInString(char)
+		return strings.Repeat("_", utf16.RuneLen(r))
+	})
 }

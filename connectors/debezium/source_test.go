@@ -80,6 +80,8 @@ CREATE TABLE kinds (id int PRIMARY KEY, b bool, i2 int2, i8 int8, n numeric, n2 
 	c char(8), d date, ts timestamp, ts3 timestamp(3), tz timestamptz, tm time, tm3 time(3), u uuid, ba bytea, j json, jb jsonb, m mood,
 	p price, ch "char", "odd ""name" text, g bigint GENERATED ALWAYS AS (id * 2) STORED);
 CREATE TABLE named (id int PRIMARY KEY, n name, v int);
+CREATE TABLE scales (id int PRIMARY KEY, hundreds numeric(5,-2), small numeric(3,5), large numeric(76,38));
+CREATE TABLE "tables 😀" (id int PRIMARY KEY, "ö 😀" text);
 CREATE TABLE by_name (n name PRIMARY KEY);
 CREATE TABLE by_index (a int NOT NULL UNIQUE, b int, t text); ALTER TABLE by_index REPLICA IDENTITY USING INDEX by_index_a_key;
 CREATE TABLE whole (a int NOT NULL UNIQUE, b int, t text); ALTER TABLE whole REPLICA IDENTITY FULL, ALTER t SET STORAGE EXTERNAL;
@@ -98,6 +100,8 @@ var edges = []string{
 	`INSERT INTO kinds (id, n, tz, d) VALUES (5, -1e-20, '12000-01-01', '5874897-12-31'), (6, 0.00, '0001-01-01', '4713-01-01 BC'),
 		(7, '-Infinity', '2000-02-29 23:59:59.999999', '1900-02-28'), (8, 100000000.00010000, '1600-02-29', '2000-01-01'), (9, 0.00001, NULL, NULL)`,
 	`INSERT INTO kinds (id) VALUES (10)`,
+	`INSERT INTO scales VALUES (1, 1234567, 0.00999, repeat('9', 38)::numeric + ('0.' || repeat('9', 38))::numeric), (2, -49, -0.00001, -0.5), (3, NULL, NULL, NULL)`,
+	`INSERT INTO "tables 😀" VALUES (1, 'a')`, `UPDATE "tables 😀" SET "ö 😀" = '😀'`,
 	`INSERT INTO by_index VALUES (1, 1, 'x'), (2, 2, 'y')`, `UPDATE by_index SET a = 3 WHERE a = 1`, `UPDATE by_index SET t = 'z' WHERE a = 2`,
 	`INSERT INTO whole SELECT g, g, repeat('long', 3000) FROM generate_series(1, 3) g`, `UPDATE whole SET b = 5`, `UPDATE whole SET a = 10 WHERE a = 1`, `DELETE FROM whole WHERE a = 2`,
 	`TRUNCATE by_index, whole; INSERT INTO by_index VALUES (4, 4, 'again')`, `DELETE FROM by_index`, `INSERT INTO named VALUES (1, 'n', 1)`, `UPDATE named SET n = 'm', v = 2`,

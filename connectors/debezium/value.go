@@ -103,8 +103,12 @@ func appendNumeric(b, text []byte, modifier int32) ([]byte, error) {
 	case "NEGATIVE_INFINITY":
 		text = []byte("-Infinity")
 	default:
-		_, fraction, _ := bytes.Cut(text, []byte{'.'})
-		if _, scale, has := cdc.NumericModifier(modifier); has && len(fraction) != max(scale, 0) {
+		whole, fraction, _ := bytes.Cut(text, []byte{'.'})
+		_, scale, has := cdc.NumericModifier(modifier)
+		switch {
+		case has && scale < 0 && len(bytes.TrimRight(fraction, "0")) == 0: // which Debezium takes for a large one
+			text = whole
+		case has && len(fraction) != max(scale, 0):
 			return b, fmt.Errorf("%w: it has %d decimal places", jsonrow.ErrMisfit, len(fraction))
 		}
 	}

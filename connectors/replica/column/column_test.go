@@ -163,47 +163,63 @@ func TestColumn_storesDecimalsExactly(t *testing.T) {
 		p := rapid.IntRange(1, maxDecimalDigits).Draw(t, "precision")
 		s := rapid.IntRange(0, p).Draw(t, "scale")
 		digits := rapid.StringOfN(rapid.RuneFrom([]rune("0123456789")), 1, p, -1).Draw(t, "digits")
-		unscaled, _ := new(big.Int).SetString(digits, 10)
-		if unscaled.Sign() != 0 && rapid.Bool().Draw(t, "negative") {
-			unscaled.Neg(unscaled)
-		}
-		padded := fmt.Sprintf("%0*s", s+1, new(big.Int).Abs(unscaled).String())
-		padded = strings.ReplaceAll(padded, " ", "0")
-		shown := padded[:len(padded)-s]
-		if s > 0 {
-			shown += "." + padded[len(padded)-s:]
-		}
-		if unscaled.Sign() < 0 {
-			shown = "-" + shown
-		}
-		for _, d := range []cdc.Datum{{Kind: cdc.Text, Data: []byte(shown)}, {Kind: cdc.Binary, Data: binaryNumeric(shown)}} {
-			w, err := decodeDecimal(d, p, s)
-			if err != nil {
-				t.Fatalf("%s: %v", shown, err)
-			}
-			got := new(big.Int)
-			for i := 3; i >= 0; i-- {
-				got.Lsh(got, 64).Or(got, new(big.Int).SetUint64(w[i]))
-			}
-			if w[3]>>63 != 0 {
-				got.Sub(got, new(big.Int).Lsh(big.NewInt(1), 256))
-			}
-			if got.Cmp(unscaled) != 0 {
-				t.Fatalf("%s (kind %d) is %v, want %v", shown, d.Kind, got, unscaled)
-			}
-		}
-		opaque, err := numericText(nil, cdc.Datum{Kind: cdc.Binary, Data: binaryNumeric(shown)})
-		if err != nil || string(opaque) != shown {
-			t.Fatalf("binary %s printed as %s, %v", shown, opaque, err)
-		}
+		storesDecimal(t, digits, rapid.Bool().Draw(t, "negative"), p, s)
 	})
+}
+
+func TestColumn_storesTheLargestDecimals(t *testing.T) {
+	for s := range maxDecimalDigits + 1 {
+		storesDecimal(t, strings.Repeat("9", maxDecimalDigits), s%2 == 0, maxDecimalDigits, s)
+	}
+}
+
+// storesDecimal checks a numeric(p, s) of these digits, the last s of which are behind the point.
+func storesDecimal(t rapid.TB, digits string, negative bool, p, s int) {
+	unscaled, _ := new(big.Int).SetString(digits, 10)
+	if negative {
+		unscaled.Neg(unscaled)
+	}
+	padded := fmt.Sprintf("%0*s", s+1, new(big.Int).Abs(unscaled).String())
+	padded = strings.ReplaceAll(padded, " ", "0")
+	shown := padded[:len(padded)-s]
+	if s > 0 {
+		shown += "." + padded[len(padded)-s:]
+	}
+	if unscaled.Sign() < 0 {
+		shown = "-" + shown
+	}
+	for _, d := range []cdc.Datum{{Kind: cdc.Text, Data: []byte(shown)}, {Kind: cdc.Binary, Data: binaryNumeric(shown)}} {
+		w, err := decodeDecimal(d, p, s)
+		if err != nil {
+			t.Fatalf("%s: %v", shown, err)
+		}
+		got := new(big.Int)
+		for i := 3; i >= 0; i-- {
+			got.Lsh(got, 64).Or(got, new(big.Int).SetUint64(w[i]))
+		}
+		if w[3]>>63 != 0 {
+			got.Sub(got, new(big.Int).Lsh(big.NewInt(1), 256))
+		}
+		if got.Cmp(unscaled) != 0 {
+			t.Fatalf("%s (kind %d) is %v, want %v", shown, d.Kind, got, unscaled)
+		}
+	}
+	opaque, err := numericText(nil, cdc.Datum{Kind: cdc.Binary, Data: binaryNumeric(shown)})
+	if err != nil || string(opaque) != shown {
+		t.Fatalf("binary %s printed as %s, %v", shown, opaque, err)
+	}
 }
 
 func TestColumn_refusesWhatItCannotHold(t *testing.T) {
 	c := cdc.Column{Type: oidNumeric, Modifier: numericModifier(5, 2)}
-	for _, v := range []string{"NaN", "Infinity", "-Infinity", "1000.00", "1.001"} {
+	for _, v := range []string{"NaN", "Infinity", "-Infinity", "1000.00", "1.001", "1.00000001"} {
 		if _, err := decoded(t, c, cdc.Datum{Kind: cdc.Text, Data: []byte(v)}); !errors.Is(err, ErrUnrepresentable) {
 			t.Errorf("%s in numeric(5,2): %v, want unrepresentable", v, err)
+		}
+	}
+	for _, v := range []string{"1000.00", "1.001", "1.00000001"} {
+		if _, err := decoded(t, c, cdc.Datum{Kind: cdc.Binary, Data: binaryNumeric(v)}); !errors.Is(err, ErrUnrepresentable) {
+			t.Errorf("binary %s in numeric(5,2): %v, want unrepresentable", v, err)
 		}
 	}
 	nan := []byte{0, 0, 0, 0, 0xC0, 0, 0, 0}

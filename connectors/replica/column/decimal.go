@@ -196,22 +196,34 @@ func binaryDecimal(d cdc.Datum, scale int) (w wide, negative bool, err error) {
 	if n.sign != numericPositive && n.sign != numericNegative {
 		return w, false, ErrUnrepresentable // NaN or an infinity
 	}
-	for i := range n.len() {
+	shift := 4*(n.weight-n.len()+1) + scale // decimals between the last digit's and the scale's
+	kept := n.len()
+	for ; kept > 0 && shift <= -4; kept, shift = kept-1, shift+4 {
+		if n.digit(kept-1) != 0 {
+			return w, false, ErrUnrepresentable
+		}
+	}
+	if kept == 0 {
+		return w, false, nil
+	}
+	for i := range kept - 1 {
 		if !w.mulAdd(10000, n.digit(i)) {
 			return w, false, ErrUnrepresentable
 		}
 	}
-	if w == (wide{}) {
-		return w, false, nil
-	}
-	shift := 4*(n.weight-n.len()+1) + scale
-	for ; shift > 0; shift-- {
-		if !w.mulAdd(10, 0) {
+	// Of the last digit only the decimals that the scale has: with all four of 38 + 38 decimals a number has 80, which do not fit.
+	base, last := uint64(10000), n.digit(kept-1)
+	for ; shift < 0; shift++ {
+		if last%10 != 0 {
 			return w, false, ErrUnrepresentable
 		}
+		base, last = base/10, last/10
 	}
-	for ; shift < 0; shift++ {
-		if w.div(10) != 0 {
+	if !w.mulAdd(base, last) {
+		return w, false, ErrUnrepresentable
+	}
+	for ; shift > 0; shift-- {
+		if !w.mulAdd(10, 0) {
 			return w, false, ErrUnrepresentable
 		}
 	}
