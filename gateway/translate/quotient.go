@@ -3,44 +3,39 @@ package translate
 import (
 	"fmt"
 	"math/big"
+	"strings"
 )
 
 // quotientText writes the quotient of two numerics with a number of digits after the point, and the display scale to which it is
-// rounded, as a tuple. The engine takes as long to understand each level of names as to compute it for thousands of rows: hence so few.
+// rounded, as a tuple. Each level of names costs the engine an array for every row, and its planner as much as a thousand characters: only
+// what is used often is named. The engine computes once what is written twice.
 func quotientText(l, r expr, scale int) string {
 	form := wideQuotient
 	if quotientFits(l, r) {
 		form = shortQuotient
 	}
-	// The last levels compute the display scale d, p = 10^(scale - d), and by them the absolute value with d digits after the point.
-	p := fmt.Sprintf("toInt256(concat('1', repeat('0', %d - if(throwIf(d > %d, 'freshet guard: scale of a quotient') = 0, d, 0))))", scale, scale)
-	body, names := form.absolute(l.dec.scale, r.dec.scale, scale)
-	body = fmt.Sprintf("(reinterpret(%s * p * if((a < 0) != (b < 0), -1, 1), 'Decimal(76, %d)'), d)", body, scale)
-	body = bind(body, append([]string{"p", p}, names...)...)
-	body = bind(body, "d", fmt.Sprintf("toInt32(greatest(16 - 4 * (if(a = 0, 100, intDiv(%s, 4)) - intDiv(%s, 4) - (%s <= %s)), j, k))",
-		exponentText("s", l.dec.scale), exponentText("u", r.dec.scale), leadingText("s", l.dec.scale), leadingText("u", r.dec.scale)))
-	body = bind(body, "s", "toString(abs(a))",
-		"u", fmt.Sprintf("toString(if(throwIf(b = 0, 'freshet guard: division by zero') = 0, abs(b), to%s(1)))", form.integer))
+	a, b := form.operand("abs(a)", l.dec), form.operand("abs(b)", r.dec)
+	weight := fmt.Sprintf("if(a = 0, 0, %s)", a.weight())
+	// d is the display scale.
+	d := fmt.Sprintf("toInt32(greatest(16 - 4 * (%s - %s - (%s <= %s)), j, k) + throwIf(b = 0, 'freshet guard: division by zero'))",
+		weight, b.weight(), a.leading(), b.leading())
+	p := powerText("Int256", scale, fmt.Sprintf("%d - d + throwIf(d > %d, 'freshet guard: scale of a quotient')", scale, scale))
+	body := fmt.Sprintf("(reinterpret(%s * %s * if((a < 0) != (b < 0), -1, 1), 'Decimal(76, %d)'), d)", form.absolute(l.dec.scale, r.dec.scale, scale, p), p, scale)
+	body = bind(body, "d", d)
 	return bind(body, "a", form.unscaled(l.orElse(0), l.dec.scale), "b", form.unscaled(r.orElse(1), r.dec.scale), "j", boundDisplay(l), "k", boundDisplay(r))
 }
 
-// exponentText is the exponent of the leading decimal digit in a text of a number's digits; 400 more keeps it positive.
-func exponentText(text string, scale int) string {
-	return fmt.Sprintf("(length(%s) + %d)", text, 399-scale)
-}
-
-// leadingText is the leading base-10000 digit.
-func leadingText(text string, scale int) string {
-	digits := exponentText(text, scale) + " % 4 + 1"
-	return fmt.Sprintf("toUInt32(rightPad(substring(%s, 1, %s), %s, '0'))", text, digits, digits)
+// powerText writes 10^exponent for exponents from 0 to limit.
+func powerText(integer string, limit int, exponent string) string {
+	return fmt.Sprintf("arrayElement(arrayMap(i -> to%s(concat('1', repeat('0', i))), range(%d)), 1 + %s)", integer, limit+1, exponent)
 }
 
 // quotientForm is how a quotient is computed: by integers of some width, of the operands' values without their points.
 type quotientForm struct {
 	integer string
 	digits  int
-	// absolute writes the quotient's absolute value with d digits after the point, and what it names for that.
-	absolute func(dividend, divisor, scale int) (body string, names []string)
+	// absolute writes the quotient's absolute value with d digits after the point, for operands and a result of these scales; p is 10^(scale - d).
+	absolute func(dividend, divisor, scale int, p string) string
 }
 
 func (f quotientForm) unscaled(value string, scale int) string {
@@ -48,18 +43,18 @@ func (f quotientForm) unscaled(value string, scale int) string {
 }
 
 // wideQuotient is for all operands. Twice the value is cut to an integer, of which one more is halved: that rounds.
-var wideQuotient = quotientForm{"Int256", maxPrecision, func(dividend, divisor, scale int) (string, []string) {
+var wideQuotient = quotientForm{"Int256", maxPrecision, func(dividend, divisor, scale int, p string) string {
 	factor := new(big.Int).Mul(pow10(scale+divisor-dividend), big.NewInt(2))
-	return fmt.Sprintf("bitShiftRight(intDiv(abs(a) * toInt256('%s'), abs(b) * p) + 1, 1)", factor), nil
+	return fmt.Sprintf("bitShiftRight(intDiv(abs(a) * toInt256('%s'), abs(b) * %s) + 1, 1)", factor, p)
 }}
 
 // shortDigits are those that a product may have in [shortQuotient], so that four times as much is an Int128.
 const shortDigits = 37
 
 // shortQuotient is for operands for which [quotientFits]. The engine divides these integers in a tenth of the time.
-var shortQuotient = quotientForm{"Int128", 38, func(dividend, divisor, _ int) (string, []string) {
-	return "toInt256(intDiv(abs(a) * m * 2 + abs(b), abs(b) * 2))",
-		[]string{"m", fmt.Sprintf("toInt128(concat('1', repeat('0', least(d + %d, %d))))", divisor-dividend, shortDigits)}
+var shortQuotient = quotientForm{"Int128", 38, func(dividend, divisor, _ int, _ string) string {
+	m := powerText("Int128", shortDigits, fmt.Sprintf("least(d + %d, %d)", divisor-dividend, shortDigits))
+	return fmt.Sprintf("toInt256(intDiv(abs(a) * 2 * %s + abs(b), abs(b) * 2))", m)
 }}
 
 // quotientFits reports whether dividend · 10^d has no more digits than [shortDigits] once both operands are integers. If d is as
@@ -69,4 +64,48 @@ func quotientFits(l, r expr) bool {
 	j, k := l.dec.display, r.dec.display
 	return j == l.dec.scale && k >= 0 && l.dec.precision() <= 38 && r.dec.precision() <= shortDigits-20 &&
 		l.dec.integer+r.dec.scale+max(j, k) <= shortDigits
+}
+
+// base10000 is a number as PostgreSQL has it: digits of base 10,000, aligned at the point.
+type base10000 struct {
+	value   string // its digits as an integer, without the point; not negative
+	integer string // the integer's type
+	lowest  int    // the weight of the digit that holds the last decimal
+	// bounds are the exponents of the least values that have a digit more than those before.
+	bounds []int
+	short  int // how many decimals the lowest digit lacks
+}
+
+func (f quotientForm) operand(value string, d decimal) base10000 {
+	n := base10000{value: value, integer: f.integer, lowest: -((d.scale + 3) / 4), short: (4 - d.scale%4) % 4}
+	for e := 4 - n.short; e < d.precision(); e += 4 {
+		n.bounds = append(n.bounds, e)
+	}
+	return n
+}
+
+// count writes how many digits the number has beside the first, unless it is zero.
+func (n base10000) count() string {
+	terms := []string{"0"}
+	for _, e := range n.bounds {
+		terms = append(terms, fmt.Sprintf("(%s >= to%s('%s'))", n.value, n.integer, pow10(e)))
+	}
+	return "(" + strings.Join(terms, " + ") + ")"
+}
+
+// weight writes the exponent of the leading digit of a number that is not zero.
+func (n base10000) weight() string { return fmt.Sprintf("(%s + %d)", n.count(), n.lowest) }
+
+// leading writes the leading digit.
+func (n base10000) leading() string {
+	units, missing := []string{fmt.Sprintf("to%s(1)", n.integer)}, []string{pow10(n.short).String()}
+	for _, e := range n.bounds {
+		units, missing = append(units, fmt.Sprintf("to%s('%s')", n.integer, pow10(e))), append(missing, "1")
+	}
+	at := func(list []string) string { return fmt.Sprintf("arrayElement([%s], 1 + %s)", strings.Join(list, ", "), n.count()) }
+	digit := fmt.Sprintf("intDiv(%s, %s)", n.value, at(units))
+	if n.short == 0 {
+		return digit
+	}
+	return fmt.Sprintf("(%s * %s)", digit, at(missing))
 }
