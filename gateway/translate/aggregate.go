@@ -274,21 +274,3 @@ func (a aggregation) average(x expr, null bool, place func(engineCall, expr) exp
 	e.ratio.average, e.fails = true, sum.fails
 	return e
 }
-
-func (a aggregation) extreme(name string, x expr, null bool, place func(engineCall, expr) expr) expr {
-	if x.oid == oidBool || x.oid == oidUUID || x.oid == oidBytea {
-		fail("%s over this type", name)
-	}
-	value := a.q.t.choosable(x)
-	d := x.plain()
-	d.null, d.lit = null, nil // of a constant too: there may be no row
-	switch d.oid {
-	case oidVarchar, oidName:
-		d.oid = oidText
-	case oidNumeric:
-		if d.dec.display == displayDynamic {
-			d.dec.display = displayUnknown
-		}
-	}
-	return place(a.call(name, value), d)
-}

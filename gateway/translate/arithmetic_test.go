@@ -83,6 +83,16 @@ func TestNumericArithmetic_equalsPostgreSQL(t *testing.T) {
 		compareExpression(t, conn, client, "SELECT id % 5, sum(x) FROM (SELECT id, "+quotient+" AS x "+rows+") t GROUP BY 1 ORDER BY 1")
 	}
 	compareExpression(t, conn, client, "SELECT id, x FROM (SELECT id, a / b AS x FROM pairs) t ORDER BY id") // a dividend of zero, too
+	for _, quotient := range []string{"a / b", "b / a", "a / 3", "b / i", "-a / i", "i / 7.0", "a / b / 3"} {
+		rows := "FROM (SELECT id, " + quotient + " AS x FROM pairs WHERE a <> 0 AND i <> 0 OR a IS NULL OR b IS NULL) t"
+		for _, extremes := range []string{
+			"SELECT id % 5, max(x), min(x), max(x) - min(x), round(max(-x), 3) " + rows + " GROUP BY 1 ORDER BY 1", "SELECT max(x), min(x) FILTER (WHERE id < 0) " + rows,
+			"SELECT id, max(x) OVER (PARTITION BY id % 7), min(x) OVER (ORDER BY id), first_value(x) OVER (ORDER BY id DESC), nth_value(x, 3) OVER (ORDER BY id), lag(x) OVER (ORDER BY id) " + rows + " ORDER BY id",
+			"SELECT max(m), min(m) FROM (SELECT id % 50, avg(x) AS m, max(x) " + rows + " GROUP BY 1) u", "SELECT id FROM pairs WHERE a > (SELECT max(x) / 2 " + rows + ") ORDER BY 1",
+		} {
+			compareExpression(t, conn, client, extremes)
+		}
+	}
 	for _, aggregates := range []string{"sum(a), avg(a), min(b), max(b), count(*)", "sum(b) / count(b), avg(i), sum(a) / sum(b)", "sum(case when id % 3 = 0 then a else 0 end), 1 + sum(b)"} {
 		compareExpression(t, conn, client, "SELECT id % 7, "+aggregates+" FROM pairs GROUP BY 1 ORDER BY 1")
 	}

@@ -102,7 +102,9 @@ func (n base10000) leading() string {
 	for _, e := range n.bounds {
 		units, missing = append(units, fmt.Sprintf("to%s('%s')", n.integer, pow10(e))), append(missing, "1")
 	}
-	at := func(list []string) string { return fmt.Sprintf("arrayElement([%s], 1 + %s)", strings.Join(list, ", "), n.count()) }
+	at := func(list []string) string {
+		return fmt.Sprintf("arrayElement([%s], 1 + %s)", strings.Join(list, ", "), n.count())
+	}
 	digit := fmt.Sprintf("intDiv(%s, %s)", n.value, at(units))
 	if n.short == 0 {
 		return digit

@@ -188,19 +188,13 @@ func (q *query) neighbour(name string, args []expr, over string) expr {
 	if len(args) == 0 || args[0].isUnknown() || args[0].lit != nil {
 		fail("%s of a constant", name)
 	}
-	x := args[0]
-	if x.dec.display == displayDynamic {
-		fail("%s of a numeric that displays differently by row", name)
-	}
-	e := x.plain()
-	e.null, e.bounded = true, false
-	nullable := "toNullable(" + x.sql + ")"
+	var of func(value string) string
 	switch name {
 	case "first_value", "last_value":
 		if len(args) != 1 {
 			fail("%s with so many arguments", name)
 		}
-		e.sql = name + "_respect_nulls(" + nullable + ")" + over
+		of = func(value string) string { return name + "_respect_nulls(toNullable(" + value + "))" + over }
 	case "nth_value":
 		if len(args) != 2 {
 			fail("nth_value with so many arguments")
@@ -209,7 +203,14 @@ func (q *query) neighbour(name string, args []expr, over string) expr {
 		if !ok {
 			fail("nth_value by an offset that is not a constant")
 		}
-		e.sql = fmt.Sprintf("nth_value(%s, %d)%s", nullable, n, over)
+		of = func(value string) string { return fmt.Sprintf("nth_value(toNullable(%s), %d)%s", value, n, over) }
+	default:
+		fail("window function %s", name)
+	}
+	e := args[0].plain()
+	e.sql, e.null, e.bounded = of(e.sql), true, false
+	if e.displaysByRow() {
+		e.dec.displaySQL = of(e.dec.displaySQL)
 	}
 	return e
 }
