@@ -61,10 +61,11 @@ func (b *backend) askBy(ctx context.Context, request []byte) ([][][]byte, error)
 	return b.s.askBy(ctx, request)
 }
 
-// keepInTouch speaks to PostgreSQL now and then until done is called. PostgreSQL knows nothing of the statement: it would end the session
-// as an idle one (idle_in_transaction_session_timeout, idle_session_timeout), and where it has ended it for another
-// reason (pg_terminate_backend, transaction_timeout) lost is called with what it said.
-func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.CancelCauseFunc) (done func()) {
+// keepInTouch speaks to PostgreSQL now and then until done is called, and then once more if the session may not be idle for long. PostgreSQL
+// knows nothing of the statement: it would end the session as an idle one (idle_in_transaction_session_timeout, idle_session_timeout), also one that
+// runs a short statement after the other. Where it has ended it for another reason (pg_terminate_backend, transaction_timeout)
+// lost is called with what it said, or done returns it.
+func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.CancelCauseFunc) (done func() error) {
 	limit := b.s.timeouts.idle
 	if status == 'T' {
 		limit = b.s.timeouts.idleInTransaction
@@ -91,9 +92,16 @@ func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.Can
 			}
 		}
 	}()
-	return func() {
+	return func() error {
 		cancel()
 		<-ended
+		if limit == 0 {
+			return nil
+		}
+		if _, err := b.ask(b.s.ctx, stillHere); endsSession(err) {
+			return err
+		}
+		return nil
 	}
 }
 

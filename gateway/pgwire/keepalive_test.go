@@ -50,6 +50,29 @@ func TestSession_outlivesTheTimeoutsOfIdleOnesWhileAStatementRuns(t *testing.T) 
 	}
 }
 
+// Nor may it be taken for idle between statements that are all too short to be kept in touch with.
+func TestSession_outlivesTheTimeoutsOfIdleOnesByShortStatements(t *testing.T) {
+	for _, c := range []struct{ setting, begin string }{
+		{"idle_session_timeout", ""},
+		{"idle_in_transaction_session_timeout", "BEGIN READ ONLY"},
+	} {
+		t.Run(c.setting, func(t *testing.T) {
+			b := newBed(t)
+			conn := connect(t, b.through)
+			if c.begin != "" {
+				run(t, conn, c.begin)
+			}
+			run(t, conn, "SET "+c.setting+" = '1s'")
+			watcher := connect(t, b.direct)
+			began := run(t, watcher, "SELECT now()")[0][0]
+			b.waitFor(t, "the session to have run statements for longer than it may be idle", func() bool {
+				run(t, conn, read)
+				return run(t, watcher, fmt.Sprintf("SELECT now() > '%s'::timestamptz + interval '2500ms'", began))[0][0] == "t"
+			})
+		})
+	}
+}
+
 func TestSession_endsWithWhatPostgreSQLEndsItBy(t *testing.T) {
 	for _, c := range []struct {
 		name, set, begin, end, code string

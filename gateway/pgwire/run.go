@@ -36,7 +36,7 @@ type run struct {
 func (r *run) began() bool { return r.sent || r.rows > 0 }
 
 // run answers until ctx ends. It calls stop when PostgreSQL has ended the session meanwhile.
-func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
+func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) (err error) {
 	s := r.s
 	b := &backend{s: s}
 	s.info.Ask, s.info.Record = b.ask, s.record
@@ -44,7 +44,12 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) error {
 		s.info.AskPlan = b.askPlan
 	}
 	defer func() { s.info.Ask, s.info.AskPlan = nil, nil }()
-	defer b.keepInTouch(ctx, r.status, stop)()
+	done := b.keepInTouch(ctx, r.status, stop)
+	defer func() {
+		if lost := done(); err == nil {
+			err = lost
+		}
+	}()
 	defer func() { r.portal.close() }() // of an answer that failed
 	analytics := s.srv.cfg.Analytics
 	if r.e.class.Kind == Explain {
