@@ -32,7 +32,7 @@ func (c recorder) Table(searchPath []string, schema, name string) (*cdc.Table, b
 func (r *Router) Plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Statement) (pgwire.Query, error) {
 	p, err := r.plan(ctx, s, st)
 	if err != nil {
-		if s.Settings.Route == pgwire.RouteColumnar { // the client is told
+		if s.Settings.Route == pgwire.RouteColumnar || s.Tx != nil { // the client may be told
 			err = r.explained(s, err)
 		}
 		return nil, r.relay(err)

@@ -37,6 +37,8 @@ type Replica interface {
 	View(ctx context.Context, searchPath []string, name string) (*cdc.View, error)
 	// Current returns a position at or after every transaction acknowledged before the call.
 	Current(ctx context.Context) (cdc.Position, error)
+	// Whole says why snapshots may lack tables that later ones have, as they do soon after a start; nil if they do not.
+	Whole() error
 	// Acquire returns the newest snapshot, retained.
 	Acquire(ctx context.Context) (batch.Snapshot, error)
 }

@@ -30,6 +30,12 @@ func (r *Router) Begin(ctx context.Context, s *pgwire.SessionInfo) (pgwire.Tx, e
 	if err != nil {
 		return nil, r.refusal(ctx, err)
 	}
+	if s.Isolation != readCommitted && s.Settings.Route != pgwire.RouteColumnar { // other tables could not be read at all once one of them was
+		if err := r.replica.Whole(); err != nil {
+			snapshot.Release()
+			return nil, r.relay(&pgwire.RelayError{Reason: err.Error()})
+		}
+	}
 	r.record(s, snapshot, staleness)
 	return &pinned{snapshot}, nil
 }

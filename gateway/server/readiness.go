@@ -35,6 +35,15 @@ func (u *unit) fresh() error {
 // copied returns which of a fresh snapshot's tables are still being copied, if the gateway is new. Clients are led to one that can
 // answer them on its replica; when it could once, a new table is no reason to send away those who read all the others.
 func (u *unit) copied(tables []replica.TableStatus) error {
+	err := u.whole(tables)
+	if err == nil {
+		u.complete.Store(true)
+	}
+	return err
+}
+
+// whole returns which tables a snapshot lacks, if the gateway is new.
+func (u *unit) whole(tables []replica.TableStatus) error {
 	if u.complete.Load() {
 		return nil
 	}
@@ -46,12 +55,20 @@ func (u *unit) copied(tables []replica.TableStatus) error {
 	}
 	switch n := len(copying); {
 	case n == 0:
-		u.complete.Store(true)
 		return nil
 	case n > namedTables:
 		copying = append(copying[:namedTables], fmt.Sprintf("and %d more", n-namedTables))
 	}
 	return fmt.Errorf("the gateway is new, and tables are being copied: %s", strings.Join(copying, ", "))
+}
+
+// Whole implements [analytics.Replica].
+func (u *unit) Whole() error {
+	i, err := u.get()
+	if err != nil {
+		return err
+	}
+	return u.whole(i.replica.Tables())
 }
 
 // namedTables is how many tables a message names.

@@ -40,6 +40,14 @@ func start(t *testing.T, prepare ...string) *gateway {
 // startWith is start with a configuration that the test changes.
 func startWith(t *testing.T, change func(*server.Config), prepare ...string) *gateway {
 	t.Helper()
+	g := startUnready(t, change, prepare...)
+	g.await(func(s server.Status) bool { return s.Ready })
+	return g
+}
+
+// startUnready is startWith for tests that do not ask whether the gateway is ready.
+func startUnready(t *testing.T, change func(*server.Config), prepare ...string) *gateway {
+	t.Helper()
 	g := &gateway{t: t, oltp: stand.Postgres(t), engine: stand.Engine(t)}
 	direct := g.connect(g.oltp.URL("postgres"))
 	for _, sql := range prepare {
@@ -68,7 +76,6 @@ func startWith(t *testing.T, change func(*server.Config), prepare ...string) *ga
 			t.Errorf("gateway ended with %v", err)
 		}
 	})
-	g.await(func(s server.Status) bool { return s.Ready })
 	return g
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -200,6 +201,44 @@ func TestGateway_saysWhatACopyWaitsFor(t *testing.T) {
 	}
 	exec(t, writer, "COMMIT")
 	g.await(func(s server.Status) bool { return phase(s, "public.late") == "ready" && s.Problem == "" })
+}
+
+// A block that reads one snapshot does not begin on one that lacks tables: it could never read those.
+func TestGateway_beginsNoBlockOnASnapshotThatLacksTables(t *testing.T) {
+	t.Parallel()
+	g := startUnready(t, func(*server.Config) {}, accounts)
+	writer, other, c := g.connect(g.oltp.URL("postgres")), g.connect(g.oltp.URL("postgres")), g.client()
+	exec(t, c, "SET freshet.freshness = 'eventual'")
+	explains := func(table, want string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; {
+			got := strings.Join(query(t, c, "EXPLAIN (FRESHET) SELECT count(*) FROM "+table), "; ")
+			if strings.Contains(got, want) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("reading %s still means %s", table, got)
+			}
+		}
+	}
+	explains("account", "Route: columnar")
+	exec(t, writer, "BEGIN")
+	exec(t, writer, "UPDATE account SET balance = balance WHERE id = 1")
+	exec(t, other, "CREATE TABLE late (id int PRIMARY KEY)")
+	explains("late", "is being copied")
+	block := func() string {
+		exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+		defer exec(t, c, "COMMIT")
+		return one(t, c, "SELECT count(*) FROM account") + " " + one(t, c, "SELECT count(*) FROM late") + " " + one(t, c, "SHOW freshet.last_route")
+	}
+	if got := block(); got != "1000 0 oltp" {
+		t.Errorf("a block beside a copy had %s", got)
+	}
+	exec(t, writer, "COMMIT")
+	explains("late", "Route: columnar")
+	if got := block(); got != "1000 0 columnar" {
+		t.Errorf("a block after the copy had %s", got)
+	}
 }
 
 // monitor asks the monitoring port, and returns the answer's status.
