@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/ch-go"
 	"github.com/ClickHouse/ch-go/proto"
@@ -93,21 +94,14 @@ func (q *query) start(ctx context.Context, formats []int16) (*batch.Reader, erro
 	if first := since(q.views); need.Min.Before(first) {
 		need.Min = first
 	}
-	deadline := q.router.clock().Add(q.router.cfg.LagLimit)
-	for {
-		if err := q.router.await(ctx, q.session, need); err != nil {
-			return nil, err
-		}
+	var reader *batch.Reader
+	err := q.router.freshly(ctx, q.session, need, func(bound time.Duration) (err error) {
 		job := q.job(formats)
-		job.MaxStaleness = need.Bound()
-		reader, err := q.router.dispatcher.Submit(ctx, job)
-		var stale *batch.StaleError
-		if !errors.As(err, &stale) || !q.router.clock().Before(deadline) {
-			return reader, err
-		}
-		// The source is late. Its next watermark may be enough: ask for a position that only a newer one can have.
-		need.OwnWrites = true
-	}
+		job.MaxStaleness = bound
+		reader, err = q.router.dispatcher.Submit(ctx, job)
+		return err
+	})
+	return reader, err
 }
 
 // confirm is [definitions.confirm]. The source's answer may take as long as a commit waits for a synchronous standby, which PostgreSQL's need not.
@@ -176,6 +170,28 @@ func (r *Router) withinLag(ctx context.Context, s *pgwire.SessionInfo) (context.
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, r.cfg.LagLimit)
+}
+
+// freshly waits for what the session asks of a snapshot and calls take, which fails with [*batch.StaleError] if the newest is older than the bound.
+// Then the source is late, and its next watermark may be enough: take is called again once a position has come that only a newer one can have,
+// until LagLimit has passed, or, for a session that insists on the replica, as long as each wait for one takes longer than the bound.
+func (r *Router) freshly(ctx context.Context, s *pgwire.SessionInfo, need freshness.Requirement, take func(bound time.Duration) error) error {
+	deadline := r.clock().Add(r.cfg.LagLimit)
+	for {
+		began := r.clock()
+		if err := r.await(ctx, s, need); err != nil {
+			return err
+		}
+		lags := r.clock().Sub(began) > need.Bound()
+		err := take(need.Bound())
+		if _, stale := errors.AsType[*batch.StaleError](err); !stale {
+			return err
+		}
+		if !r.clock().Before(deadline) && !(lags && s.Settings.Route == pgwire.RouteColumnar) {
+			return err
+		}
+		need.OwnWrites = true
+	}
 }
 
 // await waits for the session's freshness.

@@ -41,27 +41,21 @@ func (r *Router) Begin(ctx context.Context, s *pgwire.SessionInfo) (pgwire.Tx, e
 }
 
 // acquire returns the newest snapshot, retained, and its staleness, as soon as it is as fresh as the session asks.
-func (r *Router) acquire(ctx context.Context, s *pgwire.SessionInfo) (batch.Snapshot, time.Duration, error) {
-	need := requirement(s)
-	deadline := r.clock().Add(r.cfg.LagLimit)
-	for {
-		if err := r.await(ctx, s, need); err != nil {
-			return nil, 0, err
-		}
-		snapshot, err := r.replica.Acquire(ctx)
+func (r *Router) acquire(ctx context.Context, s *pgwire.SessionInfo) (snapshot batch.Snapshot, staleness time.Duration, err error) {
+	err = r.freshly(ctx, s, requirement(s), func(bound time.Duration) error {
+		newest, err := r.replica.Acquire(ctx)
 		if err != nil {
-			return nil, 0, err
+			return err
 		}
-		staleness := r.clock().Sub(snapshot.Time())
-		if bound := need.Bound(); bound == 0 || staleness <= bound {
-			return snapshot, staleness, nil
+		staleness = r.clock().Sub(newest.Time())
+		if bound > 0 && staleness > bound {
+			newest.Release()
+			return &batch.StaleError{Staleness: staleness, Max: bound}
 		}
-		snapshot.Release()
-		if !r.clock().Before(deadline) {
-			return nil, 0, &batch.StaleError{Staleness: staleness, Max: need.Bound()}
-		}
-		need.OwnWrites = true // wait for a newer watermark
-	}
+		snapshot = newest
+		return nil
+	})
+	return snapshot, staleness, err
 }
 
 func (r *Router) record(s *pgwire.SessionInfo, snapshot batch.Snapshot, staleness time.Duration) {

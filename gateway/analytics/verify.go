@@ -76,7 +76,7 @@ func checkKey(s *pgwire.SessionInfo, p *planned) string {
 		fmt.Fprintf(&b, ",%d:%d%t", a.ID, a.As, p.unqualified[a.ID])
 	}
 	for _, rel := range p.plan.Relations {
-		fmt.Fprintf(&b, "@%p", rel.Table)
+		fmt.Fprintf(&b, "@%d:%s", rel.Table.ID, rel.Table.Version)
 	}
 	fmt.Fprintf(&b, "%q%q%t%q%q%q", p.names.Functions, p.names.Operators, p.names.Casts, p.names.Called, p.names.Applied, p.names.Bound)
 	return b.String()

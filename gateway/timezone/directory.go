@@ -11,6 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
 // Source is the source database.
@@ -76,7 +77,7 @@ func (d *Directory) engineAgrees(ctx context.Context, z *Zone) (bool, error) {
 		changes = append(changes, fmt.Sprint(o.From-1), fmt.Sprint(o.From))
 	}
 	sql := fmt.Sprintf("SELECT t, timeZoneOffset(toDateTime(t, %s)) AS o FROM (SELECT arrayJoin(arrayConcat(range(toUInt32(%d), toUInt32(%d), 86400), CAST([%s], 'Array(UInt32)'))) AS t)",
-		quote(z.Name), cdc.FirstOffset, cdc.LastOffset, strings.Join(changes, ","))
+		engine.Literal(z.Name), cdc.FirstOffset, cdc.LastOffset, strings.Join(changes, ","))
 	var instants proto.ColUInt32
 	var offsets proto.ColInt32
 	agrees := true
@@ -92,7 +93,3 @@ func (d *Directory) engineAgrees(ctx context.Context, z *Zone) (bool, error) {
 	}
 	return agrees, err
 }
-
-var escapes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
-
-func quote(s string) string { return "'" + escapes.Replace(s) + "'" }

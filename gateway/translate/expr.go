@@ -3,9 +3,9 @@ package translate
 import (
 	"fmt"
 	"math/big"
-	"strings"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
 	"github.com/freshet-io/freshet/gateway/finish"
 )
 
@@ -201,14 +201,9 @@ func (e expr) as(sql string, ref uint64) expr {
 	return e
 }
 
-var (
-	stringEscapes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
-	nameEscapes   = strings.NewReplacer(`\`, `\\`, "`", "\\`")
-)
+func quote(s string) string { return engine.Literal(s) }
 
-func quote(s string) string { return "'" + stringEscapes.Replace(s) + "'" }
-
-func ident(s string) string { return "`" + nameEscapes.Replace(s) + "`" }
+func ident(s string) string { return engine.Quote(s) }
 
 // guarded yields value unless the condition holds, which makes the engine raise a guard.
 // The condition is false where it is NULL.

@@ -23,14 +23,6 @@ func (w *wide) mulAdd(m, a uint64) bool {
 	return a == 0
 }
 
-// div sets w to w/m and returns the remainder.
-func (w *wide) div(m uint64) (rem uint64) {
-	for i := len(w) - 1; i >= 0; i-- {
-		w[i], rem = bits.Div64(rem, w[i], m)
-	}
-	return rem
-}
-
 func (w *wide) less(o *wide) bool {
 	for i := len(w) - 1; i >= 0; i-- {
 		if w[i] != o[i] {
