@@ -115,7 +115,7 @@ func checkSQL(accesses []translate.Access) string {
 }
 
 // sessionSQL are the columns by which an answer tells for which role and search path it holds.
-const sessionSQL = "current_user::pg_catalog.text, pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(1))"
+const sessionSQL = "current_user::pg_catalog.text, " + pgwire.PathSQL
 
 // sameSession returns an error if PostgreSQL's answer is for another role or search path than the session is known to have: a trigger may have changed
 // them, and somebody else which schemas there are, and which of them the user may use.

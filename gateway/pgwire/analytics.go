@@ -132,7 +132,7 @@ type SessionInfo struct {
 	SessionUser, User string
 	ApplicationName   string
 	// SearchPath is current_schemas(true): the schemas that exist and that names
-	// are looked up in, in order, pg_catalog and the temporary schema included.
+	// are looked up in, in order, pg_catalog included, and the temporary schema if anything is in it.
 	SearchPath []string
 	// TempTables says that the session has temporary relations. Statements of such a session are not offered, nor are
 	// they where ClientEncoding is not UTF8 or StandardConformingStrings is off.

@@ -11,14 +11,22 @@ import (
 // the session's search_path is the user's.
 var infoColumns = []string{
 	"session_user", "current_user", "pg_catalog.current_database()", // CockroachDB has USE
-	"pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(1))",
-	"EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())",
+	PathSQL, hasTempSQL,
 	setting("TimeZone"), setting("DateStyle"), setting("IntervalStyle"), setting("client_encoding"), setting("bytea_output"),
 	setting("extra_float_digits"), setting("standard_conforming_strings"), custom("transform_null_equals"), custom("array_nulls"), setting("statement_timeout"),
 	custom("idle_session_timeout"), custom("idle_in_transaction_session_timeout"), custom("transaction_timeout"),
 	setting("application_name"), setting("transaction_isolation"), setting("transaction_read_only"),
 	custom(settingFreshness), custom(settingMaxStaleness), custom(settingMinSnapshot), custom(settingRoute),
 }
+
+// hasTempSQL tells whether the session's temporary schema, which remains until the session ends, has anything that names may mean.
+const hasTempSQL = `pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0
+ AND (EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())
+  OR EXISTS (SELECT 1 FROM pg_catalog.pg_type t WHERE t.typnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()))`
+
+// PathSQL is an expression for the schemas that names are looked up in, divided by chr(1): [SessionInfo.SearchPath].
+const PathSQL = `pg_catalog.array_to_string(CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0 OR ` + hasTempSQL + ` THEN pg_catalog.current_schemas(true)
+ ELSE pg_catalog.array_remove(pg_catalog.current_schemas(true), (SELECT n.nspname FROM pg_catalog.pg_namespace n WHERE n.oid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())) END, pg_catalog.chr(1))`
 
 var infoSQL = "SELECT " + strings.Join(infoColumns, ", ")
 

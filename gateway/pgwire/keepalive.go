@@ -66,10 +66,7 @@ func (b *backend) askBy(ctx context.Context, request []byte) ([][][]byte, error)
 // runs a short statement after the other. Where it has ended it for another reason (pg_terminate_backend, transaction_timeout)
 // lost is called with what it said, or done returns it.
 func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.CancelCauseFunc) (done func() error) {
-	limit := b.s.timeouts.idle
-	if status == 'T' {
-		limit = b.s.timeouts.idleInTransaction
-	}
+	limit := b.s.timeouts.ofIdle(status)
 	interval := touchInterval
 	if limit > 0 {
 		interval = min(interval, max(limit/3, time.Millisecond))
@@ -95,14 +92,28 @@ func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.Can
 	return func() error {
 		cancel()
 		<-ended
-		if limit == 0 {
-			return nil
-		}
-		if _, err := b.ask(b.s.ctx, stillHere); endsSession(err) {
-			return err
-		}
+		return b.s.wasBusy(status)
+	}
+}
+
+// ofIdle is how long a session of this transaction status may be idle; zero: for ever.
+func (t timeouts) ofIdle(status byte) time.Duration {
+	if status == 'T' {
+		return t.idleInTransaction
+	}
+	return t.idle
+}
+
+// wasBusy lets PostgreSQL count the session's idle time from now on, after something that the gateway answered by itself. The caller holds the backend.
+// It returns why PostgreSQL has ended the session, if it has.
+func (s *session) wasBusy(status byte) error {
+	if s.timeouts.ofIdle(status) == 0 {
 		return nil
 	}
+	if _, err := s.ask(s.ctx, stillHere); endsSession(err) {
+		return err
+	}
+	return nil
 }
 
 // goodbye is how long a client that does not read may keep a session that has been ended.

@@ -280,6 +280,9 @@ func (s *session) readOn(e *execution) error {
 		r := &run{s: s, e: e, status: status}
 		err = r.finish(r.readOn(e.resume))
 	}
+	if err == nil {
+		err = s.wasBusy(status)
+	}
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,30 @@ func wantCode(t *testing.T, err error, code string) {
 	}
 }
 
+// A temporary schema remains until its session ends. It means nothing while there is nothing in it.
+func TestGateway_readsTheReplicaAgainWhenTemporaryRelationsAreGone(t *testing.T) {
+	t.Parallel()
+	g := start(t, items)
+	c := g.client()
+	for _, step := range []struct{ sql, route string }{
+		{"CREATE TEMP TABLE item AS SELECT 1 AS n", "oltp"}, {"DROP TABLE item", "columnar"},
+		{"CREATE TEMP VIEW item AS SELECT 2 AS n", "oltp"}, {"DISCARD TEMP", "columnar"},
+		{"CREATE DOMAIN pg_temp.text AS int", "oltp"}, {"DROP DOMAIN pg_temp.text", "columnar"},
+		{"CREATE TEMP TABLE other (n int)", "oltp"}, {"DISCARD ALL", "columnar"},
+		{"BEGIN; CREATE TEMP TABLE item (n int) ON COMMIT DROP; COMMIT", "columnar"},
+		{"DO $$BEGIN EXECUTE 'CREATE TEMP TABLE item AS SELECT 3 AS n'; END$$", "oltp"},
+	} {
+		exec(t, c, step.sql)
+		got := one(t, c, "SELECT sum(n) FROM item")
+		if route := one(t, c, "SHOW freshet.last_route"); route != step.route {
+			t.Errorf("after %s: %s from route %s: %s", step.sql, got, route, one(t, c, "SHOW freshet.last_reason"))
+		}
+	}
+	if got := one(t, c, "SELECT sum(n) FROM item"); got != "3" {
+		t.Errorf("the temporary table that shadows the other has %s", got)
+	}
+}
+
 // Pools keep their statements while they reset a session, and sessions theirs beside whatever else they run.
 func TestGateway_knowsItsStatementsAfterAnyOther(t *testing.T) {
 	t.Parallel()
