@@ -283,6 +283,26 @@ func TestTables_replacesALostSlotForAConsumerThatHasKeptNothing(t *testing.T) {
 	b.same()
 }
 
+// A new slot would keep the log for a replica that cannot go on from it.
+func TestSource_makesNoSlotForAReplicaThatGoesOn(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	b.follow()
+	b.same()
+	b.stop()
+	b.exec("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+	ctx := stand.Within(t, time.Minute)
+	kept := b.newSource()
+	if err := kept.Restore(b.source.Bookmark(b.model.Position())); err != nil {
+		t.Fatal(err)
+	}
+	_, err := kept.Tables(ctx)
+	sourcetest.WantTerminal(t, err, cdc.CodeSlotLost)
+	if st, err := kept.SlotStatus(ctx); err != nil || st.Exists {
+		t.Errorf("the slot afterwards: %+v, error %v", st, err)
+	}
+}
+
 func TestStream_takesOverTheSlotOfAStaleConnection(t *testing.T) {
 	t.Parallel()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")

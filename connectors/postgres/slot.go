@@ -89,7 +89,7 @@ func (s *Source) ensureSlot(ctx context.Context) error {
 		s.log.Info("dropped replication slot, which is lost and guards nothing that is needed", "slot", s.cfg.Slot)
 		st = SlotStatus{}
 	}
-	if st.Exists {
+	if st.Exists || s.resumes.Load() { // a new one would guard nothing that is needed, and keep the log for nobody
 		return s.checkSlot(st)
 	}
 	switch err := s.createSlot(ctx); {

@@ -36,6 +36,7 @@ type Source struct {
 	current       currentCalls
 	lineage       lineage
 	beginsAnew    atomic.Bool            // the consumer has said that it kept nothing
+	resumes       atomic.Bool            // the consumer has said where it goes on
 	copyWaits     atomic.Pointer[string] // see CopyWaits
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64

@@ -91,6 +91,7 @@ func (s *Source) Restore(data []byte) error {
 		}
 	}
 	s.beginsAnew.Store(data == nil)
+	s.resumes.Store(data != nil)
 	s.lineage.mu.Lock()
 	defer s.lineage.mu.Unlock()
 	s.lineage.timeline, s.lineage.reached, s.lineage.commits = b.Timeline, b.Reached, nil

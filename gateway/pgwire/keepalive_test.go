@@ -73,22 +73,6 @@ func TestSession_outlivesTheTimeoutsOfIdleOnesByShortStatements(t *testing.T) {
 	}
 }
 
-// A cursor's rows are read from what the gateway keeps.
-func TestSession_outlivesTheTimeoutOfIdleOnesByReadingOn(t *testing.T) {
-	b := newBed(t)
-	conn := connect(t, b.through)
-	run(t, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-	run(t, conn, "SET idle_in_transaction_session_timeout = '1s'")
-	run(t, conn, "DECLARE c CURSOR FOR "+read)
-	run(t, conn, "FETCH ALL FROM c")
-	watcher := connect(t, b.direct)
-	began := run(t, watcher, "SELECT now()")[0][0]
-	b.waitFor(t, "the cursor to have been read for longer than the session may be idle", func() bool {
-		run(t, conn, "FETCH ALL FROM c")
-		return run(t, watcher, fmt.Sprintf("SELECT now() > '%s'::timestamptz + interval '2500ms'", began))[0][0] == "t"
-	})
-}
-
 func TestSession_endsWithWhatPostgreSQLEndsItBy(t *testing.T) {
 	for _, c := range []struct {
 		name, set, begin, end, code string

@@ -3,6 +3,7 @@ package server_test
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,5 +149,26 @@ func TestGateway_leavesACursorToTheFunctionThatMovesIt(t *testing.T) {
 	direct, c := g.connect(g.oltp.URL("postgres")), g.client()
 	for _, sql := range []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "DECLARE c SCROLL CURSOR FOR SELECT id FROM item ORDER BY id", "SELECT next_of('c')", "FETCH c", "SELECT next_of('c')", "FETCH c", "COMMIT"} {
 		wantSameOutcome(t, c, direct, sql)
+	}
+}
+
+// PostgreSQL does not see what the gateway reads on by itself.
+func TestGateway_keepsASessionThatReadsACursorFromBeingTakenForIdle(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE line (id int PRIMARY KEY)", "INSERT INTO line SELECT generate_series(1, 1000000)")
+	c, watcher := g.client(), g.connect(g.oltp.URL("postgres"))
+	for _, sql := range []string{"SET freshet.route = columnar", "SET idle_in_transaction_session_timeout = '1s'", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+		"DECLARE k CURSOR FOR SELECT id FROM line ORDER BY id"} {
+		exec(t, c, sql)
+	}
+	began := one(t, watcher, "SELECT now()")
+	for want := 1; one(t, watcher, "SELECT now() < '"+began+"'::timestamptz + interval '2500ms'") == "t"; want++ {
+		results, err := c.PgConn().Exec(t.Context(), "FETCH 1 FROM k").ReadAll() // a simple query: of a Parse PostgreSQL would hear
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(results[0].Rows[0][0]); got != strconv.Itoa(want) {
+			t.Fatalf("row %d is %s", want, got)
+		}
 	}
 }

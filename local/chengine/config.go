@@ -50,6 +50,8 @@ func (s *Server) serverConfig(users string) element {
 		// Two threads, and as many tasks as a base has parts that rows are masked in: a task that finds no place waits for up to a second.
 		"background_pool_size":                          "2",
 		"background_merges_mutations_concurrency_ratio": "4",
+		// As many threads as there are CPUs, which is the default, are so few that the engine logs several times in a second that tasks have to wait.
+		"background_schedule_pool_size": "16",
 	}
 	if s.cfg.MaxMemory > 0 {
 		settings["max_server_memory_usage"] = strconv.FormatInt(s.cfg.MaxMemory, 10)
