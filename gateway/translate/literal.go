@@ -189,16 +189,16 @@ func (n number) rescale(scale int) number {
 
 const microsPerDay = 86_400_000_000
 
-// parseDate reads the ISO form only: every other form depends on settings or the clock.
+// parseDate reads the ISO form only, with or without leading zeros: every other form depends on settings or the clock.
 func parseDate(s string) (*big.Int, bool) {
-	t, err := time.Parse("2006-01-02", trimBlanks(s))
+	t, err := time.Parse("2006-1-2", trimBlanks(s))
 	if err != nil || t.Year() < 1 {
 		return nil, false
 	}
 	return big.NewInt(t.Unix() / 86400), true
 }
 
-var timestampForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?( ?(?:Z|([+-])(\d\d)(?::?(\d\d))?))?$`)
+var timestampForm = regexp.MustCompile(`^(\d{4}-\d\d?-\d\d?)(?:[ T](\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?( ?(?:Z|([+-])(\d\d)(?::?(\d\d))?))?$`)
 
 // writtenTime is a constant's date and time of day, in microseconds each, and the offset of its zone, if it is zoned.
 type writtenTime struct {
