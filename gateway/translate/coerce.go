@@ -287,7 +287,7 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 		e, ok = parseUUID(s)
 	}
 	if !ok {
-		fail("string constant as a value of type %d", oid)
+		fail("string constant as a value of %s in this form", typeName(oid))
 	}
 	return e
 }

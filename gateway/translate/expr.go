@@ -159,7 +159,7 @@ func (e expr) engineType() string {
 	case oidText, oidVarchar, oidName, oidBpchar, oidBytea, oidUnknown:
 		return "String"
 	}
-	fail("values of type %d", e.oid)
+	fail("values of %s", typeName(e.oid))
 	return ""
 }
 

@@ -42,7 +42,7 @@ func (q *query) call(f *pg.FuncCall) expr {
 		return q.window(f, name)
 	}
 	if f.AggFilter != nil || f.AggDistinct || f.AggStar || f.AggOrder != nil || f.AggWithinGroup || f.FuncVariadic {
-		fail("aggregate where none is allowed")
+		fail("aggregate %s here, or in this form", nameOrUnknown(name))
 	}
 	if e, ok := q.castCall(f, name); ok {
 		return e

@@ -196,7 +196,7 @@ func (t *translator) boundValue(format int16, v []byte, oid uint32) expr {
 		}
 		return integer(micros + 10957*microsPerDay)
 	}
-	fail("binary parameter of type %d", oid)
+	fail("binary parameter of %s", typeName(oid))
 	return expr{}
 }
 

@@ -41,6 +41,16 @@ var typeNames = map[string]uint32{
 	"interval": oidInterval, "numeric": oidNumeric, "uuid": oidUUID,
 }
 
+// typeName is a type's name in a message: that of the grammar, or its OID.
+func typeName(oid uint32) string {
+	for name, o := range typeNames {
+		if o == oid {
+			return name
+		}
+	}
+	return fmt.Sprintf("type %d", oid)
+}
+
 func isInteger(oid uint32) bool { return oid == oidInt2 || oid == oidInt4 || oid == oidInt8 }
 func isFloat(oid uint32) bool   { return oid == oidFloat4 || oid == oidFloat8 }
 func isNumber(oid uint32) bool  { return isInteger(oid) || oid == oidNumeric || isFloat(oid) }
