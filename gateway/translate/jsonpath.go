@@ -38,14 +38,16 @@ func (q *query) jsonText(a *pg.A_Expr) expr {
 	// As it is written in the document: the engine's numbers have 64 bits. The key followed by a colon is in no string, where its quotes would be
 	// escaped; once in the document it is the one that was found.
 	last := `"` + keys[len(keys)-1] + `": `
-	fraction := "(match(raw, '^[-0-9]') AND JSONType(" + path + ") = 'Double')"
+	fraction := "(match(" + raw + ", '^[-0-9]') AND JSONType(" + path + ") = 'Double')"
 	written := "extract(" + doc.sql + ", " + quote(regexp.QuoteMeta(last)+"(-?[0-9.]+)") + ")"
-	// The engine may compute a guard for rows of which the value is another.
-	sql := "multiIf(raw = 'null', NULL, startsWith(raw, '\"'), JSONExtractString(raw), " + fraction + ", " +
+	unescaped := "if(position(" + raw + ", '\\\\') = 0, substring(" + raw + ", 2, length(" + raw + ") - 2), JSONExtractString(" + raw + "))"
+	// The engine may compute a guard for rows of which the value is another. It parses a document once for all that is written alike, and again
+	// for a number's type only. It parsed all several times where the text had a name, or stood within another condition.
+	sql := "multiIf(" + raw + " = 'null', NULL, startsWith(" + raw + ", '\"'), " + unescaped + ", " + fraction + ", " +
 		guarded(written, fraction+" AND countSubstrings("+doc.sql+", "+quote(last)+") != 1", "number in a json document") + ", " +
-		"raw = '', " + guarded("NULL", "raw = '' AND isValidJSON("+doc.sql+") = 0", "json document") + ", " +
-		guarded("raw", "substring(raw, 1, 1) IN ('{', '[')", "json object or array") + ")"
-	e := with(oidText, renulled(bind("CAST("+sql+", 'Nullable(String)')", "raw", raw), doc), doc)
+		raw + " = '', " + guarded("NULL", raw+" = '' AND isValidJSON("+doc.sql+") = 0", "json document") + ", " +
+		guarded(raw, "substring("+raw+", 1, 1) IN ('{', '[')", "json object or array") + ")"
+	e := with(oidText, "CAST("+sql+", 'Nullable(String)')", doc) // NULL where the document is
 	e.null, e.costly = true, true
 	return e
 }
