@@ -14,6 +14,10 @@ type block struct {
 	columnar bool
 	// portals are results from the replica that the client may read on, by name.
 	portals map[string]*portal
+	// mark is the last that a portal was given, unmarked that a savepoint may have come behind that, and doubted that a rollback to one may have ended portals.
+	mark              uint64
+	unmarked, doubted bool
+	nests, reverts    bool // PostgreSQL may have portals that make savepoints, or roll back to one
 }
 
 // mayRead reports whether the open block may yet begin to read from a columnar snapshot by a statement of the class.
@@ -57,6 +61,7 @@ func (s *session) noteRelayed(c *class) {
 		return
 	}
 	if c.begins || c.ends {
+		before := s.block
 		s.endTx()
 		s.leaveBlock()
 		if s.validity.inBlock { // a rollback, or the end of SET LOCAL
@@ -68,10 +73,14 @@ func (s *session) noteRelayed(c *class) {
 		}
 		s.block = block{open: c.begins, wrote: c.Writes || c.begins && s.unit.dirty && s.block.wrote, // in the unit's implicit transaction, which becomes the block
 			mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
+		if c.begins || c.word == "" { // it may be the block that there was
+			s.block.unmarked, s.block.nests, s.block.reverts = before.unmarked, before.nests, before.reverts
+		}
 	}
-	if c.word == "rollback" {
-		s.doubtCursors()
+	if c.reverts() {
+		s.noteReverted()
 	}
+	s.block.unmarked = s.block.unmarked || c.nests()
 	if c.data || c.Writes { // a function may move a cursor by its name
 		s.leaveCursors()
 	}

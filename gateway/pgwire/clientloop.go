@@ -185,6 +185,11 @@ func (s *session) message(kind byte, size int) error {
 	if s.unit.rejected {
 		return s.skipRejected(kind, size)
 	}
+	if s.block.doubted && kind != 'S' && kind != 'H' {
+		if skipped, err := s.confirmPortals(kind, size); skipped || err != nil {
+			return err
+		}
+	}
 	switch kind {
 	case 'Q':
 		return s.query(body, size)

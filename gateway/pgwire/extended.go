@@ -196,7 +196,9 @@ func (s *session) bind(body []byte, size int) error {
 	}
 	name, _ := cString(&rest)
 	c, p := &unknownClass, s.statements.byName[unsafeString(name)]
-	if p != nil {
+	if p == nil {
+		s.dropPortal(unsafeString(destination))
+	} else {
 		c = s.relaxed(p.class)
 		if rejected, err := s.rebinds(string(destination), size); rejected || err != nil {
 			return err
@@ -207,7 +209,6 @@ func (s *session) bind(body []byte, size int) error {
 			}
 		}
 	}
-	s.dropPortal(unsafeString(destination))
 	attend := p != nil && (c.attended() || s.block.columnar || s.wantsColumnar || s.ofCursors(c)) && !s.unit.dirty
 	if attend {
 		e := &execution{sql: p.sql, class: c, statement: p, from: s.scan}
@@ -239,6 +240,9 @@ func (s *session) portalMessage(kind byte, body []byte, size int) error {
 		if described, err := s.describePortal(body, size); described || err != nil {
 			return err
 		}
+	}
+	if kind == 'E' {
+		s.noteExecuted()
 	}
 	switch {
 	case kind == 'E', kind == 'D' && len(body) > 0 && body[0] == 'P':
@@ -382,4 +386,5 @@ func (s *session) noteBound(c *class) {
 	s.noteRelayed(c)
 	s.unit.dirty = true
 	s.block.bound = s.block.bound || !c.begins
+	s.block.noteBoundSavepoint(c)
 }

@@ -56,6 +56,11 @@ func (s *session) offer(e *execution, status byte) error {
 		err = s.closeReplaced(e, status)
 	}
 	if err == nil && outcome == undecided {
+		if err = s.mark(e, status); isSQLError(err) { // a cancellation or a time limit, which has failed the block as well
+			outcome, err = done, s.fail(err, !e.within)
+		}
+	}
+	if err == nil && outcome == undecided {
 		outcome, err = s.decide(ctx, stop, e, d, status, against)
 	}
 	if err != nil {

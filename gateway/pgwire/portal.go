@@ -28,6 +28,7 @@ type portal struct {
 	declared  *declared // nil: it is none of SQL's cursors
 	meaning   meaning   // of the session's settings when its rows were written, or those of its cursor were declared
 	expiries  uint64    // the session's, when it last had those
+	mark      uint64    // the block's, see [settingMark]
 	// fields and formats are its rows'; nil: those of its cursor were not read yet.
 	fields  []pgproto3.FieldDescription
 	formats []int16
@@ -51,7 +52,8 @@ const markEvery = 256
 
 // newPortal returns a portal that may keep what the others leave.
 func (s *session) newPortal(e *execution, command string, fields []pgproto3.FieldDescription, formats []int16) *portal {
-	p := &portal{class: e.class, statement: e.statement, command: command, meaning: s.info.meaning(), expiries: s.expiries, fields: fields, formats: formats}
+	p := &portal{class: e.class, statement: e.statement, command: command, meaning: s.info.meaning(), expiries: s.expiries, mark: s.block.mark,
+		fields: fields, formats: formats}
 	s.emptyPortal(p)
 	return p
 }
@@ -199,16 +201,21 @@ func (s *session) dropPortals() {
 	}
 }
 
-// rebinds rejects a Bind of a named portal that there is already, as PostgreSQL does.
+// rebinds drops the portal that a Bind replaces. As by PostgreSQL, a named one is not replaced: the Bind is rejected, or left to PostgreSQL to be so.
 func (s *session) rebinds(name string, size int) (rejected bool, err error) {
 	if name == "" || s.block.portals[name] == nil {
+		s.dropPortal(name)
 		return false, nil
 	}
-	status, known, err := s.awaitQuiet()
-	if err != nil || !known || status != 'T' {
+	switch status, known, err := s.awaitQuiet(); {
+	case err != nil:
 		return false, err
+	case known && status == 'T':
+		return true, s.rejectUnit(duplicateCursor(name), size)
+	case !known || status == 'I':
+		s.dropPortal(name)
 	}
-	return true, s.rejectUnit(duplicateCursor(name), size)
+	return false, nil
 }
 
 // describePortal answers a Describe of a portal that has a result from the replica; described is false for any other message.
@@ -269,16 +276,23 @@ func (s *session) readOn(e *execution) error {
 	if err != nil {
 		return err
 	}
+	var failure error
 	if e.moves != nil && !failed {
 		if err := s.closeReplaced(e, status); err != nil {
 			return err
+		}
+		if failure = s.mark(e, status); failure != nil && !isSQLError(failure) {
+			return failure
 		}
 	}
 	if failed { // PostgreSQL's own error came first
 		_, err = s.client.Write(e.ready(nil, status))
 	} else {
 		r := &run{s: s, e: e, status: status}
-		err = r.finish(r.readOn(e.resume))
+		if failure == nil {
+			failure = r.readOn(e.resume)
+		}
+		err = r.finish(failure)
 	}
 	if err == nil {
 		err = s.wasBusy(status)

@@ -31,6 +31,7 @@ type session struct {
 	statements    statements
 	classes       classes
 	block         block
+	marks         uint64 // that portals were given
 	info          SessionInfo
 	validity      validity // of info
 	timeouts      timeouts

@@ -5,6 +5,9 @@ const longStart = 1 << 10
 
 // streamed accounts for a message that is relayed without looking inside, of which it gets the start.
 func (s *session) streamed(kind byte, start []byte) error {
+	if s.block.doubted {
+		s.dropMarked(0)
+	}
 	switch kind {
 	case 'P':
 		return s.streamedParse(start)
