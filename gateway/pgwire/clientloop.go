@@ -25,6 +25,7 @@ func (s *session) clientLoop() error {
 		n, err := m.conn.Read(m.buf[m.w:])
 		m.w += n
 		if err != nil && n == 0 {
+			s.finishFor(err)
 			return fmt.Errorf("read from the client: %w", err)
 		}
 	}

@@ -296,7 +296,7 @@ func (r *run) plan(lines []string) error {
 }
 
 // watch reads the client's connection while an analytical statement runs, so that a client that goes
-// away stops it. What the client sends meanwhile is kept.
+// away stops it, as does one that has only closed its writing side: the two look the same. What the client sends meanwhile is kept.
 type watch struct {
 	s     *session
 	extra []byte

@@ -114,8 +114,8 @@ func (s *session) serve(encryption *tls.Config, full bool) {
 	wg.Wait()
 }
 
-// endClient closes PostgreSQL's side after the client's has ended. Where the client sent Terminate, or left with
-// statements in flight, PostgreSQL sees exactly that: it finishes what it runs and finds the connection closed.
+// endClient closes PostgreSQL's side after the client's has ended. Where the client's connection broke with statements in flight, PostgreSQL sees
+// exactly that: it finishes what it runs and finds the connection closed.
 func (s *session) endClient(err error) {
 	var e *Error
 	if errors.As(err, &e) {
@@ -124,6 +124,32 @@ func (s *session) endClient(err error) {
 	if s.server != nil {
 		s.server.Close()
 	}
+}
+
+// finishFor ends PostgreSQL's input where the client's has ended, and waits while PostgreSQL answers what it was sent: the client may have closed its
+// writing side alone. One that is gone is noticed as by PostgreSQL, when it is written to, or by client_connection_check_interval.
+func (s *session) finishFor(ended error) {
+	if !errors.Is(ended, io.EOF) && !errors.Is(ended, io.ErrUnexpectedEOF) || closeWrite(s.server) != nil {
+		return
+	}
+	s.dropPortals()
+	s.endTx()
+	<-s.serverDone
+}
+
+// closeWrite closes a connection's writing side. With TLS, the end of its connection is what client_connection_check_interval looks for.
+func closeWrite(conn net.Conn) error {
+	if t, ok := conn.(*tls.Conn); ok {
+		if err := t.CloseWrite(); err != nil {
+			return err
+		}
+		conn = t.NetConn()
+	}
+	c, ok := conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return c.CloseWrite()
 }
 
 // hangUp ends the client's connection once PostgreSQL's has ended.
