@@ -49,13 +49,19 @@ func negotiate(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.Conn, s
 		}
 		br = bufio.NewReaderSize(conn, maxStartup)
 	}
-	for range 3 { // at most GSSENCRequest, SSLRequest and the packet itself
+	asked := map[uint32]bool{}
+	for {
 		p, err := readStartup(br)
 		if err != nil {
 			return conn, p, err
 		}
 		switch p.code {
 		case codeGSSENCRequest, codeSSLRequest:
+			if asked[p.code] {
+				return conn, p, &Error{Code: codeFeatureUnsupported,
+					Message: fmt.Sprintf("unsupported frontend protocol %d.%d: encryption was asked for before", p.code>>16, p.code&0xffff)}
+			}
+			asked[p.code] = true
 			if br.Buffered() > 0 {
 				return conn, p, &Error{Code: codeProtocolViolation, Message: "received unencrypted data after a request for encryption",
 					Detail: "This could be either a client-software bug or evidence of an attempted man-in-the-middle attack."}
@@ -73,7 +79,7 @@ func negotiate(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.Conn, s
 			if err != nil {
 				return conn, p, err
 			}
-			conn, encrypted = t, true
+			conn, encrypted, asked[codeGSSENCRequest] = t, true, true
 			br = bufio.NewReaderSize(conn, maxStartup)
 		default:
 			if br.Buffered() > 0 { // a client that does not wait, as a password sent ahead
@@ -82,7 +88,6 @@ func negotiate(ctx context.Context, conn net.Conn, cfg *tls.Config) (net.Conn, s
 			return conn, p, nil
 		}
 	}
-	return conn, startupPacket{}, &Error{Code: codeProtocolViolation, Message: "too many requests for encryption"}
 }
 
 func acceptTLS(ctx context.Context, conn net.Conn, cfg *tls.Config, direct bool) (*tls.Conn, error) {
@@ -100,19 +105,20 @@ func acceptTLS(ctx context.Context, conn net.Conn, cfg *tls.Config, direct bool)
 }
 
 func readStartup(r io.Reader) (startupPacket, error) {
-	var head [8]byte
+	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return startupPacket{}, fmt.Errorf("read the startup packet: %w", err)
 	}
 	n := binary.BigEndian.Uint32(head[:])
-	if n < 8 || n > maxStartup {
-		return startupPacket{}, &Error{Code: codeProtocolViolation, Message: "invalid length of startup packet"}
+	if n < 8 || n > maxStartup { // whoever sent that is not told, as by PostgreSQL
+		return startupPacket{}, errors.New("read the startup packet: invalid length")
 	}
-	p := startupPacket{code: binary.BigEndian.Uint32(head[4:]), raw: make([]byte, n)}
+	p := startupPacket{raw: make([]byte, n)}
 	copy(p.raw, head[:])
-	if _, err := io.ReadFull(r, p.raw[8:]); err != nil {
+	if _, err := io.ReadFull(r, p.raw[4:]); err != nil {
 		return p, fmt.Errorf("read the startup packet: %w", err)
 	}
+	p.code = binary.BigEndian.Uint32(p.raw[4:])
 	return p, nil
 }
 
@@ -261,6 +267,10 @@ func (s *session) login(ctx context.Context, packet startupPacket, full bool) er
 	}
 	if _, err := server.Write(packet.raw); err != nil {
 		return &Error{Code: codeConnectionFailure, Message: "the connection to PostgreSQL failed", Detail: err.Error(), Hint: "Connect again."}
+	}
+	if packet.code>>16 < 3 { // PostgreSQL refuses it, by a message of that protocol, and hangs up
+		_, err := io.Copy(s.client, server)
+		return errors.Join(errors.New("the client speaks a protocol before 3.0"), err)
 	}
 	return s.authenticate(ctx)
 }

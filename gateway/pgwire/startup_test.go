@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -57,39 +58,70 @@ func TestServer_speaksTLS(t *testing.T) {
 
 func TestServer_refusesWhatIsNoStartup(t *testing.T) {
 	b := newBed(t)
-	for name, packet := range map[string]string{
-		"too long":                  "\x00\x01\x00\x00\x00\x03\x00\x00",
-		"too short":                 "\x00\x00\x00\x04\x00\x03\x00\x00",
-		"data after an SSL request": "\x00\x00\x00\x08\x04\xd2\x16\x2f\x00\x00\x00\x10",
-		"TLS where there is none":   "\x16\x03\x01\x00\x10abcdefghijklmnop",
-		"many GSS requests":         "",
+	const ssl, gss = "\x00\x00\x00\x08\x04\xd2\x16\x2f", "\x00\x00\x00\x08\x04\xd2\x16\x30"
+	for name, tc := range map[string]struct {
+		packets []string // all but the last are answered by N
+		code    string   // empty: the connection is closed
+		alike   bool     // PostgreSQL without TLS does the same
+	}{
+		"too long":                  {[]string{"\x00\x01\x00\x00\x00\x03\x00\x00"}, "", true},
+		"too short":                 {[]string{"\x00\x00\x00\x04"}, "", true},
+		"data after an SSL request": {[]string{ssl + "\x00\x00\x00\x10"}, "08P01", false},
+		"TLS where there is none":   {[]string{"\x16\x03\x01\x00\x10abcdefghijklmnop"}, "", false},
+		"two SSL requests":          {[]string{ssl, ssl}, "0A000", true},
+		"two GSS requests":          {[]string{gss, gss}, "0A000", true},
+		"two requests of both":      {[]string{gss, ssl, gss}, "0A000", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn := dialRaw(t, b.addr)
-			if packet == "" {
-				for range 3 {
-					if _, err := conn.Write([]byte("\x00\x00\x00\x08\x04\xd2\x16\x30")); err != nil {
+			addrs := []string{b.addr}
+			if tc.alike {
+				addrs = append(addrs, b.pg.Addr())
+			}
+			for _, addr := range addrs {
+				conn := dialRaw(t, addr)
+				for i, packet := range tc.packets {
+					if _, err := conn.Write([]byte(packet)); err != nil {
 						t.Fatal(err)
+					}
+					if i == len(tc.packets)-1 {
+						break
 					}
 					var answer [1]byte
 					if _, err := conn.Read(answer[:]); err != nil || answer[0] != 'N' {
 						t.Fatalf("%q, %v; want N", answer, err)
 					}
 				}
-			} else if _, err := conn.Write([]byte(packet)); err != nil {
-				t.Fatal(err)
-			}
-			kind, body, err := readMessage(conn)
-			if packet != "" && packet[0] == 0x16 {
-				if err == nil {
-					t.Errorf("got %c %q, want the connection closed", kind, body)
+				kind, body, err := readMessage(conn)
+				if tc.code == "" {
+					if err == nil || isTimeout(err) {
+						t.Errorf("%s: %c %q, %v; want the connection closed", addr, kind, body, err)
+					}
+				} else if err != nil || kind != 'E' || !strings.Contains(string(body), tc.code) {
+					t.Errorf("%s: %c %q, %v; want FATAL %s", addr, kind, body, err, tc.code)
 				}
-				return
-			}
-			if err != nil || kind != 'E' || !strings.Contains(string(body), "08P01") {
-				t.Errorf("%c %q, %v; want FATAL 08P01", kind, body, err)
 			}
 		})
+	}
+}
+
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+func TestServer_relaysTheRefusalOfAnOldProtocol(t *testing.T) {
+	b := newBed(t)
+	var answers [2]string
+	for i, addr := range []string{b.pg.Addr(), b.addr} {
+		conn := dialRaw(t, addr)
+		if _, err := conn.Write([]byte("\x00\x00\x00\x10\x00\x02\x00\x00user\x00me\x00")); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers[i] = string(answer)
+	}
+	if answers[1] != answers[0] || !strings.Contains(answers[0], "unsupported frontend protocol 2.0") {
+		t.Errorf("%q, want %q", answers[1], answers[0])
 	}
 }
 
