@@ -71,7 +71,8 @@ func (s *session) noteRelayed(c *class) {
 			}
 			s.validity.inBlock = !c.begins && c.SetsSession
 		}
-		s.block = block{open: c.begins, wrote: c.Writes || c.begins && s.unit.dirty && s.block.wrote, // in the unit's implicit transaction, which becomes the block
+		within := c.begins && s.unit.dirty // the unit's implicit transaction, which becomes the block
+		s.block = block{open: c.begins, wrote: c.Writes || within && before.wrote, oltp: within && before.oltp,
 			mayBeReadOnly: c.readOnly || c.begins && s.parameter("default_transaction_read_only") == "on"}
 		if c.begins || c.word == "" { // it may be the block that there was
 			s.block.unmarked, s.block.nests, s.block.reverts = before.unmarked, before.nests, before.reverts

@@ -207,6 +207,15 @@ func pipelineScript() []step {
 		say(2, sync1, sync1),
 		ask("DEALLOCATE ALL"),
 		say(1, bind("", "a", text), execute("", 0), sync1),
+		// a unit's implicit transaction has written before it becomes a block
+		say(1, parse("w", "INSERT INTO copied VALUES (4, 'four')"), bind("", "w", text), execute("", 0), parse("b", "BEGIN READ ONLY"), bind("", "b", text), execute("", 0), sync1),
+		ask(columnar + "SELECT count(*) FROM copied WHERE a = 4"),
+		ask("ROLLBACK"),
+		// or has read; what has another value on the connection of the analytical route tells who answers
+		ask("SET default_transaction_isolation = 'repeatable read'"), ask("SET work_mem = '9MB'"),
+		say(1, parse("r", "SELECT count(*) FROM copied"), bind("", "r", text), execute("", 0), bind("", "b", text), execute("", 0), sync1),
+		ask(columnar + "SELECT current_setting('work_mem') FROM pg_class LIMIT 1"),
+		ask("ROLLBACK"),
 	}
 }
 
