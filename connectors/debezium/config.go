@@ -81,6 +81,9 @@ func (c Config) withDefaults() (Config, error) {
 	if !topicPrefix.MatchString(c.Prefix) {
 		return c, fmt.Errorf("configure source: topic prefix %q: use 1 to 100 letters, digits, dashes and underscores", c.Prefix)
 	}
+	if c.Connector.MessageBytes != 0 && (c.Connector.MessageBytes < 1<<20 || c.Connector.MessageBytes > 1<<30) {
+		return c, fmt.Errorf("configure source: message_bytes is %d: choose 1 MiB (%d) to 1 GiB (%d)", c.Connector.MessageBytes, 1<<20, 1<<30)
+	}
 	if c.WatermarkInterval < 0 || c.StallLimit < 0 || c.StartWait < 0 || c.MemoryBytes < 0 || c.ChunkChanges < 0 {
 		return c, errors.New("configure source: intervals and sizes must not be negative")
 	}

@@ -27,6 +27,9 @@ type Connector struct {
 	Replication int `json:"replication,omitempty"`
 	// Retention of the topics; a replica that was away for longer is copied anew. Default 24 h.
 	Retention time.Duration `json:"retention,omitempty"`
+	// MessageBytes is the most that a change may take as JSON, with the row before it where REPLICA IDENTITY is FULL. The connector fails at a larger one.
+	// Above 96 MiB the brokers' socket.request.max.bytes must be larger too. Default 64 MiB.
+	MessageBytes int `json:"message_bytes,omitempty"`
 	// Settings override the settings of the template.
 	Settings map[string]string `json:"settings,omitempty"`
 }
@@ -35,6 +38,7 @@ func (c Connector) withDefaults() Connector {
 	setDefault(&c.Partitions, 1)
 	setDefault(&c.Replication, -1)
 	setDefault(&c.Retention, 24*time.Hour)
+	setDefault(&c.MessageBytes, 64<<20)
 	return c
 }
 
@@ -105,34 +109,39 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		"poll.interval.ms":                    "20",
 		"max.batch.size":                      "2048",
 		"max.queue.size":                      "8192", // what waits there is copied by each collection of garbage
+		"max.queue.size.in.bytes":             "33554432",
 		"extended.headers.enabled":            "false",
 		"statistics.metrics.enabled":          "false", // quantiles for each record, which nobody reads
 		"retriable.restart.connector.wait.ms": "1000",
 		"producer.override.linger.ms":         "5",
 		"producer.override.batch.size":        "262144",
 		"producer.override.compression.type":  "lz4",
+		// The producer measures a message before it compresses it, and takes memory for all of it.
+		"producer.override.max.request.size": strconv.Itoa(con.MessageBytes),
+		"producer.override.buffer.memory":    strconv.Itoa(con.MessageBytes + 32<<20),
 	}
-	maps.Copy(s, con.topicSettings(c.boundsTopic()))
+	s["topic.creation.groups"] = "bounds"
+	s["topic.creation.bounds.include"] = strings.ReplaceAll(c.boundsTopic(), ".", `\.`)
+	// One partition gives ENDs their order. Topics of tables that come later are created by Connect.
+	for group, partitions := range map[string]int{"default": con.Partitions, "bounds": 1} {
+		group = "topic.creation." + group + "."
+		s[group+"partitions"], s[group+"replication.factor"] = strconv.Itoa(partitions), strconv.Itoa(con.Replication)
+		for name, value := range con.topicSettings() {
+			s[group+name] = *value
+		}
+	}
 	maps.Copy(s, con.Settings)
 	return s, nil
 }
 
-// topicSettings returns how Connect creates topics that are not there.
-func (c Connector) topicSettings(boundsTopic string) map[string]string {
-	return map[string]string{
-		// One partition gives ENDs their order. Topics of tables that come later are created by Connect.
-		"topic.creation.default.replication.factor": strconv.Itoa(c.Replication),
-		"topic.creation.default.partitions":         strconv.Itoa(c.Partitions),
-		"topic.creation.default.cleanup.policy":     "delete",
-		"topic.creation.default.retention.ms":       strconv.FormatInt(c.Retention.Milliseconds(), 10),
-		"topic.creation.groups":                     "bounds",
-		"topic.creation.bounds.include":             strings.ReplaceAll(boundsTopic, ".", `\.`),
-		"topic.creation.bounds.partitions":          "1",
-		"topic.creation.bounds.replication.factor":  strconv.Itoa(c.Replication),
-		"topic.creation.bounds.cleanup.policy":      "delete",
-		"topic.creation.bounds.retention.ms":        strconv.FormatInt(c.Retention.Milliseconds(), 10),
-	}
+// topicSettings returns the settings of each of the connector's topics.
+func (c Connector) topicSettings() map[string]*string {
+	retention, size, policy := strconv.FormatInt(c.Retention.Milliseconds(), 10), strconv.Itoa(c.MessageBytes), "delete"
+	return map[string]*string{"cleanup.policy": &policy, "retention.ms": &retention, mostBytes: &size}
 }
+
+// mostBytes is the setting of a topic that bounds its messages, compressed.
+const mostBytes = "max.message.bytes"
 
 // sslMode returns the sslmode of a connection string, which the connector takes by the same names.
 func sslMode(raw string) string {

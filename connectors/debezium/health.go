@@ -167,10 +167,14 @@ func (k *keeper) recover(ctx context.Context, now time.Time, st ConnectorStatus)
 }
 
 func (s *Source) connectorFailed(why string) *cdc.TerminalError {
+	remedy := "remove the cause and restart the connector's task in Kafka Connect; the stream then goes on by itself"
+	if strings.Contains(why, "RecordTooLargeException") {
+		remedy = fmt.Sprintf("raise message_bytes, which is %d, above the size that the detail names, and restart the gateway", s.cfg.Connector.withDefaults().MessageBytes)
+	}
 	return &cdc.TerminalError{
 		Code:   cdc.CodeConnectorFailed,
 		Detail: fmt.Sprintf("connector %q fails again and again, %d restarts did not help: %s", s.cfg.connectorName(), mostRestarts, why),
-		Remedy: "remove the cause and restart the connector's task in Kafka Connect; the stream then goes on by itself",
+		Remedy: remedy,
 	}
 }
 

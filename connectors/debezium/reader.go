@@ -62,7 +62,8 @@ func (s *Source) openReader(ctx context.Context, from cdc.Position) (*reader, er
 		since, begin = m.at.Add(-margin), m.offset
 	}
 	client, err := s.newClient(kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4), kgo.FetchMinBytes(1), kgo.FetchMaxWait(time.Second))
+		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4), kgo.FetchMinBytes(1), kgo.FetchMaxWait(time.Second),
+		kgo.BrokerMaxReadBytes(max(100<<20, int32(s.cfg.Connector.withDefaults().MessageBytes)+2*fetchBytes)))
 	if err != nil {
 		return nil, fmt.Errorf("read topics: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -192,38 +191,6 @@ func (s *Source) forgetManaged(ctx context.Context) error {
 		return err
 	}
 	return s.connect.forget(ctx, name, nil)
-}
-
-// prepareConnector creates the topics that are missing and registers the connector.
-func (s *Source) prepareConnector(ctx context.Context, found []cdc.Discovered) error {
-	con := s.cfg.Connector.withDefaults()
-	retention := fmt.Sprint(con.Retention.Milliseconds())
-	policy := "delete"
-	settings := map[string]*string{"retention.ms": &retention, "cleanup.policy": &policy}
-	tables := []string{}
-	for _, d := range found {
-		if d.Stopped == nil {
-			tables = append(tables, s.cfg.tableTopic(d.Table.FullName()))
-		}
-	}
-	for _, group := range []struct {
-		partitions int
-		topics     []string
-	}{{1, []string{s.cfg.boundsTopic()}}, {con.Partitions, tables}} {
-		if len(group.topics) == 0 {
-			continue
-		}
-		made, err := s.admin.CreateTopics(ctx, int32(group.partitions), int16(con.Replication), settings, group.topics...)
-		if err != nil {
-			return fmt.Errorf("create topics: %w", err)
-		}
-		for _, t := range made {
-			if t.Err != nil && !errors.Is(t.Err, kerr.TopicAlreadyExists) {
-				return fmt.Errorf("create topic %s: %w", t.Topic, t.Err)
-			}
-		}
-	}
-	return s.register(ctx)
 }
 
 // register gives Kafka Connect the connector as the settings say, unless it has it so, or somebody else keeps it.

@@ -150,6 +150,7 @@ func (b *Broker) settings() map[string]string {
 		"inter.broker.listener.name":       "PLAINTEXT",
 		"log.dirs":                         filepath.Join(b.cfg.DataDir, "logs"),
 		"auto.create.topics.enable":        "false",
+		"message.max.bytes":                "67108864", // a row is one message
 		"default.replication.factor":       "1",
 		"offsets.topic.num.partitions":     "1",
 		"group.initial.rebalance.delay.ms": "0",

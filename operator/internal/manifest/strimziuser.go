@@ -25,7 +25,7 @@ func (c Cluster) StrimziUsers() []*unstructured.Unstructured {
 	}
 	return []*unstructured.Unstructured{
 		c.strimziUser(StrimziUnitUser(c.HTAPCluster),
-			rule("topic", changes, "Create", "Describe", "DescribeConfigs", "Read", "Delete"),
+			rule("topic", changes, "Create", "Describe", "DescribeConfigs", "AlterConfigs", "Read", "Delete"),
 			rule("topic", heartbeatTopics+changes, "Describe", "Delete"),
 		),
 		c.strimziUser(own,
