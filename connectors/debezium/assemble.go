@@ -44,8 +44,7 @@ func newAssembler(from cdc.Position, dir string, spillAt int) *assembler {
 
 // arrival is a row as it was read.
 type arrival struct {
-	partition  int // index among the partitions that are read
-	topic      string
+	partition  int  // index among the partitions that are read
 	keyless    bool // the message has no key, and may be delivered again in another partition
 	keyChanges bool
 	oldKey     []byte
@@ -93,15 +92,14 @@ func (t *transaction) run(in *arrival) *run {
 	for _, r := range t.runs {
 		switch {
 		case r.keyless != in.keyless:
-		case in.keyless && r.topic == in.topic && r.last < in.order:
+		case r.table != in.table, !in.keyless && r.partition != in.partition:
+		case r.last < in.order:
 			return r
-		case !in.keyless && r.partition == in.partition && r.last < in.order:
-			return r
-		case !in.keyless && r.partition == in.partition:
+		case !in.keyless:
 			return nil
 		}
 	}
-	r := &run{partition: in.partition, keyless: in.keyless, topic: in.topic}
+	r := &run{partition: in.partition, keyless: in.keyless, table: in.table}
 	t.runs = append(t.runs, r)
 	return r
 }
@@ -170,7 +168,7 @@ func (a *assembler) discard(txID uint64) {
 	}
 }
 
-// head returns the transaction that is to be handed over next; ok is false if there is none. missing tells, by topic, how
+// head returns the transaction that is to be handed over next; ok is false if there is none. missing tells, by table as ENDs name it, how
 // many of its rows have not come; it is empty for a complete transaction.
 func (a *assembler) head() (ev endEvent, t *transaction, missing map[string]uint64, ok bool) {
 	if len(a.ends) == 0 {
@@ -184,7 +182,7 @@ func (a *assembler) head() (ev endEvent, t *transaction, missing map[string]uint
 	for _, c := range ev.counts {
 		var have uint64
 		for _, r := range t.runs {
-			if r.topic == c.topic {
+			if r.table.full == c.table {
 				have += r.rows
 			}
 		}
@@ -192,19 +190,24 @@ func (a *assembler) head() (ev endEvent, t *transaction, missing map[string]uint
 			if missing == nil {
 				missing = map[string]uint64{}
 			}
-			missing[c.topic] = c.rows - have
+			missing[c.table] = c.rows - have
 		}
 	}
 	return ev, t, missing, true
 }
 
 // ahead tells whether rows of a topic were read far enough: more than a limit is in memory, in bytes, and the head lacks none of that topic.
-func (a *assembler) ahead(limit int) func(topic string) bool {
+// topicOf gives the topic of a table.
+func (a *assembler) ahead(limit int, topicOf func(table string) string) func(topic string) bool {
 	if a.bytes <= limit {
 		return func(string) bool { return false }
 	}
 	_, _, missing, _ := a.head()
-	return func(topic string) bool { return missing[topic] == 0 }
+	lacking := map[string]bool{}
+	for table := range missing {
+		lacking[topicOf(table)] = true
+	}
+	return func(topic string) bool { return !lacking[topic] }
 }
 
 // pop forgets the head after it was handed over.
@@ -223,7 +226,7 @@ func (a *assembler) close() {
 }
 
 // each calls f for the rows of a transaction in their order. Slices are valid during the call only.
-func (t *transaction) each(f func(topic string, row storedRow) error) error {
+func (t *transaction) each(f func(table *tableName, row storedRow) error) error {
 	readers := make([]*runReader, 0, len(t.runs))
 	for _, r := range t.runs {
 		rd, err := r.reader()
@@ -247,7 +250,7 @@ func (t *transaction) each(f func(topic string, row storedRow) error) error {
 			return fmt.Errorf("two changes of one transaction have the number %d", previous)
 		}
 		previous = least.row.order
-		if err := f(least.run.topic, least.row); err != nil {
+		if err := f(least.run.table, least.row); err != nil {
 			return err
 		}
 		if err := least.next(); err != nil {

@@ -19,27 +19,34 @@ type event struct {
 }
 
 const (
-	topicsInModel     = 3
+	tablesInModel     = 4
+	topicsInModel     = 3 // so that two tables share one
 	partitionsOfTopic = 2
 )
 
-// transactionsInOrder draws a history: transactions with rows in several topics, in commit order.
+// tableOf returns a table of the schema s by its number, always the same one.
+var tableOf = func() func(n int) *tableName {
+	var names tableNames
+	return func(n int) *tableName { return names.intern([]byte("s"), fmt.Append(nil, n)) }
+}()
+
+// transactionsInOrder draws a history: transactions with rows of several tables, in commit order.
 func transactionsInOrder(t *rapid.T) (history [][]event) {
 	for i := range rapid.IntRange(1, 12).Draw(t, "transactions") {
 		var events []event
 		txID := uint64(rapid.IntRange(0, 1).Draw(t, "xid is late")*100 + 1000 - i) // not in commit order
 		counts := map[string]uint64{}
 		for n := range rapid.IntRange(0, 6).Draw(t, "rows") {
-			topic := rapid.IntRange(0, topicsInModel-1).Draw(t, "topic")
-			ev := event{partition: topic*partitionsOfTopic + rapid.IntRange(0, partitionsOfTopic-1).Draw(t, "partition")}
-			ev.in = arrival{partition: ev.partition, topic: fmt.Sprint("topic ", topic), keyless: rapid.IntRange(0, 4).Draw(t, "keyless") == 0,
-				rowEvent: rowEvent{txID: txID, order: uint64(n + 1), micros: int64(i), op: opCreate, after: fmt.Appendf(nil, "%d/%d", i, n)}}
-			counts[ev.in.topic]++
+			table := rapid.IntRange(0, tablesInModel-1).Draw(t, "table")
+			ev := event{partition: table%topicsInModel*partitionsOfTopic + rapid.IntRange(0, partitionsOfTopic-1).Draw(t, "partition")}
+			ev.in = arrival{partition: ev.partition, keyless: rapid.IntRange(0, 4).Draw(t, "keyless") == 0,
+				rowEvent: rowEvent{table: tableOf(table), txID: txID, order: uint64(n + 1), micros: int64(i), op: opCreate, after: fmt.Appendf(nil, "%d/%d", i, n)}}
+			counts[ev.in.table.full]++
 			events = append(events, ev)
 		}
 		end := endEvent{txID: txID, position: cdc.Position{Major: uint64(10 * (i + 1))}}
-		for topic, n := range counts {
-			end.counts = append(end.counts, rowCount{topic, n})
+		for table, n := range counts {
+			end.counts = append(end.counts, rowCount{table, n})
 		}
 		history = append(history, append(events, event{partition: -1, end: end}))
 	}
@@ -121,7 +128,7 @@ func TestAssembler_handsOverEveryTransactionOnceWholeAndInOrder(t *testing.T) {
 		for _, events := range history[first:] {
 			line := events[len(events)-1].end.position.String()
 			for _, ev := range events[:len(events)-1] {
-				line += " " + ev.in.topic + ":" + string(ev.in.after)
+				line += " " + ev.in.table.full + ":" + string(ev.in.after)
 			}
 			want = append(want, line)
 		}
@@ -182,8 +189,8 @@ func drain(t *rapid.T, a *assembler) (lines []string) {
 			return lines
 		}
 		line := head.position.String()
-		if err := tx.each(func(topic string, row storedRow) error {
-			line += " " + topic + ":" + string(row.after)
+		if err := tx.each(func(table *tableName, row storedRow) error {
+			line += " " + table.full + ":" + string(row.after)
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -199,29 +206,30 @@ func TestAssembler_holdsBackTopicsThatAreAhead(t *testing.T) {
 	a := newAssembler(cdc.Position{}, t.TempDir(), 1<<20)
 	defer a.close()
 	const limit = 1 << 20
-	take := func(topic string, partition int, tx uint64) {
-		if err := a.row(&arrival{partition: partition, topic: topic, rowEvent: rowEvent{txID: tx, order: uint64(partition + 1), op: opCreate, after: make([]byte, 100)}}); err != nil {
+	take := func(table *tableName, partition int, tx uint64) {
+		if err := a.row(&arrival{partition: partition, rowEvent: rowEvent{table: table, txID: tx, order: uint64(partition + 1), op: opCreate, after: make([]byte, 100)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const transactions = 20_000
+	topicOf := func(table string) string { return map[string]string{"s.0": "fast", "s.1": "slow"}[table] }
 	for tx := range uint64(transactions) {
-		a.end(endEvent{txID: tx, position: cdc.Position{Major: tx + 1}, counts: []rowCount{{"fast", 1}, {"slow", 1}}})
+		a.end(endEvent{txID: tx, position: cdc.Position{Major: tx + 1}, counts: []rowCount{{"s.0", 1}, {"s.1", 1}}})
 	}
 	var fast, slow uint64
 	most, handed := 0, 0
 	for handed < transactions {
-		ahead := a.ahead(limit)
+		ahead := a.ahead(limit, topicOf)
 		if ahead("slow") {
 			t.Fatalf("after %d transactions the topic that the next one waits for is held back", handed)
 		}
 		for range 100 {
 			if fast < transactions && !ahead("fast") {
-				take("fast", 0, fast)
+				take(tableOf(0), 0, fast)
 				fast++
 			}
 		}
-		take("slow", 1, slow)
+		take(tableOf(1), 1, slow)
 		slow++
 		for {
 			if _, _, missing, ok := a.head(); !ok || len(missing) > 0 {
@@ -243,7 +251,7 @@ func TestAssembler_keepsLargeTransactionsOnDisk(t *testing.T) {
 	const rows = 1_000_000
 	most := 0
 	for i := range rows {
-		in := arrival{partition: i % 2, topic: "t", rowEvent: rowEvent{txID: 7, order: uint64(i + 1), op: opCreate, after: make([]byte, 200)}}
+		in := arrival{partition: i % 2, rowEvent: rowEvent{table: tableOf(0), txID: 7, order: uint64(i + 1), op: opCreate, after: make([]byte, 200)}}
 		if err := a.row(&in); err != nil {
 			t.Fatal(err)
 		}
@@ -252,13 +260,13 @@ func TestAssembler_keepsLargeTransactionsOnDisk(t *testing.T) {
 	if most > 5<<20 {
 		t.Errorf("%d bytes were in memory, want about 4 MB at most", most)
 	}
-	a.end(endEvent{txID: 7, position: cdc.Position{Major: 1}, counts: []rowCount{{"t", rows}}})
+	a.end(endEvent{txID: 7, position: cdc.Position{Major: 1}, counts: []rowCount{{"s.0", rows}}})
 	_, tx, missing, ok := a.head()
 	if !ok || len(missing) > 0 {
 		t.Fatalf("the transaction is not complete, missing %v", missing)
 	}
 	next := uint64(1)
-	if err := tx.each(func(_ string, row storedRow) error {
+	if err := tx.each(func(_ *tableName, row storedRow) error {
 		if row.order != next || len(row.after) != 200 {
 			return fmt.Errorf("row %d with %d bytes, want row %d", row.order, len(row.after), next)
 		}

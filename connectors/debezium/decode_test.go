@@ -24,7 +24,7 @@ const update = `{"before":null,"after":{"id":2,"cust":7,"total":"100.00","note":
 	`"txId":992,"lsn":23045608,"xmin":null,"origin":null,"origin_lsn":null},"transaction":{"id":"992:23045608","total_order":2,"data_collection_order":2},` +
 	`"op":"u","ts_ms":1795211417604,"ts_us":1795211417604496,"ts_ns":1795211417604496892}`
 
-const end = `{"status":"END","id":"992:23045944","event_count":5,"data_collections":[{"data_collection":"public.orders","event_count":4},` +
+const end = `{"status":"END","id":"992:23045944","event_count":5,"data_collections":[{"data_collection":"public.orders","event_count":3},{"data_collection":"public.orders","event_count":1},` +
 	`{"data_collection":"io.debezium.connector.postgresql.LogicalDecodingMessageMonitor$LogicalDecodingMessageId@3600dbe9","event_count":1}],"ts_ms":1795211417037}`
 
 var orders = &cdc.Table{ID: 1, Schema: "public", Name: "orders", Key: []int{0}, Columns: []cdc.Column{
@@ -41,11 +41,14 @@ func TestEnvelope_isReadFromTheSamples(t *testing.T) {
 	if row.txID != 992 || row.order != 2 || row.op != opUpdate || row.micros != 1795211417037440 || row.before != nil || !bytes.HasPrefix(row.after, []byte(`{"id":2`)) {
 		t.Errorf("got %+v", row)
 	}
-	ev, ended, err := e.boundary([]byte(end), func(table string) string { return "shop." + table })
+	if again, err := e.row([]byte(update)); err != nil || again.table != row.table || row.table.Schema != "public" || row.table.Name != "orders" {
+		t.Errorf("it is of table %+v, and once more of %+v, error %v", row.table, again.table, err)
+	}
+	ev, ended, err := e.boundary([]byte(end))
 	if err != nil || !ended {
 		t.Fatal(ended, err)
 	}
-	want := endEvent{txID: 992, position: cdc.Position{Major: 23045944}, millis: 1795211417037, counts: []rowCount{{"shop.public.orders", 4}}}
+	want := endEvent{txID: 992, position: cdc.Position{Major: 23045944}, millis: 1795211417037, counts: []rowCount{{"public.orders", 4}}}
 	if diff := cmp.Diff(want, ev, cmp.AllowUnexported(endEvent{}, rowCount{})); diff != "" {
 		t.Errorf("END (-want +got):\n%s", diff)
 	}
@@ -58,16 +61,17 @@ func TestEnvelope_refuseswhatItCannotRelyOn(t *testing.T) {
 	var e envelopeDecoder
 	for name, message := range map[string]string{
 		"no transaction":   `{"before":null,"after":{},"op":"c","transaction":null}`,
+		"no table":         `{"op":"c","source":{"schema":"public"},"transaction":{"id":"992:1","total_order":1}}`,
 		"no op":            `{"schema":{},"payload":{}}`,
 		"half a message":   update[:len(update)-1],
 		"another id":       `{"op":"c","transaction":{"id":"992","total_order":1}}`,
-		"row is no object": `{"op":"c","after":1,"transaction":{"id":"1:1","total_order":1}}`,
+		"row is no object": `{"op":"c","after":1,"source":{"table":"t"},"transaction":{"id":"1:1","total_order":1}}`,
 	} {
 		if _, err := e.row([]byte(message)); err == nil {
 			t.Errorf("%s: it was accepted", name)
 		}
 	}
-	if _, _, err := e.boundary([]byte(`{"status":"MIDDLE","id":"1:1"}`), nil); err == nil {
+	if _, _, err := e.boundary([]byte(`{"status":"MIDDLE","id":"1:1"}`)); err == nil {
 		t.Error("an unknown status was accepted")
 	}
 }
@@ -146,10 +150,10 @@ func TestInstant_isExactOverAllYears(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(update))
 	f.Add([]byte(end))
-	f.Add([]byte(`{"op":"c","after":{"id":1,"cust":-1,"total":"-0.00","note":"\ud83d\ude00","at":"-infinity"},"transaction":{"id":"1:1","total_order":1}}`))
+	f.Add([]byte(`{"op":"c","after":{"id":1,"cust":-1,"total":"-0.00","note":"\ud83d\ude00","at":"-infinity"},"source":{"schema":"public","table":"orders"},"transaction":{"id":"1:1","total_order":1}}`))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		var e envelopeDecoder
-		_, _, _ = e.boundary(message, func(table string) string { return table })
+		_, _, _ = e.boundary(message)
 		ev, err := e.row(message)
 		if err != nil {
 			return
@@ -196,16 +200,16 @@ func BenchmarkMessagesToColumns(b *testing.B) {
 			b.Fatal(err)
 		}
 		ev.txID = uint64(rows / perTransaction)
-		if err := a.row(&arrival{partition: rows % 3, topic: "t", rowEvent: ev}); err != nil {
+		if err := a.row(&arrival{partition: rows % 3, rowEvent: ev}); err != nil {
 			b.Fatal(err)
 		}
 		rows++
 		if rows%perTransaction != 0 {
 			continue
 		}
-		a.end(endEvent{txID: ev.txID, position: cdc.Position{Major: uint64(rows)}, counts: []rowCount{{"t", perTransaction}}})
+		a.end(endEvent{txID: ev.txID, position: cdc.Position{Major: uint64(rows)}, counts: []rowCount{{"public.orders", perTransaction}}})
 		_, t, _, _ := a.head()
-		if err := t.each(func(_ string, row storedRow) error { return dec.add(orders, row) }); err != nil {
+		if err := t.each(func(_ *tableName, row storedRow) error { return dec.add(orders, row) }); err != nil {
 			b.Fatal(err)
 		}
 		a.pop()

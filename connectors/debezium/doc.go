@@ -11,6 +11,7 @@
 //   - The order of END messages in the transaction topic, which has one partition, is the order of commits.
 //   - A row belongs to the transaction whose id stands before the colon of transaction.id; what follows the colon is
 //     the row's own position in the log.
+//   - A row belongs to the table that its message names: several tables may share a topic, and a topic's name may be another table's by now.
 //   - A transaction is complete when for every table that END names the counted rows have been read, in all partitions.
 //   - After a crash Connect delivers again what it had not recorded as delivered. Within a partition rows of a transaction come
 //     in order, so that one whose total_order is not above the last is a repetition; an END whose position is not above the last

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 // rowEvent is a row's change as a message carries it. Slices refer to the message.
 type rowEvent struct {
+	table  *tableName
 	txID   uint64
 	order  uint64 // total_order: the change's number in its transaction, from 1
 	micros int64  // commit time, µs since 1970
@@ -32,9 +34,9 @@ type endEvent struct {
 	sent     time.Time // when Connect sent it, by its clock
 }
 
-// rowCount is how many rows of a transaction are in a topic.
+// rowCount is how many rows of a transaction are of a table, which is named as by [tableName.full].
 type rowCount struct {
-	topic string
+	table string
 	rows  uint64
 }
 
@@ -71,14 +73,17 @@ func parseUint(b []byte) (uint64, error) {
 
 // envelopeDecoder decodes messages. It may be used again and again, by one goroutine.
 type envelopeDecoder struct {
-	d       jx.Decoder
-	scratch []byte
+	d             jx.Decoder
+	scratch       []byte
+	schema, table []byte // of the message at hand
+	names         tableNames
 }
 
 // row decodes the value of a message in a table's topic.
 func (e *envelopeDecoder) row(value []byte) (rowEvent, error) {
 	var ev rowEvent
 	haveTransaction := false
+	e.schema, e.table = e.schema[:0], e.table[:0]
 	e.d.ResetBytes(value)
 	err := e.d.ObjBytes(func(d *jx.Decoder, key []byte) (err error) {
 		switch string(key) {
@@ -104,7 +109,10 @@ func (e *envelopeDecoder) row(value []byte) (rowEvent, error) {
 		return ev, errors.New("decode change: it has no op; is the converter JsonConverter with schemas.enable=false?")
 	case !haveTransaction:
 		return ev, fmt.Errorf("decode change: %w", errNoTransaction)
+	case len(e.table) == 0:
+		return ev, errors.New("decode change: its source names no table; is the connector Debezium's for PostgreSQL?")
 	}
+	ev.table = e.names.intern(e.schema, e.table)
 	return ev, nil
 }
 
@@ -132,10 +140,16 @@ func (e *envelopeDecoder) op(d *jx.Decoder) (byte, error) {
 
 func (e *envelopeDecoder) source(d *jx.Decoder, ev *rowEvent) error {
 	return d.ObjBytes(func(d *jx.Decoder, key []byte) (err error) {
-		if string(key) != "ts_us" {
+		switch string(key) {
+		case "ts_us":
+			ev.micros, err = d.Int64()
+		case "schema":
+			e.schema, err = d.StrAppend(e.schema[:0])
+		case "table":
+			e.table, err = d.StrAppend(e.table[:0])
+		default:
 			return d.Skip()
 		}
-		ev.micros, err = d.Int64()
 		return err
 	})
 }
@@ -160,9 +174,8 @@ func (e *envelopeDecoder) transaction(d *jx.Decoder, ev *rowEvent) (have bool, e
 	return ev.order > 0, err
 }
 
-// boundary decodes a message of the transaction topic; ended is false for a BEGIN. Counts go by the names that
-// topicOf gives to tables.
-func (e *envelopeDecoder) boundary(value []byte, topicOf func(table string) string) (ev endEvent, ended bool, err error) {
+// boundary decodes a message of the transaction topic; ended is false for a BEGIN.
+func (e *envelopeDecoder) boundary(value []byte) (ev endEvent, ended bool, err error) {
 	e.d.ResetBytes(value)
 	status, id := "", ""
 	err = e.d.ObjBytes(func(d *jx.Decoder, key []byte) (err error) {
@@ -174,7 +187,7 @@ func (e *envelopeDecoder) boundary(value []byte, topicOf func(table string) stri
 		case "ts_ms":
 			ev.millis, err = d.Int64()
 		case "data_collections":
-			ev.counts, err = decodeCounts(d, topicOf)
+			ev.counts, err = decodeCounts(d)
 		default:
 			return d.Skip()
 		}
@@ -192,17 +205,16 @@ func (e *envelopeDecoder) boundary(value []byte, topicOf func(table string) stri
 	return ev, status == "END", nil
 }
 
-func decodeCounts(d *jx.Decoder, topicOf func(string) string) (counts []rowCount, err error) {
+func decodeCounts(d *jx.Decoder) (counts []rowCount, err error) {
 	if d.Next() == jx.Null {
 		return nil, d.Null()
 	}
 	err = d.Arr(func(d *jx.Decoder) error {
 		var c rowCount
-		table := ""
 		err := d.ObjBytes(func(d *jx.Decoder, key []byte) (err error) {
 			switch string(key) {
 			case "data_collection":
-				table, err = d.Str()
+				c.table, err = d.Str()
 			case "event_count":
 				c.rows, err = d.UInt64()
 			default:
@@ -210,10 +222,14 @@ func decodeCounts(d *jx.Decoder, topicOf func(string) string) (counts []rowCount
 			}
 			return err
 		})
-		if err != nil || strings.HasPrefix(table, "io.debezium.") { // a count of logical messages, by the name of a class
+		if err != nil || strings.HasPrefix(c.table, "io.debezium.") { // a count of logical messages, by the name of a class
 			return err
 		}
-		c.topic = topicOf(table)
+		// Tables whose schemas or names have points may be counted by the same name, each by itself.
+		if i := slices.IndexFunc(counts, func(has rowCount) bool { return has.table == c.table }); i >= 0 {
+			counts[i].rows += c.rows
+			return nil
+		}
 		counts = append(counts, c)
 		return nil
 	})

@@ -97,7 +97,7 @@ func (h *history) next(ctx context.Context, offset, limit int64) (m mark, ok boo
 			if r.Offset >= limit {
 				return mark{}, false, nil
 			}
-			ev, ended, err := h.decoder.boundary(r.Value, func(string) string { return "" })
+			ev, ended, err := h.decoder.boundary(r.Value)
 			if err != nil {
 				return mark{}, false, fmt.Errorf("topic %s, offset %d: %w", topic, r.Offset, err)
 			}

@@ -25,8 +25,7 @@ type reader struct {
 	// begin is the offset of the transaction topic behind which ENDs count; those before tell what is of no use.
 	begin      int64
 	topics     map[string]*topic
-	topicNames map[string]string // by table, as ENDs name it
-	partitions int               // assigned so far, for their indexes
+	partitions int // assigned so far, for their indexes
 	in         arrival
 }
 
@@ -67,7 +66,7 @@ func (s *Source) openReader(ctx context.Context, from cdc.Position) (*reader, er
 	if err != nil {
 		return nil, fmt.Errorf("read topics: %w", err)
 	}
-	rd := &reader{s: s, client: client, begin: begin, topics: map[string]*topic{}, topicNames: map[string]string{}, assembler: newAssembler(from, s.spoolDir(), s.cfg.MemoryBytes)}
+	rd := &reader{s: s, client: client, begin: begin, topics: map[string]*topic{}, assembler: newAssembler(from, s.spoolDir(), s.cfg.MemoryBytes)}
 	if err := rd.subscribe(ctx, since); err != nil {
 		rd.close()
 		return nil, err
@@ -195,16 +194,6 @@ func (rd *reader) check(ctx context.Context, own kadm.TopicDetails) error {
 	return nil
 }
 
-// topicOf returns the topic of a table.
-func (rd *reader) topicOf(table string) string {
-	name, ok := rd.topicNames[table]
-	if !ok {
-		name = rd.s.cfg.tableTopic(table)
-		rd.topicNames[table] = name
-	}
-	return name
-}
-
 // poll takes what has come, or waits for something until ctx ends, which is no error.
 func (rd *reader) poll(ctx context.Context) error {
 	fetches := rd.client.PollFetches(ctx)
@@ -257,7 +246,7 @@ func (rd *reader) take(p *partition, r *kgo.Record) error {
 	case len(r.Value) == 0: // a tombstone, which is not counted
 		return nil
 	case r.Topic == rd.s.cfg.boundsTopic():
-		ev, ended, err := rd.envelopes.boundary(r.Value, rd.topicOf)
+		ev, ended, err := rd.envelopes.boundary(r.Value)
 		if err != nil {
 			return fmt.Errorf("topic %s, offset %d: %w", r.Topic, r.Offset, err)
 		}
@@ -275,7 +264,7 @@ func (rd *reader) take(p *partition, r *kgo.Record) error {
 	if err != nil {
 		return fmt.Errorf("topic %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 	}
-	rd.in = arrival{partition: p.index, topic: r.Topic, keyless: len(r.Key) == 0, rowEvent: ev}
+	rd.in = arrival{partition: p.index, keyless: len(r.Key) == 0, rowEvent: ev}
 	for _, h := range r.Headers {
 		switch h.Key {
 		case "__debezium.oldkey":
@@ -290,7 +279,7 @@ func (rd *reader) take(p *partition, r *kgo.Record) error {
 // balance holds back what was read far ahead of the rest, which only takes memory: ENDs of which the rows are to come, and, while much is in
 // memory, rows of all topics but those that the next transaction lacks rows of.
 func (rd *reader) balance() {
-	ahead := rd.assembler.ahead(rd.s.cfg.MemoryBytes)
+	ahead := rd.assembler.ahead(rd.s.cfg.MemoryBytes, rd.s.cfg.tableTopic)
 	bounds := rd.s.cfg.boundsTopic()
 	for name := range rd.topics {
 		hold := ahead(name)
@@ -317,10 +306,11 @@ func (rd *reader) stalled(ctx context.Context, head endEvent, missing map[string
 	if bounds == nil || !bounds.parts[0].sent.After(deadline) {
 		return nil
 	}
-	for name, n := range missing {
+	for table, n := range missing {
+		name := rd.s.cfg.tableTopic(table)
 		t := rd.topics[name]
 		if t == nil {
-			return cdc.HistoryLost("transaction %s has %d rows in topic %s, which does not exist", head, n, name)
+			return cdc.HistoryLost("transaction %s has %d rows of table %s in topic %s, which does not exist", head, n, table, name)
 		}
 		ends, err := rd.s.admin.ListEndOffsets(ctx, name)
 		if err != nil {
@@ -332,7 +322,7 @@ func (rd *reader) stalled(ctx context.Context, head endEvent, missing map[string
 				return nil // there is more to read
 			}
 		}
-		return cdc.HistoryLost("transaction %s lacks %d rows in topic %s that its END counts: their messages have expired or were lost", head, n, name)
+		return cdc.HistoryLost("transaction %s lacks %d rows of table %s in topic %s that its END counts: their messages have expired or were lost", head, n, table, name)
 	}
 	return nil
 }

@@ -28,12 +28,12 @@ type storedRow struct {
 	oldKey        []byte // JSON object of a create that stands for a change of the key; nil otherwise
 }
 
-// run keeps rows of one transaction in order, at first in memory, later on disk: those with a key that
+// run keeps rows of one table and transaction in order, at first in memory, later on disk: those with a key that
 // came in one partition, or keyless ones (a TRUNCATE, a table without a primary key), which come in any.
 type run struct {
 	partition int // index of the partition among those consumed
 	keyless   bool
-	topic     string
+	table     *tableName
 	last      uint64 // order of the last row
 	rows      uint64
 	buf       []byte

@@ -22,7 +22,7 @@ type stream struct {
 	decoder decoder
 
 	generation uint64
-	tables     map[string]postgres.Definition // by topic
+	tables     map[postgres.TableName]postgres.Definition
 	misfits    jsonrow.Misfits
 	current    cdc.Position // of the transaction at hand
 	handed     bool         // the handler has had changes of it
@@ -173,8 +173,8 @@ func (st *stream) wait(ctx context.Context, head endEvent, missing map[string]ui
 	now := time.Now()
 	if st.waiting.IsZero() {
 		st.waiting = now
-		for topic := range missing {
-			if st.rd.topics[topic] == nil {
+		for table := range missing {
+			if st.rd.topics[st.s.cfg.tableTopic(table)] == nil {
 				return st.rd.subscribe(ctx, time.Time{})
 			}
 		}
@@ -190,7 +190,7 @@ func (st *stream) wait(ctx context.Context, head endEvent, missing map[string]ui
 func (st *stream) transaction(ctx context.Context, head endEvent, t *transaction) error {
 	st.handed, st.current = false, head.position
 	st.s.catalog.HandedOver(uint32(head.txID))
-	err := t.each(func(topic string, row storedRow) error { return st.change(ctx, topic, row) })
+	err := t.each(func(table *tableName, row storedRow) error { return st.change(ctx, table.TableName, row) })
 	if err == nil {
 		err = st.flush(ctx)
 	}
@@ -216,8 +216,8 @@ func (st *stream) transaction(ctx context.Context, head endEvent, t *transaction
 }
 
 // change decodes a row and keeps it for the next hand-over.
-func (st *stream) change(ctx context.Context, topic string, row storedRow) error {
-	def, err := st.lookup(ctx, topic)
+func (st *stream) change(ctx context.Context, table postgres.TableName, row storedRow) error {
+	def, err := st.lookup(ctx, table)
 	if err != nil || def.Given == nil {
 		return err
 	}
@@ -230,16 +230,14 @@ func (st *stream) change(ctx context.Context, topic string, row storedRow) error
 		st.misfits.Fits(def.Given.ID)
 		return nil
 	}
-	return st.misfit(ctx, topic, row)
+	return st.misfit(ctx, table, row)
 }
 
-// lookup returns the definition of a topic's table, or none if nobody wants its changes. A table that is unknown becomes
-// known together with a copy that is later than the transaction at hand.
-func (st *stream) lookup(ctx context.Context, topic string) (postgres.Definition, error) {
-	if err := st.refresh(); err != nil {
-		return postgres.Definition{}, err
-	}
-	if def, known := st.tables[topic]; known {
+// lookup returns the definition of the table that has a name now, or none if nobody wants its changes. A table that is unknown becomes
+// known together with a copy that is later than the transaction at hand. So does one whose name another had when a row was written.
+func (st *stream) lookup(ctx context.Context, table postgres.TableName) (postgres.Definition, error) {
+	st.refresh()
+	if def, known := st.tables[table]; known {
 		return def, nil
 	}
 	if err := st.s.follow(ctx); err != nil {
@@ -250,46 +248,33 @@ func (st *stream) lookup(ctx context.Context, topic string) (postgres.Definition
 			return postgres.Definition{}, err
 		}
 	}
-	if err := st.refresh(); err != nil {
-		return postgres.Definition{}, err
-	}
-	def, known := st.tables[topic]
+	st.refresh()
+	def, known := st.tables[table]
 	if !known {
-		st.tables[topic] = postgres.Definition{} // until a definition changes
+		st.tables[table] = postgres.Definition{} // until a definition changes
 	}
 	return def, nil
 }
 
 // refresh takes the definitions anew if any has changed.
-func (st *stream) refresh() error {
+func (st *stream) refresh() {
 	g := st.s.catalog.Generation()
 	if g == st.generation && st.tables != nil {
-		return nil
+		return
 	}
-	st.generation, st.tables = g, map[string]postgres.Definition{}
+	st.generation, st.tables = g, st.s.catalog.Definitions()
 	st.decoder.Forget()
-	for name, def := range st.s.catalog.Definitions() {
-		topic := st.s.cfg.tableTopic(name)
-		if _, taken := st.tables[topic]; taken {
-			return &cdc.TerminalError{Code: cdc.CodeConfiguration, Detail: fmt.Sprintf("two tables share topic %s, one of them is %s", topic, name),
-				Remedy: "exclude or rename one of them: names that differ in special characters only are the same for Debezium"}
-		}
-		st.tables[topic] = def
-	}
-	return nil
 }
 
 // misfit deals with a row that does not fit its table's definition: either the catalog knows a newer one,
 // or the row precedes the one that is known. In both cases a copy is to be taken that is later than the row.
-func (st *stream) misfit(ctx context.Context, topic string, row storedRow) error {
+func (st *stream) misfit(ctx context.Context, name postgres.TableName, row storedRow) error {
 	st.s.metrics.misfits.Inc()
 	if err := st.s.follow(ctx); err != nil {
 		return err
 	}
-	if err := st.refresh(); err != nil {
-		return err
-	}
-	def := st.tables[topic]
+	st.refresh()
+	def := st.tables[name]
 	if def.Newest == nil {
 		return nil // gone, or stopped: the announcement is queued
 	}

@@ -60,17 +60,20 @@ func (c Companion) Generation() uint64 { return c.s.registry.generation.Load() }
 // Both are nil unless the table is there and may be replicated.
 type Definition struct{ Newest, Given *cdc.Table }
 
-// Definitions returns the tables that may be replicated, by schema.name.
-func (c Companion) Definitions() map[string]Definition {
+// TableName names a table. Schema.name in one text would not: both may have points.
+type TableName struct{ Schema, Name string }
+
+// Definitions returns the tables that may be replicated, by name.
+func (c Companion) Definitions() map[TableName]Definition {
 	r := c.s.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := map[string]Definition{}
+	out := map[TableName]Definition{}
 	for _, e := range r.entries {
 		if e.gone || e.def.stopped != nil || e.given == nil || e.given.stopped != nil {
 			continue
 		}
-		out[e.def.shape.schema+"."+e.def.shape.name] = Definition{Newest: e.def.table, Given: e.given.table}
+		out[TableName{e.def.shape.schema, e.def.shape.name}] = Definition{Newest: e.def.table, Given: e.given.table}
 	}
 	return out
 }
