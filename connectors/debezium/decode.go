@@ -10,9 +10,19 @@ import (
 )
 
 // decoder turns rows into changes.
-type decoder struct{ *jsonrow.Decoder }
+type decoder struct {
+	*jsonrow.Decoder
+	left *leftRow
+}
 
-func newDecoder() decoder { return decoder{jsonrow.NewDecoder(&values{})} }
+// leftRow is the row of the last delete that stands for a part of a change of the key.
+type leftRow struct {
+	table  cdc.TableID
+	order  uint64
+	before []byte
+}
+
+func newDecoder() decoder { return decoder{jsonrow.NewDecoder(&values{}), &leftRow{}} }
 
 // add decodes a change of a table and keeps it. An error means that the change does not
 // fit the definition; nothing is kept then.
@@ -37,6 +47,7 @@ func (dec decoder) change(t *cdc.Table, ev storedRow) (c cdc.Change, ok bool, er
 		return c, true, nil
 	case opDelete:
 		if ev.keyChanges {
+			*dec.left = leftRow{t.ID, ev.order, append(dec.left.before[:0], ev.before...)}
 			return c, false, nil
 		}
 		c.Op = cdc.Delete
@@ -53,7 +64,9 @@ func (dec decoder) change(t *cdc.Table, ev storedRow) (c cdc.Change, ok bool, er
 	switch {
 	case ev.oldKey != nil:
 		c.Op = cdc.Update
-		c.Old, err = dec.Key(t, ev.oldKey)
+		if c.Old, err = dec.Key(t, ev.oldKey); err != nil {
+			c.Old, err = dec.leftKey(t, ev.order, err)
+		}
 	case ev.op == opUpdate:
 		c.Op = cdc.Update
 		if ev.before != nil {
@@ -61,6 +74,15 @@ func (dec decoder) change(t *cdc.Table, ev storedRow) (c cdc.Change, ok bool, er
 		}
 	}
 	return c, err == nil, err
+}
+
+// leftKey returns the key that a row had before from the delete that goes first. Where a table's replica identity is another index than its primary
+// key, the key that Debezium gives is not the one that PostgreSQL told. why is returned where that delete was of another row.
+func (dec decoder) leftKey(t *cdc.Table, order uint64, why error) (cdc.Row, error) {
+	if dec.left.table != t.ID || dec.left.order+1 != order {
+		return nil, why
+	}
+	return dec.Key(t, dec.left.before)
 }
 
 // reconcile takes values that the new row left out from the old one, which is whole under REPLICA

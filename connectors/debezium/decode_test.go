@@ -119,6 +119,21 @@ func TestDecoder_standsForAChangedKeyByOneUpdate(t *testing.T) {
 	}
 }
 
+func TestDecoder_takesTheKeyThatPostgreSQLTold(t *testing.T) {
+	row := []byte(`{"id":1,"cust":1,"total":null,"note":"","at":null}`)
+	left := storedRow{order: 1, op: opDelete, keyChanges: true, before: []byte(`{"id":7,"cust":null}`)}
+	for order, accepted := range map[uint64]bool{2: true, 3: false} {
+		dec := newDecoder()
+		if err := dec.add(orders, left); err != nil {
+			t.Fatal(err)
+		}
+		err := dec.add(orders, storedRow{order: order, op: opCreate, oldKey: []byte(`{"cust":1}`), after: row})
+		if (err == nil) != accepted || accepted && !bytes.Equal(dec.Changes[0].Old[0].Data, []byte{0, 0, 0, 7}) {
+			t.Errorf("change %d after the delete 1: error %v, changes %+v", order, err, dec.Changes)
+		}
+	}
+}
+
 func TestInstant_isExactOverAllYears(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.UnixMicro(rapid.Int64Range(-210_866_803_200_000_000, 9_224_318_015_999_999).Draw(t, "micros")).UTC()

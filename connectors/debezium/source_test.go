@@ -84,6 +84,7 @@ CREATE TABLE scales (id int PRIMARY KEY, hundreds numeric(5,-2), small numeric(3
 CREATE TABLE "tables 😀" (id int PRIMARY KEY, "ö 😀" text);
 CREATE TABLE by_name (n name PRIMARY KEY);
 CREATE TABLE by_index (a int NOT NULL UNIQUE, b int, t text); ALTER TABLE by_index REPLICA IDENTITY USING INDEX by_index_a_key;
+CREATE TABLE beside (id int PRIMARY KEY, a int NOT NULL, b text NOT NULL DEFAULT 'b', UNIQUE (a, b)); ALTER TABLE beside REPLICA IDENTITY USING INDEX beside_a_b_key;
 CREATE TABLE whole (a int NOT NULL UNIQUE, b int, t text); ALTER TABLE whole REPLICA IDENTITY FULL, ALTER t SET STORAGE EXTERNAL;
 `
 
@@ -103,6 +104,8 @@ var edges = []string{
 	`INSERT INTO scales VALUES (1, 1234567, 0.00999, repeat('9', 38)::numeric + ('0.' || repeat('9', 38))::numeric), (2, -49, -0.00001, -0.5), (3, NULL, NULL, NULL)`,
 	`INSERT INTO "tables 😀" VALUES (1, 'a')`, `UPDATE "tables 😀" SET "ö 😀" = '😀'`,
 	`INSERT INTO by_index VALUES (1, 1, 'x'), (2, 2, 'y')`, `UPDATE by_index SET a = 3 WHERE a = 1`, `UPDATE by_index SET t = 'z' WHERE a = 2`,
+	`INSERT INTO beside VALUES (1, 1), (2, 2), (3, 3)`, `UPDATE beside SET a = a + 10`, `UPDATE beside SET id = id + 10`, `UPDATE beside SET id = 1, a = 1, b = 'c' WHERE id = 11`,
+	`UPDATE beside SET b = b || 'd'; UPDATE beside SET a = 5 WHERE id = 12; DELETE FROM beside WHERE id = 13`,
 	`INSERT INTO whole SELECT g, g, repeat('long', 3000) FROM generate_series(1, 3) g`, `UPDATE whole SET b = 5`, `UPDATE whole SET a = 10 WHERE a = 1`, `DELETE FROM whole WHERE a = 2`,
 	`TRUNCATE by_index, whole; INSERT INTO by_index VALUES (4, 4, 'again')`, `DELETE FROM by_index`, `INSERT INTO named VALUES (1, 'n', 1)`, `UPDATE named SET n = 'm', v = 2`,
 	`UPDATE kinds SET id = id + 100 WHERE id < 5`, `DELETE FROM kinds WHERE id = 10`,
