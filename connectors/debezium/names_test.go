@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
+	"github.com/freshet-io/freshet/connectors/debezium"
 	"github.com/freshet-io/freshet/e2e/stand"
 )
 
@@ -51,4 +53,32 @@ func TestStream_tellsTablesOfOneTopicApart(t *testing.T) {
 			t.Fatalf("after %s: %v; %v", sql, err, m.CatchUpAndCompare(b.url))
 		}
 	}
+}
+
+func TestStream_stopsTablesThatKafkaTakesForOthers(t *testing.T) {
+	b := newTestbed(t, `CREATE SCHEMA app; CREATE SCHEMA app_user; CREATE SCHEMA "app.x"; CREATE TABLE app.user_role (id int PRIMARY KEY); CREATE TABLE app_user.role (id int PRIMARY KEY);
+		CREATE TABLE app."x.y" (id int PRIMARY KEY, v text); CREATE TABLE "app.x".y (id int PRIMARY KEY)`)
+	m := sourcetest.NewModel()
+	m.Start(t, b.newSource(func(c *debezium.Config) { c.Postgres.Include = []string{"*.*"} }))
+	check := func(sql string, replicated, stopped [2]string) {
+		t.Helper()
+		b.exec(sql)
+		ctx := stand.Within(t, time.Minute)
+		if err := m.Await(ctx, func() bool {
+			_, good := m.Table(replicated[0], replicated[1])
+			_, bad := m.Table(stopped[0], stopped[1])
+			return good == nil && bad != nil && bad.Code == cdc.CodeConfiguration && m.CatchUpAndCompare(b.url) == nil
+		}); err != nil {
+			_, good := m.Table(replicated[0], replicated[1])
+			_, bad := m.Table(stopped[0], stopped[1])
+			t.Fatalf("after %s: %v; %v, %v; %v", sql, err, good, bad, m.CatchUpAndCompare(b.url))
+		}
+	}
+	check(`INSERT INTO app.user_role VALUES (1); INSERT INTO app_user.role VALUES (2)`, [2]string{"app", "user_role"}, [2]string{"app_user", "role"})
+	check(`INSERT INTO app."x.y" VALUES (1); INSERT INTO "app.x".y VALUES (2); UPDATE app."x.y" SET v = 'new'`, [2]string{"app", "x.y"}, [2]string{"app.x", "y"})
+	// Of tables that come later, too, and of a topic whose table is gone.
+	check(`CREATE TABLE app_user."role.x" (id int PRIMARY KEY); CREATE TABLE app.user_role_x (id int PRIMARY KEY)`, [2]string{"app_user", "role.x"}, [2]string{"app", "user_role_x"})
+	check(`INSERT INTO app.user_role_x VALUES (1); INSERT INTO app_user."role.x" VALUES (2)`, [2]string{"app_user", "role.x"}, [2]string{"app", "user_role_x"})
+	check(`DROP TABLE app_user."role.x"`, [2]string{"app", "user_role"}, [2]string{"app", "user_role_x"})
+	check(`ALTER TABLE app_user.role RENAME TO roles; INSERT INTO app_user.roles VALUES (3)`, [2]string{"app_user", "roles"}, [2]string{"app", "user_role_x"})
 }

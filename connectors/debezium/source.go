@@ -32,7 +32,8 @@ type Source struct {
 	// fingerprint is the catalog's that the definitions are in line with.
 	following   sync.Mutex
 	fingerprint string
-	copies      sync.Map // of cdc.Position by cdc.TableID
+	copies      sync.Map                 // of cdc.Position by cdc.TableID
+	topicsThere atomic.Pointer[[]string] // as refuse has seen them last
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64
 	// streamed is the position that was handed over last, lag the messages not read yet, problem what waits for a person.
@@ -54,11 +55,12 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register source metrics: %w", err)
 	}
-	pg, err := postgres.New(cfg.Postgres)
-	if err != nil {
+	s := &Source{cfg: cfg, log: cfg.Logger, metrics: m, wake: make(chan struct{}, 1)}
+	cfg.Postgres.Refuse = s.refuse
+	if s.pg, err = postgres.New(cfg.Postgres); err != nil {
 		return nil, err
 	}
-	s := &Source{cfg: cfg, log: cfg.Logger, metrics: m, pg: pg, catalog: pg.Companion(), wake: make(chan struct{}, 1)}
+	s.catalog = s.pg.Companion()
 	if s.kafka, err = s.newClient(); err == nil && cfg.Connect.URL != "" {
 		s.connect, err = newConnectClient(cfg.Connect)
 	}

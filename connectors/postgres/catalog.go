@@ -137,7 +137,34 @@ func (s *Source) discover(ctx context.Context, ids ...cdc.TableID) ([]*definitio
 			selected = append(selected, d)
 		}
 	}
+	s.refuse(ctx, selected, len(ids) == 0)
 	return selected, nil
+}
+
+// refuse stops the tables that the transport refuses. It is asked where defs are all there are; some of them are judged as they were then.
+func (s *Source) refuse(ctx context.Context, defs []*definition, all bool) {
+	if s.cfg.Refuse == nil {
+		return
+	}
+	if all {
+		var tables []*cdc.Table
+		for _, d := range defs {
+			if d.stopped == nil {
+				tables = append(tables, d.table)
+			}
+		}
+		refused := s.cfg.Refuse(ctx, tables)
+		s.refused.Store(&refused)
+	}
+	refused := s.refused.Load()
+	if refused == nil {
+		return
+	}
+	for _, d := range defs {
+		if d.stopped == nil {
+			d.stopped = (*refused)[d.table.ID]
+		}
+	}
 }
 
 // scanTable returns nil for a table that was dropped meanwhile: privileges are looked up in the present, the rest in the query's snapshot.

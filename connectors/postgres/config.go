@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
 // Config says what a [Source] reads. Zero values mean the documented defaults.
@@ -27,6 +30,9 @@ type Config struct {
 	Include, Exclude []string
 	// Unstreamed are OIDs of types whose values the transport does not carry that brings the changes in place of Stream (see [Companion]).
 	Unstreamed []uint32
+	// Refuse, when set, is given all tables that could be replicated whenever the catalog has changed, and says which of them that transport cannot
+	// carry beside the others. They are stopped.
+	Refuse func(ctx context.Context, tables []*cdc.Table) map[cdc.TableID]*cdc.TableError
 	// SystemID, when set, is the only database system that is accepted (see [Source.SystemID]).
 	SystemID string
 	// StatusInterval is how often confirmed positions are reported. Default 1 s.

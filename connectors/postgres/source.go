@@ -25,6 +25,7 @@ type Source struct {
 	log      *slog.Logger
 	metrics  *metrics
 	pool     *pgxpool.Pool
+	refused  atomic.Pointer[map[cdc.TableID]*cdc.TableError] // see Config.Refuse
 	registry *registry
 
 	refreshing    sync.Mutex
