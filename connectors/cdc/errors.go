@@ -19,6 +19,7 @@ const (
 	CodeSourceMismatch      Code = "SourceMismatch"
 	CodePrivilege           Code = "InsufficientPrivilege"
 	CodeConnectorFailed     Code = "ConnectorFailed"
+	CodeConnectorHalted     Code = "ConnectorHalted"
 	CodeConfiguration       Code = "SourceConfiguration"
 	CodeEngineDiskFull      Code = "EngineDiskFull"
 	CodeEngineMemory        Code = "EngineMemoryExceeded"

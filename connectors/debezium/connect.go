@@ -79,7 +79,16 @@ func (c *connectClient) remove(ctx context.Context, name string) error {
 	return err
 }
 
-const stateStopped = "STOPPED"
+// The states of a connector that somebody has halted: STOPPED has given its tasks up, PAUSED keeps them.
+const (
+	stateStopped = "STOPPED"
+	statePaused  = "PAUSED"
+)
+
+// halted says that somebody has halted the connector, which therefore delivers nothing.
+func (s ConnectorStatus) halted() bool {
+	return s.Connector == stateStopped || s.Connector == statePaused
+}
 
 // forget stops the connector, or creates it stopped where it is not there and settings are given, and deletes what Connect
 // recorded of its progress.
@@ -137,10 +146,10 @@ func (c *connectClient) createStopped(ctx context.Context, name string, settings
 	return nil
 }
 
-// resume lets a connector that is stopped go on.
+// resume lets a connector that is stopped or paused go on.
 func (c *connectClient) resume(ctx context.Context, name string) error {
 	st, err := c.status(ctx, name)
-	if err == nil && st.Connector == stateStopped {
+	if err == nil && st.halted() {
 		_, err = c.call(ctx, http.MethodPut, "/connectors/"+url.PathEscape(name)+"/resume", nil, nil)
 	}
 	return err

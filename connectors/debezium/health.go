@@ -56,6 +56,8 @@ const (
 	soundAfter = time.Minute
 	// goneAfter is how long Connect must not know a connector for that to be true: a worker that starts knows none.
 	goneAfter = 20 * time.Second
+	// haltedAfter is how long a connector must be stopped or paused for that to be told: whoever keeps it does so for moments.
+	haltedAfter = 10 * time.Second
 	// connectPatience bounds one look at the connector: Connect may hang, and the slot is to be watched on.
 	connectPatience = 5 * time.Second
 )
@@ -74,6 +76,7 @@ type keeper struct {
 	running  time.Time // since when the task runs; zero: it does not
 	silent   bool      // Connect does not answer
 	gone     time.Time // since when Connect knows no such connector; zero: it does
+	halted   time.Time // since when it is stopped or paused; zero: it is not
 }
 
 // look looks after the connector. A connector that somebody removed is registered again: its slot and its recorded offsets
@@ -107,16 +110,49 @@ func (k *keeper) look(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return nil
 	}
+	k.judgeHalt(now, st)
 	failed := st.Connector == stateFailed || st.Task == stateFailed
 	k.s.metrics.failed.Set(boolean(failed))
 	if failed {
 		k.running = time.Time{}
 		return k.recover(asking, now, st)
 	}
-	if st.Task == stateRunning {
+	if st.Task == stateRunning && !st.halted() {
 		k.sound(now)
 	}
 	return nil
+}
+
+// judgeHalt tells of a connector that somebody has stopped or paused, which holds the log back in the database for as long as that lasts. It is
+// not resumed before the next start: somebody may have wanted it.
+func (k *keeper) judgeHalt(now time.Time, st ConnectorStatus) {
+	told := k.s.problem.Load()
+	isTold := told != nil && told.Code == cdc.CodeConnectorHalted
+	switch {
+	case !st.halted():
+		k.halted = time.Time{}
+		if isTold && k.s.problem.CompareAndSwap(told, nil) {
+			k.s.log.Info("the connector goes on", "connector", k.s.cfg.connectorName(), "state", st.Connector)
+		}
+	case k.halted.IsZero():
+		k.halted = now
+	case !isTold && now.Sub(k.halted) >= haltedAfter:
+		problem := k.s.connectorHalted(st.Connector)
+		k.s.problem.Store(problem)
+		k.s.log.Warn("the connector does not run", "code", problem.Code, "detail", problem.Detail, "remedy", problem.Remedy)
+	}
+}
+
+func (s *Source) connectorHalted(state string) *cdc.TerminalError {
+	remedy := fmt.Sprintf("resume it (PUT /connectors/%s/resume of Kafka Connect), or restart the gateway, which does", s.cfg.connectorName())
+	if s.managed() {
+		remedy = "have whoever keeps it let it run (Strimzi: spec.state running of the KafkaConnector)"
+	}
+	return &cdc.TerminalError{
+		Code:   cdc.CodeConnectorHalted,
+		Detail: fmt.Sprintf("connector %q is %s in Kafka Connect: no change is delivered, and the database keeps its log until it runs again", s.cfg.connectorName(), state),
+		Remedy: remedy,
+	}
 }
 
 // sound forgets restarts once the task has run for long enough.

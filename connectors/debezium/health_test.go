@@ -1,6 +1,7 @@
 package debezium
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 type worker struct {
 	mu                         sync.Mutex
 	state, trace               string
+	connector                  string // its own state; RUNNING unless given
 	restarts, registrations    int
 	unknown, refusesEverything bool
 }
@@ -46,7 +48,7 @@ func (w *worker) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.NotFound(rw, r)
 	default:
 		_ = json.NewEncoder(rw).Encode(map[string]any{
-			"connector": map[string]string{"state": "RUNNING"}, "tasks": []map[string]string{{"state": w.state, "trace": w.trace}},
+			"connector": map[string]string{"state": cmp.Or(w.connector, stateRunning)}, "tasks": []map[string]string{{"state": w.state, "trace": w.trace}},
 		})
 	}
 }
@@ -147,6 +149,33 @@ func TestKeeper_registersAConnectorThatStaysUnknown(t *testing.T) {
 		}
 		if w.registrations != c.want {
 			t.Errorf("after %v: %d registrations, want %d", c.after, w.registrations, c.want)
+		}
+	}
+}
+
+func TestKeeper_tellsOfAConnectorThatIsHalted(t *testing.T) {
+	for _, state := range []string{statePaused, stateStopped} {
+		k, w := newKeeper(t)
+		at := time.Unix(1, 0)
+		for _, c := range []struct {
+			after time.Duration
+			state string
+			told  bool
+		}{
+			{0, state, false}, {haltedAfter / 2, stateRunning, false}, {haltedAfter, state, false}, {2*haltedAfter - 1, state, false},
+			{2 * haltedAfter, state, true}, {3 * haltedAfter, state, true}, {3*haltedAfter + 1, stateRunning, false},
+		} {
+			w.connector = c.state
+			if err := k.look(t.Context(), at.Add(c.after)); err != nil {
+				t.Fatal(err)
+			}
+			problem := k.s.problem.Load()
+			if told := problem != nil; told != c.told {
+				t.Errorf("%s after %v: told is %v, want %v", c.state, c.after, problem, c.told)
+			}
+			if problem != nil && (problem.Code != cdc.CodeConnectorHalted || !strings.Contains(problem.Detail, state) || !strings.Contains(problem.Remedy, "resume")) {
+				t.Errorf("it tells %v", problem)
+			}
 		}
 	}
 }

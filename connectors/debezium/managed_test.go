@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
 	"github.com/freshet-io/freshet/connectors/debezium"
 	access "github.com/freshet-io/freshet/connectors/kafka"
@@ -141,6 +142,30 @@ func TestSource_followsAConnectorThatSomebodyElseKeeps(t *testing.T) {
 	stop()
 	end()
 	b.awaitFreeSlot()
+}
+
+func TestTables_resumesAPausedConnector(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	m, src := sourcetest.NewModel(), b.newSource()
+	stop := m.Start(t, src)
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	b.ask(stand.Within(t, time.Minute), http.MethodPut, "/"+b.name+"/pause", nil)
+	told := stand.Within(t, time.Minute)
+	for h := src.Health(told); h.Problem == nil || h.Problem.Code != cdc.CodeConnectorHalted; h = src.Health(told) {
+		select {
+		case <-told.Done():
+			t.Fatalf("of the paused connector nothing is told: %+v", h)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	stop()
+	b.exec("INSERT INTO t SELECT generate_series(1, 100)")
+	m.Start(t, b.newSource())
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestTables_saysThatNobodyKeepsTheConnector(t *testing.T) {
