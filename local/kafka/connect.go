@@ -69,7 +69,7 @@ func (c *Connect) Start(ctx context.Context) error {
 	if c.Running() {
 		return fmt.Errorf("start Kafka Connect on %s: it runs already as process %d", c.cfg.DataDir, c.PID())
 	}
-	if err := os.MkdirAll(c.cfg.DataDir, 0o700); err != nil {
+	if err := os.MkdirAll(c.secretDir(), 0o700); err != nil { // the worker does not start without
 		return fmt.Errorf("create Kafka Connect's folder: %w", err)
 	}
 	if err := c.reserved.Reserve("Kafka Connect", &c.port); err != nil {
@@ -111,12 +111,27 @@ func (c *Connect) settings() map[string]string {
 		"offset.flush.interval.ms":          "1000",
 		// A worker that does not find its coordinator for a heartbeat's interval stops its tasks: a broker must be able to start again
 		// meanwhile. Workers that were killed need not be missed by their session: see group.
-		"session.timeout.ms":                      "90000",
-		"heartbeat.interval.ms":                   "30000",
-		"scheduled.rebalance.max.delay.ms":        "0",
-		"plugin.discovery":                        "service_load",
-		"connector.client.config.override.policy": "All",
+		"session.timeout.ms":                        "90000",
+		"heartbeat.interval.ms":                     "30000",
+		"scheduled.rebalance.max.delay.ms":          "0",
+		"plugin.discovery":                          "service_load",
+		"config.providers":                          "file",
+		"config.providers.file.class":               "org.apache.kafka.common.config.provider.FileConfigProvider",
+		"config.providers.file.param.allowed.paths": c.secretDir(),
+		"connector.client.config.override.policy":   "All",
 	}
+}
+
+// secretDir is where connectors may read secrets.
+func (c *Connect) secretDir() string { return filepath.Join(c.cfg.DataDir, "secrets") }
+
+// KeepSecret writes a secret into the folder of a worker that has started and returns what stands for it in the settings of connectors, which the REST interface tells.
+func (c *Connect) KeepSecret(name, secret string) (reference string, err error) {
+	file := filepath.Join(c.secretDir(), name+".properties")
+	if err := properties(file, map[string]string{"secret": secret}); err != nil {
+		return "", fmt.Errorf("write secret %s of Kafka Connect: %w", name, err)
+	}
+	return "${file:" + file + ":secret}", nil
 }
 
 func (c *Connect) brokers() string {

@@ -118,12 +118,17 @@ func (s *supervisor) startKafka(ctx context.Context) error {
 }
 
 // transport returns what the gateway has to know of Kafka; nil without it.
-func (s *supervisor) transport() *debezium.Transport {
+func (s *supervisor) transport() (*debezium.Transport, error) {
 	if s.cfg.CDC != Kafka {
-		return nil
+		return nil, nil
+	}
+	// Kafka Connect tells the settings of connectors to whoever asks.
+	password, err := s.connect.KeepSecret("database", s.postgres.Password())
+	if err != nil {
+		return nil, err
 	}
 	return &debezium.Transport{
 		Kafka: access.Config{Brokers: []string{s.broker.Address()}}, Connect: debezium.REST{URL: s.connect.URL()},
-		Connector: debezium.Connector{DatabaseURL: s.postgres.URL(Database)},
-	}
+		Connector: debezium.Connector{DatabaseURL: s.postgres.URL(Database), Settings: map[string]string{"database.password": password}},
+	}, nil
 }

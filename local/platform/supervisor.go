@@ -184,11 +184,15 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 		flagged(kafkaErr, "--kafka-port, --connect-port")); err != nil {
 		return err
 	}
+	transport, err := s.transport()
+	if err != nil {
+		return err
+	}
 	progress("starting the gateway")
 	s.gateway.cfg = GatewayConfig{
 		Listen: ports.Address(s.gateway.port), MonitorListen: ports.Address(s.gateway.monitorPort),
 		PostgresURL: s.postgres.LocalURL(Database), EngineAddr: s.engine.TCPAddr(), EngineUser: s.engine.User, EnginePassword: s.engine.Password,
-		Include: s.cfg.Include, Exclude: s.cfg.Exclude, Kafka: s.transport(),
+		Include: s.cfg.Include, Exclude: s.cfg.Exclude, Kafka: transport,
 	}
 	if s.cfg.PinDecoding {
 		s.gateway.cfg.SenderCores = s.gateway.cores
