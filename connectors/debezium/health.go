@@ -218,7 +218,7 @@ func (s *Source) slotRecreated(why string) error {
 	return &cdc.TerminalError{
 		Code:   cdc.CodeSlotLost,
 		Detail: fmt.Sprintf("replication slot %q is ahead of what the connector delivered: it was created anew or advanced (%s)", s.cfg.Postgres.Slot, why),
-		Remedy: "remove the connector and its topics, and " + cdc.RemedyRecopy,
+		Remedy: remedyAnew,
 	}
 }
 

@@ -116,9 +116,12 @@ func (s *Source) slotLost() error {
 	return &cdc.TerminalError{
 		Code:   cdc.CodeSlotLost,
 		Detail: fmt.Sprintf("replication slot %q, which the connector reads, does not exist any more or was invalidated", s.cfg.Postgres.Slot),
-		Remedy: "remove the connector and its topics, and " + cdc.RemedyRecopy,
+		Remedy: remedyAnew,
 	}
 }
+
+// remedyAnew is the remedy where slot, connector and topics do not belong together any more.
+const remedyAnew = "remove the connector, its topics and the slot, and " + cdc.RemedyRecopy + "; on a local platform freshet local reset --replica does all of this"
 
 // read polls and hands over until ctx ends.
 func (st *stream) read(ctx context.Context) error {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/freshet-io/freshet/connectors/debezium"
 	access "github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/local/kafka"
@@ -99,23 +101,53 @@ func (s *supervisor) prepareKafka(ctx context.Context) error {
 	if s.broker, err = kafka.NewBroker(kafka.BrokerConfig{Jars: jars, DataDir: filepath.Join(s.cfg.Dir, brokerDir), Port: s.cfg.KafkaPort}); err != nil {
 		return err
 	}
+	connect := filepath.Join(s.cfg.Dir, connectDir)
+	switch _, err := os.Stat(connect); {
+	case errors.Is(err, fs.ErrNotExist):
+		s.kafkaMade = true
+	case err != nil:
+		return fmt.Errorf("find Kafka Connect's folder: %w", err)
+	}
 	s.connect, err = kafka.NewConnect(kafka.ConnectConfig{
-		Jars: jars, DataDir: filepath.Join(s.cfg.Dir, connectDir), Port: s.cfg.ConnectPort,
+		Jars: jars, DataDir: connect, Port: s.cfg.ConnectPort,
 		BrokersOf: s.broker.Address, // which is known when that has started
 	})
 	return err
 }
 
-// startKafka starts the broker, and then the worker.
-func (s *supervisor) startKafka(ctx context.Context) error {
+// startKafka starts the broker, and then the worker: no sooner than the database is ready, because the worker's folder tells the next start that there
+// is no slot of a replica before.
+func (s *supervisor) startKafka(ctx context.Context, databaseReady <-chan bool) error {
 	if s.cfg.CDC != Kafka {
 		return nil
 	}
 	if err := s.startServer(ctx, brokerName); err != nil {
 		return err
 	}
+	if !<-databaseReady {
+		return nil // which says why
+	}
 	return s.startServer(ctx, connectName)
 }
+
+// dropOldSlot drops the slot that a replica had which was reset: there are no topics that it could go on in, and it may be lost.
+func (s *supervisor) dropOldSlot(ctx context.Context) error {
+	if !s.kafkaMade {
+		return nil
+	}
+	conn, err := pgx.Connect(ctx, s.postgres.URL(Database))
+	if err != nil {
+		return fmt.Errorf("connect to drop the slot of the replica before: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1 AND database = $2", slot, Database); err != nil {
+		return fmt.Errorf("drop slot %s of the replica before: %w; drop it by hand: SELECT pg_drop_replication_slot('%s')", slot, err, slot)
+	}
+	return nil
+}
+
+// slot is the name of the gateway's replication slot, its default.
+const slot = "freshet"
 
 // transport returns what the gateway has to know of Kafka; nil without it.
 func (s *supervisor) transport() (*debezium.Transport, error) {

@@ -214,13 +214,14 @@ func Reset(ctx context.Context, dir string) error {
 	return nil
 }
 
-// ResetReplica stops the platform of a state folder and deletes its columnar replica alone: the next [Up] copies all tables anew.
+// ResetReplica stops the platform of a state folder and deletes its columnar replica alone: the next [Up] copies all tables anew. What Kafka has of changes goes with it, and
+// the slot at that start, for they lead nowhere without the replica; this is also the way on from a slot that is lost.
 func ResetReplica(ctx context.Context, dir string) error {
 	lock, err := holdStopped(ctx, dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(deleteParts(dir, engineDir), lock.Close())
+	return errors.Join(deleteParts(dir, engineDir, connectDir, brokerDir), lock.Close())
 }
 
 // holdStopped stops the platform of a state folder and keeps anybody from starting it until the lock is closed.

@@ -53,6 +53,7 @@ type supervisor struct {
 	engine      *chengine.Server
 	broker      *kafka.Broker  // nil without Kafka
 	connect     *kafka.Connect // likewise
+	kafkaMade   bool           // the state folder had nothing of Kafka Connect
 	gateway     *gateway
 
 	// startLimit is the constant of this name, but in tests.
@@ -168,7 +169,8 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 	}
 	var pgErr, engineErr, kafkaErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { kafkaErr = s.startKafka(ctx) })
+	databaseReady := make(chan bool, 1)
+	wg.Go(func() { kafkaErr = s.startKafka(ctx, databaseReady) })
 	wg.Go(func() { engineErr = s.startServer(ctx, engineName) })
 	wg.Go(func() {
 		pgErr = s.startServer(ctx, postgresName)
@@ -178,6 +180,10 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 		if pgErr == nil && s.secretsMade {
 			pgErr = writeJSON(filepath.Join(s.cfg.Dir, credentialsFile), s.secrets)
 		}
+		if pgErr == nil {
+			pgErr = s.dropOldSlot(ctx)
+		}
+		databaseReady <- pgErr == nil
 	})
 	wg.Wait()
 	if err := errors.Join(flagged(pgErr, "--postgres-port"), flagged(engineErr, "--engine-port, --engine-http-port"),
