@@ -39,18 +39,19 @@ build: need-go ## Build freshet and freshet-engine into bin/
 demo: need-npm build ## Transactions and analytics side by side [DURATION=60s WAREHOUSES=2 REPORT=FILE CDC=direct]
 	@bin/freshet demo --duration $(DURATION) --warehouses $(WAREHOUSES) --cdc $(CDC) $(if $(REPORT),--report $(REPORT))
 
-# What runs Kafka.
+# What runs Kafka, and the tags of tests with it.
 HAVE_KAFKA := $(and $(shell command -v java),$(shell command -v mvn))
+TAGS       := $(if $(HAVE_KAFKA),-tags kafka)
 
 .PHONY: test
 test: need-go need-npm ## All tests that need no Kubernetes, with real servers; those of Kafka where Java and Maven are [PKG=./... ARGS=]
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
-ifneq ($(PKG),)
-	go test $(RACE) -timeout 20m $(PKG) $(ARGS)
-else
 	@$(if $(HAVE_KAFKA),,echo "no Java or no Maven: the tests of Kafka are left out; make test-kafka tells what to install")
-	go test $(RACE) $(if $(HAVE_KAFKA),-tags kafka) -timeout 30m $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
-	go test $(RACE) -timeout 40m -p 1 $(HEAVY) $(ARGS)
+ifneq ($(PKG),)
+	go test $(RACE) $(TAGS) -timeout 20m $(PKG) $(ARGS)
+else
+	go test $(RACE) $(TAGS) -timeout 30m $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
+	go test $(RACE) $(TAGS) -timeout 40m -p 1 $(HEAVY) $(ARGS)
 endif
 
 SEED    ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
