@@ -84,7 +84,7 @@ func environmentHelp() string {
 		fmt.Fprintf(&b, "  %-30s %s\n", v.name, v.meaning)
 	}
 	fmt.Fprintf(&b, "  %-30s postgresql (unless given) or cockroachdb\n", sourceVariable)
-	fmt.Fprintf(&b, "  %-30s certificate of the endpoint, PEM; self-signed unless given\n", certFileVariable)
+	fmt.Fprintf(&b, "  %-30s certificate of the endpoint, PEM; unless given, a self-signed one is made, but on a loopback address clients get no TLS\n", certFileVariable)
 	fmt.Fprintf(&b, "  %-30s its key, PEM", keyFileVariable)
 	return b.String()
 }
