@@ -189,6 +189,7 @@ func planKey(generation uint64, s *pgwire.SessionInfo, st pgwire.Statement) stri
 		b = binary.AppendUvarint(b, uint64(f.DataTypeOID))
 		b = binary.AppendVarint(b, int64(f.TypeModifier))
 		b = binary.AppendUvarint(b, uint64(f.TableOID))
+		b = binary.AppendUvarint(b, uint64(f.TableAttributeNumber))
 	}
 	return string(b)
 }
