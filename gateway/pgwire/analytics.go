@@ -14,7 +14,8 @@ import (
 
 // Analytics decides for and runs the analytical route. Implementations are
 // safe for concurrent use. No method keeps a reference to its *SessionInfo
-// after returning, except that a [Query] may use it until Run returns.
+// after returning, except that a [Query] may use it until Run returns. Begin, Plan and Explain may set
+// WroteSince; they change nothing else of it.
 type Analytics interface {
 	// Candidate says by the text alone what a statement is. The session caches
 	// the answer by the text with its numeric and string constants left out, so
@@ -22,10 +23,10 @@ type Analytics interface {
 	Candidate(sql string) Candidate
 	// Cursor returns what a FETCH, MOVE or CLOSE says; ok is false for any other text.
 	Cursor(sql string) (c cursor.Statement, ok bool)
-	// Generation changes whenever an earlier answer of Candidate may have become
-	// another one (a table was added, its key changed), and before a Plan that goes by another
-	// definition of a table or a view ends: PostgreSQL's descriptions from before are void
-	// then. It is read for every statement: an atomic load.
+	// Generation changes when an answer of Candidate may change: a table was added, or its key changed.
+	// It also changes before a Plan returns that used another definition of a table or a view than was used before.
+	// Whatever PostgreSQL described under an earlier generation is void.
+	// Generation is called for every statement, so it should be one atomic load.
 	Generation() uint64
 	// HiddenEffects says that PostgreSQL may do more than read for a statement whose Candidate says that it only reads.
 	HiddenEffects() bool

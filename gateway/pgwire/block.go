@@ -1,6 +1,24 @@
 package pgwire
 
-// block is what is known of the open transaction block.
+// block is what is known of the open transaction block. PostgreSQL's status says whether there is one (T, or E once it has failed). open is narrower: the
+// session saw the BEGIN as a statement of its own, and not among several in one message.
+//
+// While the status is T these may read tables, as far as freshet.route lets them. A dash means that the field does not matter:
+//
+//	mayBeReadOnly  known  readOnly  wrote  isolation        oltp  columnar   who reads
+//	no             -      -         -      -                -     no         PostgreSQL
+//	yes            no     -         -      -                -     no         either: at the next offer PostgreSQL tells known, readOnly and the isolation
+//	yes            yes    no        -      -                -     no         PostgreSQL
+//	yes            yes    yes       yes    -                -     no         PostgreSQL
+//	yes            yes    yes       no     read committed   -     no         either, statement by statement; oltp makes the replica take a newer snapshot
+//	yes            yes    yes       no     repeatable read  no    no         either: whichever reads first reads all of the block
+//	yes            yes    yes       no     repeatable read  yes   no         PostgreSQL
+//	yes            yes    yes       no     serializable     -     no         PostgreSQL
+//	yes            -      -         -      repeatable read  -     yes        the replica; what it cannot run is refused
+//
+// Beside a columnar snapshot PostgreSQL runs what reads no table, what ends the block, and writes, which it refuses (class.mixes). Such a write sets
+// oltp: oltp and columnar are both set after it, once the client has gone back to a savepoint. A statement that may change settings makes known false
+// again, also beside a columnar snapshot. Outside of a block takeInfo sets known and readOnly as well; the next BEGIN forgets them.
 type block struct {
 	open          bool // by a BEGIN that was relayed
 	wrote         bool // its transaction may have written, also where it is READ ONLY by now
@@ -9,8 +27,8 @@ type block struct {
 	readOnly      bool
 	bound         bool // PostgreSQL may have portals
 	oltp          bool // a statement that reads tables ran on PostgreSQL
-	// columnar says that the block's snapshot is a columnar one, and that its isolation
-	// level forbids to read from another.
+	// columnar says that the block has read from the replica, and that its isolation level
+	// forbids it to read from any other snapshot.
 	columnar bool
 	// portals are results from the replica that the client may read on, by name.
 	portals map[string]*portal
@@ -26,7 +44,8 @@ func (s *session) mayRead(c *class) bool {
 	return (c.Kind == Read || c.Kind == Declare || s.ofCursors(c)) && b.open && b.mayBeReadOnly && !b.oltp && !b.wrote
 }
 
-// wantsUnit reports whether an execution of the class is to begin a unit of its own, which it can in a block: PostgreSQL is not to run it, or not yet.
+// wantsUnit reports whether PostgreSQL must answer the earlier messages of the unit before an execution of the class is dealt with, because the gateway, and not
+// PostgreSQL alone, has to do with it: to answer it, to refuse it, or to have the settings ready that it shows. That is possible only in a block, where a Sync commits nothing.
 func (s *session) wantsUnit(c *class) bool {
 	return s.beside(c) || s.mayRead(c) ||
 		s.block.open && (c.Kind == Explain || c.mentions || c.setting != "" || s.wantsColumnar && isQuery(c.word))

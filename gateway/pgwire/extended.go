@@ -302,8 +302,8 @@ func (s *session) sync(size int) error {
 	return nil
 }
 
-// attendWithin deals with the held execution, which more of its unit follows. In a block that reads a columnar snapshot, or may begin to, it is
-// run at once; anywhere else all of the unit is PostgreSQL's.
+// attendWithin deals with the held execution when another message than its Sync follows. The execution is attended to at once in a block that reads a
+// columnar snapshot or may begin to. Anywhere else PostgreSQL gets all of the unit.
 func (s *session) attendWithin() error {
 	h := s.unit.held
 	switch alone, err := s.mustNotRelay(h.class); {
@@ -321,8 +321,10 @@ func (s *session) attendWithin() error {
 	return s.attend(h)
 }
 
-// settleBefore has PostgreSQL answer what the unit had for it before a message, which begins anew then, if the flow can be followed. Only within a
-// block, where a Sync ends nothing. If that fails, the message is skipped, as is the rest of the unit.
+// settleBefore ends the messages that were relayed since the client's last Sync by a Sync of the session's own, so that the message at hand begins a
+// new unit. That is right only inside a transaction block, where a Sync commits nothing. If PostgreSQL refuses one of those messages, skipped is true:
+// the message at hand and all after it, up to the client's Sync, are skipped. Where the flow cannot be followed nothing is settled, and a block that reads a columnar snapshot ends
+// with the session.
 func (s *session) settleBefore(kind byte, size int) (skipped bool, err error) {
 	switch _, known, err := s.awaitQuiet(); {
 	case err != nil:
@@ -347,7 +349,7 @@ func (s *session) settleBefore(kind byte, size int) (skipped bool, err error) {
 	return false, nil
 }
 
-// mustNotRelay reports whether the open block reads a columnar snapshot that PostgreSQL would read beside if it ran the statement.
+// mustNotRelay reports whether PostgreSQL must not run a statement of the class: the open block reads a columnar snapshot, and PostgreSQL would read another one.
 func (s *session) mustNotRelay(c *class) (bool, error) {
 	if !s.beside(c) {
 		return false, nil
@@ -362,7 +364,8 @@ func (s *session) mustNotRelay(c *class) (bool, error) {
 	return status == 'T', nil // PostgreSQL refuses all in a block that has failed
 }
 
-// letGo releases what is held beside a message that is not looked at, or for being long: where it may not be PostgreSQL's, the session ends.
+// letGo gives the held execution to PostgreSQL because it is too long to hold, or because a message follows that is not looked at. If PostgreSQL must
+// not run it, the session ends.
 func (s *session) letGo() error {
 	if h := s.unit.held; h != nil && s.beside(h.class) {
 		return s.endColumnar()
