@@ -14,35 +14,58 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 )
 
-// state is what the tasks of one run share. A task fills in what those after it need.
+// state is what the tasks of one run share. A task fills in what those after it need; the headings name the task of the plan that does. The zero
+// value of a field that no task has filled in means that there is nothing: no roles, no volumes, no lack. When the cluster is deleted, cleanPipeline and
+// cleanDatabase fill in the connection, the transport and root themselves.
 type state struct {
 	cluster *v1alpha1.HTAPCluster
 	// status is the new one.
 	status *v1alpha1.HTAPClusterStatus
-	// objects builds the cluster's objects.
+	// objects builds the cluster's objects; tasks add what they learn.
 	objects manifest.Cluster
-	// connection is the database's, as units use it, and roles are those of the operator's own PostgreSQL.
+
+	// Of provideDatabase:
+
+	// connection is the database's, as units use it, and workerURL is its connection string as Kafka Connect uses it.
 	connection database.Connection
-	roles      []oltpRole
+	workerURL  string
+	// roles are those of the operator's own PostgreSQL.
+	roles []oltpRole
+	// oltpVolumes are those of the operator's own database.
+	oltpVolumes volumes
 	// databaseLack is why CloudNativePG's Cluster is not ready, or the database's volumes or settings are not as they are to be; nil: they are.
 	databaseLack *lack.Lack
 	// backupLack is why the last base backup failed; nil: it did not.
 	backupLack *lack.Lack
-	// oltpVolumes are those of the operator's own database, unitVolumes those of the units.
-	oltpVolumes, unitVolumes volumes
 	// root is the operator's own access to a CockroachDB, and password that of its role.
 	root     cockroach.Root
 	password string
+
+	// Of findPipeline and inspectPipeline:
+
 	// transport is the operator's own access to Kafka and Kafka Connect, and pipelineLacks is what they lack for units.
 	transport     debezium.Transport
 	pipelineLacks []*lack.Lack
-	// workerURL is the database's connection string as Kafka Connect uses it, and connectorLacks is what its connectors lack.
-	workerURL      string
-	connectorLacks []*lack.Lack
+
+	// Of issueCertificate:
+
 	// certificateLack is why cert-manager has not issued the endpoint's certificate, or not as it is to be; nil: it has.
 	certificateLack *lack.Lack
+
+	// Of provideDatabase, issueCredentials and issueCertificate:
+
 	// inputs are the contents of the Secrets that units read at their start.
 	inputs []map[string][]byte
+
+	// Of runUnits:
+
+	// unitVolumes are those of the units.
+	unitVolumes volumes
+
+	// Of runConnectors:
+
+	// connectorLacks is what the connectors of Kafka Connect lack.
+	connectorLacks []*lack.Lack
 }
 
 func newState(c *v1alpha1.HTAPCluster, images manifest.Images) *state {
