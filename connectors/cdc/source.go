@@ -61,8 +61,9 @@ type Handler interface {
 
 // Opener is a Handler that makes use of knowing where a transaction ends before it has all of it.
 type Opener interface {
-	// Open comes before a transaction's first changes, from a source that knows: the transaction's position is not before least, and the
-	// position of no copy is between the two, so that a copy has the transaction if and only if its position is not before least.
+	// Open announces a transaction before its first changes, if the source knows where it ends. The position of the transaction's commit is least or a
+	// later one. No copy's position lies from least on and before the commit's. So a copy has the transaction if and only if the copy's position is
+	// least or a later one.
 	Open(least Position)
 }
 

@@ -40,8 +40,9 @@ type verdict struct {
 	indexed bool
 }
 
-// weighed names a statement by what its verdict depends on. Of a shape's variants those are asked for one by one that PostgreSQL may answer from an
-// index. Once it would not for one of them, all are the replica's.
+// weighed names a statement by what its verdict depends on. The variants of a shape differ in those constants that may change PostgreSQL's plan.
+// A verdict "from an index" is remembered for its variant alone, and the next variant is asked for. The first verdict "not from an index" is remembered
+// for the whole shape: while it lasts, variants without a verdict of their own go to the replica unasked.
 type weighed struct{ shape, variant string }
 
 func newVerdicts(size int) (*verdicts, error) {

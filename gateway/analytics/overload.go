@@ -24,10 +24,14 @@ const noRelation = "0"
 // builtInSchema is the OID of pg_catalog.
 const builtInSchema = "11"
 
-// overloadSQL adds to checkSQL's rows what the database defines by names that the statement uses, for operands such as columns of the replica have: where such a
-// definition fits the operands better than the built-in one, PostgreSQL takes it. A built-in operator takes no part for operands of another category,
-// as % of texts where it divides. A cast of an enumeration by its text does what PostgreSQL does without. It also adds the built-in functions of
-// those names that the user has been forbidden to execute: PostgreSQL asks who queries a view, not its owner, for the right to the functions there.
+// overloadSQL adds rows to checkSQL's that name what keeps the statement from the replica:
+//
+//  1. Functions that the database defines by a name that the statement uses, if their arguments are of types that the replica may have. PostgreSQL
+//     takes such a function where it fits the arguments better than the built-in one: lower(varchar) for a varchar.
+//  2. Operators and casts that the database defines, likewise. An operator is left out if no built-in one of its name has operands of like
+//     categories, as a % of texts beside the % that divides. A cast of an enumeration WITH INOUT is left out, too: PostgreSQL does the same without it.
+//  3. Built-in functions of such names, also those behind operators, whose EXECUTE the session's user lacks. For the functions in a view PostgreSQL
+//     asks for the right of the user who queries the view, not of its owner.
 func overloadSQL(n translate.Names) string {
 	var b strings.Builder
 	addAs := func(forbidden bool, name, from string) {

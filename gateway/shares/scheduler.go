@@ -182,7 +182,7 @@ func (s *Scheduler[T]) end(t *Ticket[T]) {
 		a.learn(t.used)
 	}
 	a.charge(t, max(t.used, leastCost))
-	if s.idle() { // nobody was kept waiting: what was used has been nobody else's loss
+	if s.idle() { // nobody waits, so nobody lost CPU time to another: the floor rises to the furthest clock, and no tenant begins with a debt or a credit
 		for _, other := range s.accounts {
 			s.floor = max(s.floor, other.clock)
 		}

@@ -63,16 +63,16 @@ type rows struct {
 	narrow   func(reads func(name string) bool) string
 	// few says that there are few rows, as far as can be guessed.
 	few bool
-	// keysFail says that a window is of keys that may fail: PostgreSQL computes these also where nothing reads what the window yields.
+	// keysFail says that a window's keys may fail: PostgreSQL computes the keys even if nothing reads what the window yields.
 	keysFail bool
-	// fails says that values which PostgreSQL refuses for some rows are computed before conditions on these rows are asked.
+	// fails says that values may fail, and that PostgreSQL computes them before it asks conditions on the rows.
 	fails bool
 	// windowed says that there are windows and values that may fail, here or below: PostgreSQL asks no condition before it computes the rows, unless it
 	// is on columns alone that every window is partitioned by. partition says which these are; nil: none.
 	windowed  bool
 	partition func(column int) bool
-	// apart says that there are values that may fail, here or below, which PostgreSQL does not make a part of the query around: it computes them for
-	// all rows that conditions on these rows leave. cut says that it asks no condition before either, for a LIMIT or the like.
+	// apart says that there are values that may fail, here or below, and that PostgreSQL does not merge this query into the one around: it computes the
+	// values for every row that conditions on the rows leave. cut says that it asks not even these conditions before, because of a LIMIT or the like.
 	apart, cut bool
 	// picks says that it may yield other rows when it is computed again.
 	picks bool

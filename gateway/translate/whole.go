@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// asWhole has the engine compute all rows of the subqueries in a join tree that may fail, where a condition on them searches what a subquery
-// selects, or one cannot be asked before windows are computed. The engine would ask such a condition below a GROUP BY, end a scan whose rows cannot be
-// found in an empty set, and compute beside a window only what is left: what PostgreSQL computes first, and refuses, would never be computed. Other
-// conditions PostgreSQL passes down itself.
+// asWhole marks the subqueries of a join tree that the engine must compute completely, and returns the conditions as the engine is to ask them.
+// It marks a subquery that may fail if one of two kinds of conditions is on it: one that reads another subquery (x IN (SELECT …)), or one that cannot
+// be asked before the subquery's windows are computed. PostgreSQL computes the subquery's rows before it asks these, and may raise an error. The engine
+// would never meet that error: it asks such a condition below a GROUP BY, ends a scan early where the set is empty, and computes beside a window only
+// the rows that are left. Other conditions need nothing: PostgreSQL moves them into the subquery as well.
 func (n *tree) asWhole(conds []expr) []expr {
 	out := slices.Clone(conds)
 	n.walk(func(leaf *tree) {
@@ -29,8 +30,9 @@ func (n *tree) asWhole(conds []expr) []expr {
 	return out
 }
 
-// askLater has conditions on a subquery that nothing but CROSS JOIN ties to others asked once it is joined, where what is asked of one of these may
-// fail: the engine reads none of that one where the conditions leave nothing of the subquery, while PostgreSQL reads it first if it has more rows.
+// askLater has the engine ask the conditions on a subquery after the join, if only a CROSS JOIN ties the subquery to the other relations and a condition
+// on one of those may fail. Asked before the join, the conditions might leave nothing of the subquery; the engine would then not read the other relation
+// at all. PostgreSQL reads the other one first if it has more rows, and meets the error.
 func (n *tree) askLater(conds, out []expr) {
 	mask := bit(n.id)
 	joined := func(c expr) bool { return c.keys != nil && c.refs&mask != 0 }
@@ -81,7 +83,8 @@ func (n *tree) failsApart() []string {
 	return n.apart()
 }
 
-// yieldsApart reports whether PostgreSQL computes by itself what a query yields that may fail. What an average is computed of it computes in any case.
+// yieldsApart reports whether the query yields a value that may fail and that PostgreSQL computes in the query itself, apart from the one around.
+// Averages do not count: what they are computed of is computed in any case.
 func (r *rows) yieldsApart() bool {
 	for i, c := range r.columns {
 		if r.apart && c.e.fails && r.averages[i] == nil {
@@ -91,16 +94,18 @@ func (r *rows) yieldsApart() bool {
 	return false
 }
 
-// isApart reports whether there is a subquery in a join tree of which that is so.
+// isApart reports whether a subquery in the join tree yields values that fail apart.
 func (n *tree) isApart() bool {
 	found := false
 	n.walk(func(leaf *tree) { found = found || len(leaf.failsApart()) > 0 })
 	return found
 }
 
-// keepApart has the engine compute what a subquery in a join tree yields that fails apart, where what reads it, in rest or a condition of the join, may
-// do without for some rows. All rows are computed where a condition on what others equate could tell of them, or one of a query around: the engine asks
-// it of all that is equated, PostgreSQL of constants alone.
+// keepApart has the engine compute the values of a subquery that fail apart, also for rows for which the reader of a value, in rest or in a condition
+// of the join, may do without it: CASE WHEN b THEN q.v END reads q.v for some rows only.
+//
+// It has all rows of such a subquery computed if a condition on another relation could remove some. The engine copies a condition to every column that
+// equalities tie to the one it names; PostgreSQL copies only a comparison for equality with a constant. A query around may bring such conditions, too.
 func (n *tree) keepApart(where []expr, rest string) {
 	if !n.isApart() {
 		return
