@@ -19,7 +19,7 @@
 //  3. extended.go: bind holds the execution of a statement that may matter, until its Sync has come. If other messages come first, attendWithin decides.
 //  4. attend.go: attend takes what was not relayed. It waits until PostgreSQL has answered everything (awaitQuiet). Then it relays the execution, rejects
 //     it, offers it, or has it read on from a result that is there (readOn).
-//  5. offer.go: offer relays what it knows to be no candidate. For the rest it acquires the backend, so that serverLoop pauses (backend.go). prepareOffer asks PostgreSQL in one round trip for the
+//  5. offer.go: offer relays what the session knows by itself to be PostgreSQL's. For the rest it acquires the backend, so that serverLoop pauses (backend.go). prepareOffer asks PostgreSQL in one round trip for the
 //     session's settings and the statement's description, as far as they are not known; finishPrepare reads the answers. decide turns the execution
 //     down, or has run.run answer it. Then the backend is handed back (handBack), and PostgreSQL gets what was turned down and not refused.
 //  6. run.go: run.run pins the block's snapshot if there is a block, has [Analytics] plan the statement, and sends the rows to the client.
