@@ -59,7 +59,7 @@ func TestResetReplica_isTheWayOnFromALostSlot(t *testing.T) {
 	if got := ask(t, up(t, cfg).URL, "SELECT a FROM kept"); got != "here" {
 		t.Errorf("got %q", got)
 	}
-	src, gateway = openSource(t, cfg)
+	src, _ = openSource(t, cfg)
 	if _, err := src.Tables(stand.Within(t, 2*time.Minute)); err != nil {
 		t.Fatal(err)
 	}
