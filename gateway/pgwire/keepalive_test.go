@@ -12,12 +12,15 @@ import (
 	"github.com/freshet-io/freshet/gateway/pgwire"
 )
 
+// idleLimits are the settings that end idle sessions, and how a session gets where they do.
+var idleLimits = []struct{ setting, begin string }{
+	{"idle_session_timeout", ""},
+	{"idle_in_transaction_session_timeout", "BEGIN READ ONLY"},
+}
+
 // PostgreSQL takes a session for idle while its statement runs on the columnar replica.
 func TestSession_outlivesTheTimeoutsOfIdleOnesWhileAStatementRuns(t *testing.T) {
-	for _, c := range []struct{ setting, begin string }{
-		{"idle_session_timeout", ""},
-		{"idle_in_transaction_session_timeout", "BEGIN READ ONLY"},
-	} {
+	for _, c := range idleLimits {
 		t.Run(c.setting, func(t *testing.T) {
 			b := newBed(t)
 			conn := connect(t, b.through)
@@ -52,10 +55,7 @@ func TestSession_outlivesTheTimeoutsOfIdleOnesWhileAStatementRuns(t *testing.T) 
 
 // Nor may it be taken for idle between statements that are all too short to be kept in touch with.
 func TestSession_outlivesTheTimeoutsOfIdleOnesByShortStatements(t *testing.T) {
-	for _, c := range []struct{ setting, begin string }{
-		{"idle_session_timeout", ""},
-		{"idle_in_transaction_session_timeout", "BEGIN READ ONLY"},
-	} {
+	for _, c := range idleLimits {
 		t.Run(c.setting, func(t *testing.T) {
 			b := newBed(t)
 			conn := connect(t, b.through)
