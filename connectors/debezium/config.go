@@ -69,7 +69,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.StartWait, 2*time.Minute)
 	setDefault(&c.MemoryBytes, int(min(64<<20, debug.SetMemoryLimit(-1)/10)))
 	setDefault(&c.ChunkChanges, 1000)
-	setDefault(&c.Postgres.Slot, "freshet")
+	setDefault(&c.Postgres.Slot, postgres.DefaultSlot)
 	setDefault(&c.Postgres.Publication, c.Postgres.Slot)
 	setDefault(&c.Postgres.CatalogInterval, time.Second)
 	if c.Postgres.Now == nil {

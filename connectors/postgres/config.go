@@ -13,11 +13,14 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
+// DefaultSlot is the replication slot's name where none is configured.
+const DefaultSlot = "freshet"
+
 // Config says what a [Source] reads. Zero values mean the documented defaults.
 type Config struct {
 	// URL is the connection string (URL or keyword form) of a role with REPLICATION that owns the tables. Required.
 	URL string
-	// Slot names the replication slot; lower case letters, digits and underscores. Default "freshet".
+	// Slot names the replication slot; lower case letters, digits and underscores. Default [DefaultSlot].
 	Slot string
 	// Failover makes the slot one that standbys keep a copy of, so that the stream goes on after one of them was promoted. It is for
 	// PostgreSQL 17 and later, whose primary names those standbys in synchronized_standby_slots: it is told of no change that one of
@@ -68,7 +71,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.URL == "" {
 		return c, errors.New("configure source: URL is empty; give a PostgreSQL connection string")
 	}
-	setDefault(&c.Slot, "freshet")
+	setDefault(&c.Slot, DefaultSlot)
 	setDefault(&c.Publication, c.Slot)
 	setDefault(&c.StatusInterval, time.Second)
 	setDefault(&c.WatermarkInterval, 50*time.Millisecond)

@@ -75,6 +75,12 @@ func (st SlotStatus) lost(slot string) error {
 	return nil
 }
 
+// How a consumer begins; zero: it has not said so.
+const (
+	anew   uint32 = iota + 1 // it kept nothing
+	onward                   // it goes on from a position that it kept
+)
+
 // ensureSlot creates the slot unless it is there. A lost one is replaced where the consumer begins with nothing, and so needs no change
 // that it guarded. The publication must exist before: pgoutput looks it up as of the change that it decodes.
 func (s *Source) ensureSlot(ctx context.Context) error {
@@ -82,14 +88,14 @@ func (s *Source) ensureSlot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if st.Lost && s.owns(st) && st.ActivePID == 0 && s.beginsAnew.Load() {
+	if st.Lost && s.owns(st) && st.ActivePID == 0 && s.outset.Load() == anew {
 		if err := s.dropSlot(ctx); err != nil {
 			return s.privilegeOr(err, fmt.Sprintf("replace replication slot %q, which is lost", s.cfg.Slot), "ALTER ROLE … REPLICATION")
 		}
 		s.log.Info("dropped replication slot, which is lost and guards nothing that is needed", "slot", s.cfg.Slot)
 		st = SlotStatus{}
 	}
-	if st.Exists || s.resumes.Load() { // a new one would guard nothing that is needed, and keep the log for nobody
+	if st.Exists || s.outset.Load() == onward { // a new one would guard nothing that is needed, and keep the log for nobody
 		return s.checkSlot(st)
 	}
 	switch err := s.createSlot(ctx); {

@@ -36,8 +36,7 @@ type Source struct {
 	confirmed     atomic.Uint64
 	current       currentCalls
 	lineage       lineage
-	beginsAnew    atomic.Bool            // the consumer has said that it kept nothing
-	resumes       atomic.Bool            // the consumer has said where it goes on
+	outset        atomic.Uint32          // anew or onward, once the consumer has said so
 	copyWaits     atomic.Pointer[string] // see CopyWaits
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64

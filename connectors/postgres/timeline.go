@@ -90,8 +90,11 @@ func (s *Source) Restore(data []byte) error {
 			return fmt.Errorf("decode bookmark: %w", err)
 		}
 	}
-	s.beginsAnew.Store(data == nil)
-	s.resumes.Store(data != nil)
+	if data == nil {
+		s.outset.Store(anew)
+	} else {
+		s.outset.Store(onward)
+	}
 	s.lineage.mu.Lock()
 	defer s.lineage.mu.Unlock()
 	s.lineage.timeline, s.lineage.reached, s.lineage.commits = b.Timeline, b.Reached, nil

@@ -262,16 +262,18 @@ func (r rawBytes) Encode(b []byte) ([]byte, error) { return append(b, r...), nil
 func TestSession_answersAsPostgreSQLDoes(t *testing.T) {
 	b := newBed(t)
 	for name, steps := range scripts() {
-		t.Run(name, func(t *testing.T) {
-			want := transcript(t, b.direct, steps)
-			got := transcript(t, b.through, steps)
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("through the gateway (-PostgreSQL +gateway):\n%s", shorten(d))
-			}
-		})
+		t.Run(name, func(t *testing.T) { sameAsPostgreSQL(t, b, steps) })
 	}
 	if n := b.analytics.answered.Load(); n < 30 {
 		t.Errorf("only %d statements took the analytical route: the scripts compare too little", n)
+	}
+}
+
+// sameAsPostgreSQL compares what a client is told through the gateway with what PostgreSQL tells it.
+func sameAsPostgreSQL(t *testing.T, b *bed, steps []step) {
+	t.Helper()
+	if d := cmp.Diff(transcript(t, b.direct, steps), transcript(t, b.through, steps)); d != "" {
+		t.Errorf("through the gateway (-PostgreSQL +gateway):\n%s", shorten(d))
 	}
 }
 
@@ -289,11 +291,7 @@ func TestSession_isRelayedWithoutAnalytics(t *testing.T) {
 	b := newBed(t)
 	b.gateway(t, withoutAnalytics)
 	for name, steps := range scripts() {
-		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(transcript(t, b.direct, steps), transcript(t, b.through, steps)); d != "" {
-				t.Errorf("through the gateway (-PostgreSQL +gateway):\n%s", shorten(d))
-			}
-		})
+		t.Run(name, func(t *testing.T) { sameAsPostgreSQL(t, b, steps) })
 	}
 }
 

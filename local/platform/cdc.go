@@ -12,6 +12,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/debezium"
 	access "github.com/freshet-io/freshet/connectors/kafka"
+	"github.com/freshet-io/freshet/connectors/postgres"
 	"github.com/freshet-io/freshet/local/kafka"
 )
 
@@ -140,14 +141,11 @@ func (s *supervisor) dropOldSlot(ctx context.Context) error {
 		return fmt.Errorf("connect to drop the slot of the replica before: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1 AND database = $2", slot, Database); err != nil {
-		return fmt.Errorf("drop slot %s of the replica before: %w; drop it by hand: SELECT pg_drop_replication_slot('%s')", slot, err, slot)
+	if _, err := conn.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1 AND database = $2", postgres.DefaultSlot, Database); err != nil {
+		return fmt.Errorf("drop slot %s of the replica before: %w; drop it by hand: SELECT pg_drop_replication_slot('%s')", postgres.DefaultSlot, err, postgres.DefaultSlot)
 	}
 	return nil
 }
-
-// slot is the name of the gateway's replication slot, its default.
-const slot = "freshet"
 
 // transport returns what the gateway has to know of Kafka; nil without it.
 func (s *supervisor) transport() (*debezium.Transport, error) {
