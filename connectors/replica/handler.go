@@ -116,8 +116,11 @@ func (s *session) misfit(t *table, err error) {
 // backPressure holds the stream while too much waits in memory.
 func (s *session) backPressure(ctx context.Context) error {
 	if s.stagedBytes > s.cfg.StageBytes {
-		s.spill = s.inTx
-		if err := s.await(ctx, func() bool { return s.stagedBytes == 0 }); err != nil {
+		// A copy that completes meanwhile stages what was deferred: once the publisher has taken what there was, that waits to be taken too.
+		if err := s.await(ctx, func() bool {
+			s.spill = s.inTx && s.stagedBytes > 0
+			return s.stagedBytes == 0
+		}); err != nil {
 			return err
 		}
 	}
