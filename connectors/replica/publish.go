@@ -54,8 +54,12 @@ type batch struct {
 }
 
 // The publisher's share of time is at most 1/(pace+1), or a half while somebody waits: queries that always ask for the
-// newest must not take the time that running them needs.
-const pace = 3
+// newest must not take the time that running them needs. What cost more than mostCost was held up, by an engine that hung or a disk,
+// rather than worked on: pausing for as long would only add to it.
+const (
+	pace     = 3
+	mostCost = 500 * time.Millisecond
+)
 
 // Far behind the source, epochs grow with the lag, by a share of it: what an epoch costs beside its rows is better spent on
 // catching up, and rows that change again in the same epoch are written once.
@@ -145,10 +149,11 @@ func (p *publisher) next() (*batch, time.Duration) {
 // interval is the least time between two epochs, where the stream has arrived at w. It needs the session's mu.
 func (p *publisher) interval(w cdc.Watermark) time.Duration {
 	s := p.s
+	cost := min(p.lastCost, mostCost)
 	if s.r.waiters.any(w.Position) {
-		return p.lastCost
+		return cost
 	}
-	interval := max(pace*p.lastCost, min(s.r.clock().Sub(w.Time)/lagShare, mostInterval))
+	interval := max(pace*cost, min(s.r.clock().Sub(w.Time)/lagShare, mostInterval))
 	if s.stagedBytes < s.cfg.FlushBytes {
 		interval = max(interval, s.cfg.FlushInterval)
 	}
