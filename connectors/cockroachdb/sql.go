@@ -63,7 +63,7 @@ func OpenSQL(cfg SQLConfig) (*SQL, error) {
 		return nil, fmt.Errorf("configure CockroachDB: %w", err)
 	}
 	pc.MaxConns = 4
-	dial.Guard(&pc.ConnConfig.Config)
+	dial.GuardPool(pc)
 	pc.ConnConfig.RuntimeParams["application_name"] = "freshet"
 	pc.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable" // cluster_logical_timestamp() needs it
 	pc.AfterConnect = allowInternals

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,6 +31,15 @@ func Guard(cfg *pgconn.Config) {
 	d := Dialer(cfg.ConnectTimeout)
 	d.Control = limitUnanswered
 	cfg.DialFunc = d.DialContext
+}
+
+// GuardPool guards a pool's connections. One that was idle is tried before it is used, for no longer than connecting may take: by itself the pool,
+// and with it its closing, waits up to a minute for a server that is frozen, whatever becomes of the context.
+func GuardPool(cfg *pgxpool.Config) {
+	Guard(&cfg.ConnConfig.Config)
+	if cfg.PingTimeout == 0 {
+		cfg.PingTimeout = cfg.ConnConfig.ConnectTimeout
+	}
 }
 
 // limitUnanswered is a [net.Dialer]'s Control.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sys/unix"
 
 	"github.com/freshet-io/freshet/connectors/dial"
@@ -91,5 +93,78 @@ func TestGuard_limitsWhatIsUnanswered(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// frozen listens, takes one connection and lets its client log in; then it answers nothing any more.
+func frozen(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		conn, err := l.Accept()
+		_ = l.Close() // a request to cancel is refused
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		server := pgproto3.NewBackend(conn, conn)
+		if _, err := server.ReceiveStartupMessage(); err != nil {
+			return
+		}
+		server.Send(&pgproto3.AuthenticationOk{})
+		server.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+		for err = server.Flush(); err == nil; {
+			_, err = server.Receive()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-done
+	})
+	return l.Addr().String()
+}
+
+func TestGuardPool_closesWhileTheServerIsFrozen(t *testing.T) {
+	cfg, err := pgxpool.ParseConfig("postgres://u@" + frozen(t) + "/d?sslmode=disable&connect_timeout=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial.GuardPool(cfg)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	used := false
+	cfg.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool {
+		if used {
+			cancel()
+		}
+		return used
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Release()
+	used = true
+	if _, err := pool.Acquire(ctx); err == nil {
+		t.Fatal("a connection to a frozen server was handed out")
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		pool.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(30 * time.Second):
+		t.Error("the pool does not close")
 	}
 }

@@ -68,7 +68,7 @@ func New(cfg Config) (*Source, error) {
 	}
 	s := &Source{cfg: cfg, selector: sel, log: cfg.Logger, metrics: m, registry: newRegistry(), wake: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 	pc.MaxConns = 6
-	dial.Guard(&pc.ConnConfig.Config)
+	dial.GuardPool(pc)
 	params := pc.ConnConfig.RuntimeParams
 	params["application_name"] = s.applicationName() + " control"
 	params["search_path"] = "pg_catalog"

@@ -32,7 +32,7 @@ func openVerifiers(ctx context.Context, cfg Config) (*verifiers, error) {
 		return nil, fmt.Errorf("configure gateway: PostgresURL: %w", err)
 	}
 	access.MinConns, access.MinIdleConns, access.MaxConns, access.MaxConnIdleTime = 0, 0, 2, time.Minute
-	dial.Guard(&access.ConnConfig.Config)
+	dial.GuardPool(access)
 	access.ConnConfig.RuntimeParams["application_name"] = "freshet gateway: logins"
 	access.ConnConfig.RuntimeParams["search_path"] = "pg_catalog" // this role may do more than who could put operators of their own elsewhere
 	pool, err := pgxpool.NewWithConfig(ctx, access)
