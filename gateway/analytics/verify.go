@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,10 +41,14 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	if err != nil {
 		return fmt.Errorf("check privileges and table definitions: %w", err)
 	}
-	if err := sameSession(s, rows); err != nil {
+	facts, err := readFacts(rows)
+	if err != nil {
+		return fmt.Errorf("check privileges and table definitions: %w", err)
+	}
+	if err := sameSession(s, facts.askers); err != nil {
 		return err
 	}
-	verdict := judge(rows, p)
+	verdict := judge(facts, p)
 	if verdict != nil { // it may be due to what a view was
 		limited, cancel := r.withinLag(ctx, s)
 		defer cancel()
@@ -82,87 +85,33 @@ func checkKey(s *pgwire.SessionInfo, p *planned) string {
 	return b.String()
 }
 
-// checkSQL keeps to what CockroachDB documents too, but for views, which it has none of. As all that is asked on the session's connection, it names
-// nothing that is looked up in the session's search path, which may begin with the user's own operators.
-func checkSQL(accesses []translate.Access) string {
-	var ids []string
-	privileges := map[string][]string{}
-	for _, a := range accesses {
-		id, role := strconv.FormatUint(uint64(a.ID), 10), ""
-		if a.As != 0 {
-			role = strconv.FormatUint(uint64(a.As), 10) + "::pg_catalog.oid, "
-		}
-		if privileges[id] == nil {
-			ids = append(ids, id)
-		}
-		privileges[id] = append(privileges[id], "pg_catalog.has_table_privilege("+role+"c.oid, 'SELECT')")
-		if a.As == 0 {
-			privileges[id] = append(privileges[id], "pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE')")
-		}
-	}
-	may, which := "CASE", make([]string, len(ids))
-	for i, id := range ids {
-		which[i] = "c.oid OPERATOR(pg_catalog.=) " + id + "::pg_catalog.oid"
-		may += " WHEN " + which[i] + " THEN " + strings.Join(privileges[id], " AND ")
-	}
-	return `SELECT c.oid, ` + may + ` END, c.relrowsecurity,
- c.relhassubclass AND c.relkind OPERATOR(pg_catalog.<>) 'p' AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent OPERATOR(pg_catalog.=) c.oid),
- (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum::pg_catalog.text, a.atttypid::pg_catalog.text, a.atttypmod::pg_catalog.text,
-   a.attname::pg_catalog.text), E'\n' ORDER BY a.attnum)
-  FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped),
- pg_catalog.pg_table_is_visible(c.oid), ` + sessionSQL + `
- FROM pg_catalog.pg_class c WHERE ` + strings.Join(which, " OR ")
-}
-
-// sessionSQL are the columns by which an answer tells for which role and search path it holds.
-const sessionSQL = "current_user::pg_catalog.text, " + pgwire.PathSQL
-
-// sameSession returns an error if PostgreSQL's answer is for another role or search path than the session is known to have: a trigger may have changed
-// them, and somebody else which schemas there are, and which of them the user may use.
-func sameSession(s *pgwire.SessionInfo, rows [][][]byte) error {
-	path := strings.Join(s.SearchPath, "\x01")
-	for _, row := range rows {
-		if role := string(row[6]); role != s.User {
-			return &pgwire.RelayError{Reason: fmt.Sprintf("the session's role is %q by now", role), Stale: true}
-		}
-		if string(row[7]) != path {
-			return &pgwire.RelayError{Reason: "the session's search path has other schemas by now", Stale: true}
-		}
-	}
-	return nil
-}
-
 // judge compares PostgreSQL's answer with what the plan assumes.
-func judge(rows [][][]byte, p *planned) error {
-	found := map[string][][]byte{}
-	for _, row := range rows {
-		found[string(row[0])] = row
-	}
+func judge(f *facts, p *planned) error {
 	refuse := func(what, reason string) error { return &pgwire.RelayError{Reason: what + " " + reason} }
-	if row := found[noRelation]; row != nil {
-		if string(row[1]) == "t" {
-			return refuse("function "+string(row[4]), "needs PostgreSQL to check the user's privileges on it")
+	if len(f.obstacles) > 0 {
+		h := f.obstacles[0]
+		if h.forbidden {
+			return refuse("function "+h.name, "needs PostgreSQL to check the user's privileges on it")
 		}
-		return refuse(string(row[4]), "may mean what the database defines by this name")
+		return refuse(h.name, "may mean what the database defines by this name")
 	}
 	for _, a := range p.plan.Accesses {
-		row, ok := found[strconv.FormatUint(uint64(a.ID), 10)]
+		rel, ok := f.relations[a.ID]
 		switch what := p.describe(a.ID); {
 		case !ok:
 			return refuse(what, "was dropped")
-		case string(row[1]) != "t":
+		case !rel.mayRead:
 			return refuse(what, "needs PostgreSQL to check the user's privileges on it")
-		case string(row[2]) == "t":
+		case rel.rowSecurity:
 			return refuse(what, "has row-level security")
-		case string(row[3]) == "t":
+		case rel.children:
 			return refuse(what, "has inheritance children")
-		case p.unqualified[a.ID] && string(row[5]) != "t":
+		case p.unqualified[a.ID] && !rel.visible:
 			return refuse(what, "is hidden by another relation in the search path")
 		}
 	}
 	for _, rel := range p.plan.Relations {
-		row := found[strconv.FormatUint(uint64(rel.Table.ID), 10)]
-		if len(row) == 0 || string(row[4]) != definition(rel.Table) {
+		if have, ok := f.relations[rel.Table.ID]; !ok || have.columns != definition(rel.Table) {
 			return refuse(p.describe(rel.Table.ID), "has a definition that the replica does not have yet")
 		}
 	}
@@ -184,7 +133,8 @@ func (p *planned) describe(id cdc.TableID) string {
 	return fmt.Sprintf("relation %d", id)
 }
 
-// definition prints a table as checkSQL does, with the columns that are not replicated: which names there are decides what a statement means.
+// definition prints a table as checkSQL does, with the columns that are not replicated: which names there are decides
+// what a statement means.
 func definition(t *cdc.Table) string {
 	columns := slices.Clone(t.Columns)
 	for _, c := range t.Omitted {

@@ -20,27 +20,33 @@ func orders() *cdc.Table {
 	}}
 }
 
-func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
-	good := []string{"42", "t", "f", "f", "1 23 -1 id\n3 25 -1 note\n4 16400 -1 code", "t"}
-	with := func(i int, v string) []string {
-		row := append([]string(nil), good...)
-		row[i] = v
-		return row
+// factRow is a row of PostgreSQL's answer.
+func factRow(kind factKind, id, mayRead, rowSecurity, children, visible, text string) [][]byte {
+	var row [][]byte
+	for _, v := range []string{string(kind), id, mayRead, rowSecurity, children, visible, text, "clerk", "public"} {
+		row = append(row, []byte(v))
 	}
+	return row
+}
+
+func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
+	const columns = "1 23 -1 id\n3 25 -1 note\n4 16400 -1 code"
+	good := factRow(isRelation, "42", "t", "f", "f", "t", columns)
 	for _, c := range []struct {
 		name, want string
-		row        []string
+		rows       [][][]byte
 	}{
-		{"as the replica has it", "", good},
+		{"as the replica has it", "", [][][]byte{good}},
 		{"dropped", "was dropped", nil},
-		{"no privilege", "privileges", with(1, "f")},
-		{"row security", "row-level security", with(2, "t")},
-		{"children", "inheritance", with(3, "t")},
-		{"renamed column", "definition", with(4, "1 23 -1 id\n3 25 -1 remark\n4 16400 -1 code")},
-		{"added column", "definition", with(4, good[4]+"\n5 23 -1 n")},
-		{"another domain", "definition", with(4, "1 23 -1 id\n3 25 -1 note\n4 16401 -1 code")},
-		{"hidden by the search path", "hidden", with(5, "f")},
-		{"a function of the database's own", "lower may mean", []string{"0", "f", "f", "f", "lower", "f"}},
+		{"no privilege", "privileges", [][][]byte{factRow(isRelation, "42", "f", "f", "f", "t", columns)}},
+		{"row security", "row-level security", [][][]byte{factRow(isRelation, "42", "t", "t", "f", "t", columns)}},
+		{"children", "inheritance", [][][]byte{factRow(isRelation, "42", "t", "f", "t", "t", columns)}},
+		{"hidden by the search path", "hidden", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "f", columns)}},
+		{"renamed column", "definition", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", "1 23 -1 id\n3 25 -1 remark\n4 16400 -1 code")}},
+		{"added column", "definition", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", columns+"\n5 23 -1 n")}},
+		{"another domain", "definition", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", "1 23 -1 id\n3 25 -1 note\n4 16401 -1 code")}},
+		{"a function of the database's own", "lower may mean", [][][]byte{good, factRow(isDefined, "0", "f", "f", "f", "f", "lower")}},
+		{"a function that the user may not execute", "function lower needs", [][][]byte{good, factRow(isForbidden, "0", "f", "f", "f", "f", "lower")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &planned{
@@ -49,15 +55,11 @@ func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
 				},
 				unqualified: map[cdc.TableID]bool{42: true},
 			}
-			var rows [][][]byte
-			if c.row != nil {
-				row := make([][]byte, len(c.row))
-				for i, v := range c.row {
-					row[i] = []byte(v)
-				}
-				rows = append(rows, row)
+			f, err := readFacts(c.rows)
+			if err != nil {
+				t.Fatal(err)
 			}
-			err := judge(rows, p)
+			err = judge(f, p)
 			var relay *pgwire.RelayError
 			switch {
 			case c.want == "" && err != nil:
@@ -69,6 +71,21 @@ func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
 	}
 }
 
+func TestReadFacts_refusesRowsThatItDoesNotKnow(t *testing.T) {
+	good := factRow(isRelation, "42", "t", "f", "f", "t", "1 23 -1 id")
+	for name, row := range map[string][][]byte{
+		"a value too few":      good[:factWidth-1],
+		"a value too many":     append(factRow(isRelation, "42", "t", "f", "f", "t", ""), []byte("t")),
+		"no values":            {},
+		"another kind":         factRow("function", "42", "t", "f", "f", "t", ""),
+		"an OID out of bounds": factRow(isRelation, "4294967296", "t", "f", "f", "t", ""),
+	} {
+		if f, err := readFacts([][][]byte{good, row}); err == nil {
+			t.Errorf("%s: got %+v, want an error", name, f)
+		}
+	}
+}
+
 func TestSameSession_holdsForTheRoleAndTheSearchPathThatAreKnown(t *testing.T) {
 	s := &pgwire.SessionInfo{User: "clerk", SearchPath: []string{"pg_catalog", "public"}}
 	for _, c := range []struct{ name, role, path, want string }{
@@ -77,7 +94,7 @@ func TestSameSession_holdsForTheRoleAndTheSearchPathThatAreKnown(t *testing.T) {
 		{"a schema that came into effect", "clerk", "evil\x01pg_catalog\x01public", "search path"},
 		{"a schema that was dropped", "clerk", "pg_catalog", "search path"},
 	} {
-		err := sameSession(s, [][][]byte{{6: []byte(c.role), 7: []byte(c.path)}})
+		err := sameSession(s, []asker{{c.role, c.path}})
 		var relay *pgwire.RelayError
 		switch {
 		case c.want == "" && err != nil:
