@@ -13,11 +13,12 @@ import (
 	"github.com/freshet-io/freshet/gateway/datarow"
 )
 
-// declared is a cursor of DECLARE that the replica reads for. PostgreSQL has run its DECLARE as well: it knows the name and the columns, ends the cursor when
-// a rollback does, and is never asked for its rows once the replica has been. Until then the cursor may yet become PostgreSQL's own, by its portal's
-// being dropped.
+// declared is a cursor of DECLARE that the replica reads for. PostgreSQL has run its DECLARE as well: it knows the name
+// and the columns, ends the cursor when a rollback does, and is never asked for its rows once the replica has been.
+// Until then the cursor may yet become PostgreSQL's own, by its portal's being dropped.
 //
-// Invariant: a cursor whose portal is filled is of a block that reads a columnar snapshot, in which PostgreSQL reads nothing.
+// Invariant: a cursor whose portal is filled is of a block that reads a columnar snapshot, in which PostgreSQL reads
+// nothing.
 type declared struct {
 	by *execution // the DECLARE
 	// confirmed says that PostgreSQL holds it, and scrolls that it can go back.
@@ -34,7 +35,8 @@ var (
 	errOtherFormat = besideSnapshot("its cursor's rows were first read in another format")
 )
 
-// declare notes the cursor that an execution declares, whose query the replica takes, and leaves the execution to be relayed.
+// declare notes the cursor that an execution declares, whose query the replica takes. The execution is then to be
+// relayed, for PostgreSQL to know the cursor: as one that takes no rows.
 func (s *session) declare(e *execution) error {
 	name := e.class.Cursor
 	own := *e
@@ -58,8 +60,8 @@ func duplicateCursor(name string) error {
 	return &Error{Code: codeDuplicateCursor, Message: fmt.Sprintf("cursor %q already exists", name)}
 }
 
-// holdsCursor reports whether PostgreSQL holds a cursor yet: its DECLARE may have failed, and a rollback to a savepoint may have ended it. The backend
-// must be held; ask is as [SessionInfo.Ask].
+// holdsCursor reports whether PostgreSQL holds a cursor yet: its DECLARE may have failed, and a rollback to a savepoint
+// may have ended it. The backend must be held; ask is as [SessionInfo.Ask].
 func (s *session) holdsCursor(ask func(context.Context, string) ([][][]byte, error), name string, p *portal) (bool, error) {
 	d := p.declared
 	if d.confirmed {
@@ -82,7 +84,8 @@ func (s *session) doubtCursors() {
 	}
 }
 
-// leaveCursors leaves the cursors that were not read yet to PostgreSQL, which is to read other data in the block, or may read them.
+// leaveCursors leaves the cursors that were not read yet to PostgreSQL, which is to read other data in the block, or
+// may read them.
 func (s *session) leaveCursors() {
 	for name, p := range s.block.portals {
 		if p.declared != nil && p.formats == nil {
@@ -134,8 +137,8 @@ func (s *session) attendCursor(e *execution, status byte) (handled bool, err err
 	return true, s.readOn(e)
 }
 
-// confirmCursor is holdsCursor for a backend that is not held. failed says that PostgreSQL refused this, or what came before the execution in
-// its unit, and that the client knows.
+// confirmCursor is holdsCursor for a backend that is not held. failed says that PostgreSQL refused this, or what came
+// before the execution in its unit, and that the client knows.
 func (s *session) confirmCursor(e *execution, name string, p *portal) (held, failed bool, err error) {
 	if p.declared.confirmed {
 		return true, false, nil

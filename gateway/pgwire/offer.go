@@ -186,7 +186,8 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 	return s.finishPrepare(e, key, d, describe, failed, unknown)
 }
 
-// finishPrepare reads the description and decides by what went wrong before it: failed if the client has an error of the unit's already.
+// finishPrepare reads the description and decides by what went wrong before it: failed if the client has an error of
+// the unit's already.
 func (s *session) finishPrepare(e *execution, key string, d *description, describe, failed bool, unknown error) (*description, outcome, error) {
 	status, _, _ := s.flow.quiet()
 	var refused []byte
@@ -262,7 +263,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 	defer s.boundWrites(ctx)()
 	w := s.watchClient(stop)
 	r := &run{s: s, e: e, d: d, status: status}
-	err := r.run(ctx, stop)
+	became, err := r.run(ctx, stop)
 	if werr := w.end(); werr != nil {
 		return done, werr
 	}
@@ -274,7 +275,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 	}
 	var relay *RelayError
 	switch {
-	case err == nil && e.class == &declaringClass:
+	case err == nil && became == relayed:
 		return relayed, nil
 	case endsSession(err):
 		return done, err

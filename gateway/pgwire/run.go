@@ -35,8 +35,9 @@ type run struct {
 // began reports whether the client may have seen part of the answer.
 func (r *run) began() bool { return r.sent || r.rows > 0 }
 
-// run answers until ctx ends. It calls stop when PostgreSQL has ended the session meanwhile.
-func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) (err error) {
+// run answers until ctx ends, or finds that PostgreSQL is to answer. It calls stop when PostgreSQL has ended the
+// session meanwhile.
+func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) (became outcome, err error) {
 	s := r.s
 	b := &backend{s: s}
 	s.info.Ask, s.info.Record = b.ask, s.record
@@ -44,60 +45,79 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) (err error)
 		s.info.AskPlan = b.askPlan
 	}
 	defer func() { s.info.Ask, s.info.AskPlan = nil, nil }()
-	done := b.keepInTouch(ctx, r.status, stop)
+	end := b.keepInTouch(ctx, r.status, stop)
 	defer func() {
-		if lost := done(); err == nil {
+		if lost := end(); err == nil {
 			err = lost
 		}
 	}()
 	defer func() { r.portal.close() }() // of an answer that failed
-	analytics := s.srv.cfg.Analytics
 	if r.e.class.Kind == Explain {
-		return r.explain(ctx)
+		return done, r.explain(ctx)
 	}
-	s.info.Tx = nil
-	if r.status == 'T' {
-		switch {
-		case s.info.Isolation != readCommitted:
-		case s.block.oltp: // PostgreSQL has shown the block newer data, perhaps
-			s.endTx()
-			s.info.WroteSince, s.block.oltp = true, false
-		case s.info.Settings.Freshness == freshness.Strong: // each statement sees what was committed before it
-			s.endTx()
-		}
-		if s.pinned.Load() == nil {
-			tx, err := analytics.Begin(ctx, &s.info)
-			if err != nil {
-				return err
-			}
-			s.pinned.Store(&pinnedTx{tx})
-		}
-		s.info.Tx = s.pinned.Load().Tx
+	if err := r.pin(ctx); err != nil {
+		return undecided, err
 	}
+	analytics := s.srv.cfg.Analytics
 	q, err := analytics.Plan(ctx, &s.info, r.statement())
 	if err != nil {
-		return err
+		return undecided, err
 	}
 	if analytics.Generation() != r.d.generation {
-		return &RelayError{Reason: "tables were defined anew just now"}
+		return undecided, &RelayError{Reason: "tables were defined anew just now"}
 	}
-	formats, p := r.formats(), r.e.resume
+	if r.e.resume == nil && r.e.class.Kind == Declare && r.keepsSnapshot() {
+		return relayed, s.declare(r.e)
+	}
+	return done, r.deliver(ctx, b, q)
+}
+
+// keepsSnapshot reports whether the execution is in a block that reads one snapshot to its end.
+func (r *run) keepsSnapshot() bool { return r.status == 'T' && r.s.info.Isolation != readCommitted }
+
+// pin has the execution in a block read the block's snapshot: the one that there is, or a new one.
+func (r *run) pin(ctx context.Context) error {
+	s := r.s
+	s.info.Tx = nil
+	if r.status != 'T' {
+		return nil
+	}
+	switch {
+	case r.keepsSnapshot():
+	case s.block.oltp: // PostgreSQL has shown the block newer data, perhaps
+		s.endTx()
+		s.info.WroteSince, s.block.oltp = true, false
+	case s.info.Settings.Freshness == freshness.Strong: // each statement sees what was committed before it
+		s.endTx()
+	}
+	if s.pinned.Load() == nil {
+		tx, err := s.srv.cfg.Analytics.Begin(ctx, &s.info)
+		if err != nil {
+			return err
+		}
+		s.pinned.Store(&pinnedTx{tx})
+	}
+	s.info.Tx = s.pinned.Load().Tx
+	return nil
+}
+
+// deliver answers with what the query yields.
+func (r *run) deliver(ctx context.Context, b *backend, q Query) (err error) {
+	s, p := r.s, r.e.resume
 	switch {
 	case p != nil:
-		err = r.fill(ctx, q, p, formats)
-	case r.e.class.Kind == Declare && r.status == 'T' && s.info.Isolation != readCommitted:
-		return s.declare(r.e)
+		err = r.fill(ctx, q, p, r.formats())
 	case r.e.class.Kind == Declare:
 		err = r.handRows(ctx, b, q)
 	default:
-		err = r.answer(ctx, q, formats)
+		err = r.answer(ctx, q, r.formats())
 	}
 	if err != nil {
 		return err
 	}
 	s.info.WroteSince, s.info.ReadSince = false, false
 	if r.status == 'T' {
-		s.block.columnar = s.info.Isolation != readCommitted
+		s.block.columnar = r.keepsSnapshot()
 	}
 	if p != nil {
 		return r.fetch(p)
@@ -151,8 +171,8 @@ func (r *run) formats() []int16 {
 	return formats
 }
 
-// formatOf is the format of a Bind's parameter or column: no code means text for all, and one is everybody's. Where PostgreSQL takes fewer codes than
-// there are columns, as with DECLARE, which has none, they mean nothing.
+// formatOf is the format of a Bind's parameter or column: no code means text for all, and one is everybody's. Where
+// PostgreSQL takes fewer codes than there are columns, as with DECLARE, which has none, they mean nothing.
 func formatOf(codes []int16, i int) int16 {
 	switch {
 	case len(codes) == 1:
@@ -296,7 +316,8 @@ func (r *run) plan(lines []string) error {
 }
 
 // watch reads the client's connection while an analytical statement runs, so that a client that goes
-// away stops it, as does one that has only closed its writing side: the two look the same. What the client sends meanwhile is kept.
+// away stops it, as does one that has only closed its writing side: the two look the same. What the client sends
+// meanwhile is kept.
 type watch struct {
 	s     *session
 	extra []byte
