@@ -9,32 +9,27 @@ import (
 
 // attend handles an execution that is not simply relayed, once PostgreSQL has answered all before it.
 func (s *session) attend(e *execution) error {
-	status, known, err := s.awaitQuiet()
-	if err != nil {
+	status, err := s.awaitQuiet()
+	switch {
+	case err != nil:
 		return err
-	}
-	if e.resume != nil && known {
-		switch status {
-		case 'T':
-			return s.readOn(e)
-		case 'E':
-			return s.reject(e, errFailedBlock)
-		}
-	}
-	if !known || status == 'E' {
+	case status == txOpen && e.resume != nil:
+		return s.readOn(e)
+	case status == txFailed && e.resume != nil:
+		return s.reject(e, errFailedBlock)
+	case status == txFailed, status == txUnknown:
 		return s.relay(e, "")
-	}
-	if status == 'I' {
+	case status == txIdle:
 		s.leaveBlock()
 	}
 	c := e.class
-	if status == 'T' && s.ofCursors(c) {
-		if handled, err := s.attendCursor(e, status); handled || err != nil {
+	if status == txOpen && s.ofCursors(c) {
+		if dealtWith, err := s.attendCursor(e, status); dealtWith || err != nil {
 			return err
 		}
 	}
 	switch {
-	case c.Kind == Read, c.Kind == Explain, c.Kind == Declare && (status == 'T' || c.Holds):
+	case c.Kind == Read, c.Kind == Explain, c.Kind == Declare && (status == txOpen || c.Holds):
 		return s.offer(e, status)
 	case c.setting != "":
 		if err := s.checkSetting(c); err != nil {
@@ -52,24 +47,24 @@ func (s *session) attend(e *execution) error {
 	return s.relay(e, "")
 }
 
-// awaitQuiet forwards what is due and waits until PostgreSQL has answered it. known is false when
-// the state of the conversation cannot be known.
-func (s *session) awaitQuiet() (status byte, known bool, err error) {
+// awaitQuiet forwards what is due and waits until PostgreSQL has answered it. It returns txUnknown when the state of
+// the conversation cannot be known.
+func (s *session) awaitQuiet() (txStatus, error) {
 	if err := s.forward(); err != nil {
-		return 0, false, err
+		return txUnknown, err
 	}
 	for {
 		status, quiet, wait := s.flow.quiet()
 		if quiet {
-			return status, true, nil
+			return status, nil
 		}
 		if wait == nil {
-			return 0, false, nil
+			return txUnknown, nil
 		}
 		select {
 		case <-wait:
 		case <-s.serverDone:
-			return 0, false, io.EOF
+			return txUnknown, io.EOF
 		}
 	}
 }
@@ -96,14 +91,15 @@ func (s *session) relay(e *execution, reason string) error {
 	return nil
 }
 
-// answered takes an execution that the client has its answer to out of the stream. What follows one that failed, up to Sync, is skipped.
+// answered takes an execution that the client has its answer to out of the stream. What follows one that failed, up to
+// Sync, is skipped.
 func (s *session) answered(e *execution) {
 	s.scan += e.size
 	s.drop()
 	s.unit.reset()
 	if e.within {
 		status, _, _ := s.flow.quiet()
-		s.unit.rejected = status == 'E' // an error fails the block
+		s.unit.rejected = status == txFailed // an error fails the block
 	}
 }
 
@@ -137,7 +133,8 @@ func routeInsists(why string) *Error {
 		Hint: "Set freshet.route = 'auto' to let PostgreSQL run what the columnar replica cannot."}
 }
 
-// beside reports whether PostgreSQL would read another snapshot for the statement than the columnar one that the block reads.
+// beside reports whether PostgreSQL would read another snapshot for the statement than the columnar one that the block
+// reads.
 func (s *session) beside(c *class) bool { return s.block.columnar && !c.mixes() }
 
 // besideSnapshot refuses what cannot run on the columnar snapshot that the block began to read.
@@ -163,10 +160,10 @@ func (c *class) mixes() bool {
 	return c.leaves || c != &unknownClass && !c.data && (!c.Writes || c.ends)
 }
 
-// prepareFor attends to a Parse of SET freshet.… and of what mentions the settings. handled says that the Parse was dealt with.
-func (s *session) prepareFor(p *prepared, size int) (handled bool, err error) {
-	status, known, err := s.awaitQuiet()
-	if err != nil || !known || status == 'E' {
+// prepareFor attends to a Parse of SET freshet.… and of what mentions the settings.
+func (s *session) prepareFor(p *prepared, size int) (dealtWith bool, err error) {
+	status, err := s.awaitQuiet()
+	if err != nil || status == txUnknown || status == txFailed {
 		return false, err
 	}
 	if p.class.setting != "" {
@@ -210,7 +207,7 @@ func (s *session) skipRejected(kind byte, size int) error {
 	}
 	s.unit.reset()
 	status, _, _ := s.flow.quiet()
-	_, err := s.client.Write(encode(nil, &pgproto3.ReadyForQuery{TxStatus: status}))
+	_, err := s.client.Write(encode(nil, &pgproto3.ReadyForQuery{TxStatus: byte(status)}))
 	return err
 }
 
@@ -243,26 +240,26 @@ func (s *session) rejectHeld(e *execution, reason error) error {
 
 // settleUnit makes PostgreSQL answer the messages of the unit that were relayed, and hands the
 // answers on. failed says that one of them was an error.
-func (s *session) settleUnit() (failed bool, status byte, err error) {
+func (s *session) settleUnit() (failed bool, status txStatus, err error) {
 	status, _, _ = s.flow.quiet()
 	if s.unit.replies == 0 && !s.unit.dirty {
 		return false, status, nil
 	}
 	failed = s.flow.failing() // serverLoop may have relayed the unit's error already
 	if err := s.send(encode(nil, &pgproto3.Sync{})); err != nil {
-		return false, 0, err
+		return false, txUnknown, err
 	}
 	s.unit.replies = 0
 	status, err = s.untilReady(s.toClient(&failed))
 	return failed, status, err
 }
 
-// fail tells the client of an error, puts an open block into the failed state, and tells of ReadyForQuery if that is due: settings that the block
-// had are reported anew between the two, as by PostgreSQL.
+// fail tells the client of an error, puts an open block into the failed state, and tells of ReadyForQuery if that is
+// due: settings that the block had are reported anew between the two, as by PostgreSQL.
 func (s *session) fail(reason error, ready bool) error {
 	status, _, _ := s.flow.quiet()
 	b := encode(nil, errorResponse("ERROR", reason))
-	if status == 'T' {
+	if status == txOpen {
 		if err := s.tellClient(b); err != nil {
 			return err
 		}
@@ -273,7 +270,7 @@ func (s *session) fail(reason error, ready bool) error {
 		b = nil
 	}
 	if ready {
-		b = encode(b, &pgproto3.ReadyForQuery{TxStatus: status})
+		b = encode(b, &pgproto3.ReadyForQuery{TxStatus: byte(status)})
 	}
 	return s.tellClient(b)
 }

@@ -44,8 +44,8 @@ func (s *session) send(b []byte) error {
 	return nil
 }
 
-// lastWords is what PostgreSQL said before it closed the connection; nil: nothing. (A Unix socket refuses what is written after that; by TCP it is
-// found when the answer is read.)
+// lastWords is what PostgreSQL said before it closed the connection; nil: nothing. (A Unix socket refuses what is
+// written after that; by TCP it is found when the answer is read.)
 func (s *session) lastWords() *Error {
 	for {
 		kind, raw, err := s.fromServer.next(maxMessage)
@@ -61,7 +61,8 @@ func (s *session) lastWords() *Error {
 	}
 }
 
-// lostBackend is the error that ends the session when its connection to PostgreSQL has; reason is what PostgreSQL said before, if it did.
+// lostBackend is the error that ends the session when its connection to PostgreSQL has; reason is what PostgreSQL said
+// before, if it did.
 func (s *session) lostBackend(err error, reason *Error) error {
 	switch {
 	case s.srv.ctx.Err() != nil:
@@ -75,19 +76,19 @@ func (s *session) lostBackend(err error, reason *Error) error {
 
 // untilReady reads PostgreSQL's messages up to ReadyForQuery, whose status it returns and keeps.
 // What PostgreSQL may send at any time goes to the client; everything else to handle, if not nil.
-func (s *session) untilReady(handle func(kind byte, raw []byte) error) (status byte, err error) {
+func (s *session) untilReady(handle func(kind byte, raw []byte) error) (txStatus, error) {
 	s.asking.Store(true)
 	defer s.asking.Store(false)
 	var reason *Error
 	for {
 		kind, raw, err := s.fromServer.next(maxMessage)
 		if err != nil {
-			return 0, s.lostBackend(err, reason)
+			return txUnknown, s.lostBackend(err, reason)
 		}
 		if kind == 'E' {
 			e, err := decodeError(raw)
 			if err != nil {
-				return 0, err
+				return txUnknown, err
 			}
 			if e.fatal { // the connection ends
 				reason = e
@@ -97,23 +98,24 @@ func (s *session) untilReady(handle func(kind byte, raw []byte) error) (status b
 		switch kind {
 		case 'Z':
 			if len(raw) != headerSize+1 {
-				return 0, s.lostBackend(errMalformed, nil)
+				return txUnknown, s.lostBackend(errMalformed, nil)
 			}
-			s.flow.setStatus(raw[headerSize])
-			return raw[headerSize], nil
+			status := txStatus(raw[headerSize])
+			s.flow.setStatus(status)
+			return status, nil
 		case 'S', 'A':
 			if kind == 'S' {
 				s.noteParameter(raw[headerSize:])
 			}
 			if _, err := s.client.Write(raw); err != nil {
-				return 0, fmt.Errorf("write to the client: %w", err)
+				return txUnknown, fmt.Errorf("write to the client: %w", err)
 			}
 		default:
 			if handle == nil {
 				continue
 			}
 			if err := handle(kind, raw); err != nil {
-				return 0, err
+				return txUnknown, err
 			}
 		}
 	}
@@ -133,11 +135,11 @@ func (s *session) toClient(failed *bool) func(kind byte, raw []byte) error {
 	}
 }
 
-// closeReplaced closes what PostgreSQL would have dropped at the execution: its portal of the name that the client binds anew, lest it be read on
-// by that name, and for a simple query its unnamed portal and statement.
-func (s *session) closeReplaced(e *execution, status byte) error {
+// closeReplaced closes what PostgreSQL would have dropped at the execution: its portal of the name that the client
+// binds anew, lest it be read on by that name, and for a simple query its unnamed portal and statement.
+func (s *session) closeReplaced(e *execution, status txStatus) error {
 	var b []byte
-	if s.block.bound && status == 'T' {
+	if s.block.bound && status == txOpen {
 		b = encode(b, &pgproto3.Close{ObjectType: 'P', Name: e.bind.DestinationPortal})
 	}
 	if !e.extended() && s.statements.byName[""] != nil {
@@ -159,7 +161,8 @@ func askRequest(b []byte, sql string) []byte {
 	return encode(executeRequest(b, sql, nil, pgproto3.Bind{}), &pgproto3.Sync{})
 }
 
-// executeRequest is askRequest without its Sync, for a statement with parameters, of the types oids and with the values of a Bind.
+// executeRequest is askRequest without its Sync, for a statement with parameters, of the types oids and with the values
+// of a Bind.
 func executeRequest(b []byte, sql string, oids []uint32, values pgproto3.Bind) []byte {
 	return encode(b, &pgproto3.Close{ObjectType: 'S', Name: internalName},
 		&pgproto3.Parse{Name: internalName, Query: sql, ParameterOIDs: oids},
@@ -230,12 +233,12 @@ func decodeError(raw []byte) (*Error, error) {
 }
 
 // failTransaction puts the open transaction block into PostgreSQL's failed state, as an error of
-// PostgreSQL's own would have, and returns the status. Not by a simple query: of one that fails, PostgreSQL 18 keeps a portal without a name that
-// points to freed memory, and crashes if a client then executes that.
-func (s *session) failTransaction() (byte, error) {
+// PostgreSQL's own would have, and returns the status. Not by a simple query: of one that fails, PostgreSQL 18 keeps a
+// portal without a name that points to freed memory, and crashes if a client then executes that.
+func (s *session) failTransaction() (txStatus, error) {
 	const sql = `ROLLBACK TO SAVEPOINT "a statement failed on the columnar replica"`
 	if err := s.send(askRequest(nil, sql)); err != nil {
-		return 0, err
+		return txUnknown, err
 	}
 	return s.untilReady(nil)
 }

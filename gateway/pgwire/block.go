@@ -1,9 +1,11 @@
 package pgwire
 
-// block is what is known of the open transaction block. PostgreSQL's status says whether there is one (T, or E once it has failed). open is narrower: the
-// session saw the BEGIN as a statement of its own, and not among several in one message.
+// block is what is known of the open transaction block. PostgreSQL's status says whether there is one (T, or E once it
+// has failed). open is narrower: the session saw the BEGIN as a statement of its own, and not among several in one
+// message.
 //
-// While the status is T these may read tables, as far as freshet.route lets them. A dash means that the field does not matter:
+// While the status is T these may read tables, as far as freshet.route lets them. A dash means that the field does not
+// matter:
 //
 //	mayBeReadOnly  known  readOnly  wrote  isolation        oltp  columnar   who reads
 //	no             -      -         -      -                -     no         PostgreSQL
@@ -16,9 +18,10 @@ package pgwire
 //	yes            yes    yes       no     serializable     -     no         PostgreSQL
 //	yes            -      -         -      repeatable read  -     yes        the replica; what it cannot run is refused
 //
-// Beside a columnar snapshot PostgreSQL runs what reads no table, what ends the block, and writes, which it refuses (class.mixes). Such a write sets
-// oltp: oltp and columnar are both set after it, once the client has gone back to a savepoint. A statement that may change settings makes known false
-// again, also beside a columnar snapshot. Outside of a block takeInfo sets known and readOnly as well; the next BEGIN forgets them.
+// Beside a columnar snapshot PostgreSQL runs what reads no table, what ends the block, and writes, which it refuses
+// (class.mixes). Such a write sets oltp: oltp and columnar are both set after it, once the client has gone back to a
+// savepoint. A statement that may change settings makes known false again, also beside a columnar snapshot. Outside of
+// a block takeInfo sets known and readOnly as well; the next BEGIN forgets them.
 type block struct {
 	open          bool // by a BEGIN that was relayed
 	wrote         bool // its transaction may have written, also where it is READ ONLY by now
@@ -32,7 +35,8 @@ type block struct {
 	columnar bool
 	// portals are results from the replica that the client may read on, by name.
 	portals map[string]*portal
-	// mark is the last that a portal was given, unmarked that a savepoint may have come behind that, and doubted that a rollback to one may have ended portals.
+	// mark is the last that a portal was given, unmarked that a savepoint may have come behind that, and doubted that a
+	// rollback to one may have ended portals.
 	mark              uint64
 	unmarked, doubted bool
 	nests, reverts    bool // PostgreSQL may have portals that make savepoints, or roll back to one
@@ -44,8 +48,9 @@ func (s *session) mayRead(c *class) bool {
 	return (c.Kind == Read || c.Kind == Declare || s.ofCursors(c)) && b.open && b.mayBeReadOnly && !b.oltp && !b.wrote
 }
 
-// wantsUnit reports whether PostgreSQL must answer the earlier messages of the unit before an execution of the class is dealt with, because the gateway, and not
-// PostgreSQL alone, has to do with it: to answer it, to refuse it, or to have the settings ready that it shows. That is possible only in a block, where a Sync commits nothing.
+// wantsUnit reports whether PostgreSQL must answer the earlier messages of the unit before an execution of the class is
+// dealt with, because the gateway, and not PostgreSQL alone, has to do with it: to answer it, to refuse it, or to have
+// the settings ready that it shows. That is possible only in a block, where a Sync commits nothing.
 func (s *session) wantsUnit(c *class) bool {
 	return s.beside(c) || s.mayRead(c) ||
 		s.block.open && (c.Kind == Explain || c.mentions || c.setting != "" || s.wantsColumnar && isQuery(c.word))

@@ -187,7 +187,7 @@ func (s *session) message(kind byte, size int) error {
 		return s.skipRejected(kind, size)
 	}
 	if s.block.doubted && kind != 'S' && kind != 'H' {
-		if skipped, err := s.confirmPortals(kind, size); skipped || err != nil {
+		if dealtWith, err := s.confirmPortals(kind, size); dealtWith || err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func (s *session) query(body []byte, size int) error {
 		return nil
 	}
 	if s.block.columnar && s.unit.active() {
-		if skipped, err := s.settleBefore('Q', size); skipped || err != nil {
+		if dealtWith, err := s.settleBefore('Q', size); dealtWith || err != nil {
 			return err
 		}
 	}

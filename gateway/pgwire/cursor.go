@@ -101,8 +101,8 @@ func (s *session) ofCursors(c *class) bool {
 
 func (c *class) namesCursor() bool { return c.word == "fetch" || c.word == "move" || c.word == "close" }
 
-// attendCursor deals with a FETCH, MOVE or CLOSE in an open block; handled is false if it is as any other statement.
-func (s *session) attendCursor(e *execution, status byte) (handled bool, err error) {
+// attendCursor deals with a FETCH, MOVE or CLOSE in an open block; dealtWith is false if it is as any other statement.
+func (s *session) attendCursor(e *execution, status txStatus) (dealtWith bool, err error) {
 	c, ok := s.srv.cfg.Analytics.Cursor(e.sql)
 	p := s.block.portals[c.Name]
 	switch {
@@ -169,7 +169,7 @@ func (s *session) confirmCursor(e *execution, name string, p *portal) (held, fai
 }
 
 // relayUnknownCursor gives a statement to PostgreSQL whose cursor does not exist, in a block on a columnar snapshot.
-func (s *session) relayUnknownCursor(e *execution, name string) (handled bool, err error) {
+func (s *session) relayUnknownCursor(e *execution, name string) (dealtWith bool, err error) {
 	if !s.block.columnar {
 		return false, nil
 	}
@@ -182,9 +182,9 @@ func (s *session) relayUnknownCursor(e *execution, name string) (handled bool, e
 }
 
 // executesCursor deals with an Execute of a cursor's portal.
-func (s *session) executesCursor(name string, size int) (held bool, err error) {
+func (s *session) executesCursor(name string, size int) (dealtWith bool, err error) {
 	if s.block.columnar {
-		if status, known, err := s.awaitQuiet(); err != nil || !known || status != 'T' {
+		if status, err := s.awaitQuiet(); err != nil || status != txOpen {
 			return false, err
 		}
 		return true, s.rejectUnit(besideSnapshot("a cursor is read there by FETCH alone"), size)

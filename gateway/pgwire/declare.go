@@ -19,9 +19,10 @@ import (
 // maxHanded bounds the rows that PostgreSQL is handed for a cursor, in bytes.
 const maxHanded = 4 << 20
 
-// handRows runs the query of a DECLARE on the replica and declares the cursor on PostgreSQL with the rows that this yields in the query's place. The
-// cursor then is PostgreSQL's in all that becomes of it, in this block, in others and outside: functions may move or close it, a rollback may drop it,
-// and the settings by which its rows are written may change.
+// handRows runs the query of a DECLARE on the replica and declares the cursor on PostgreSQL with the rows that this
+// yields in the query's place. The cursor then is PostgreSQL's in all that becomes of it, in this block, in others and
+// outside: functions may move or close it, a rollback may drop it, and the settings by which its rows are written may
+// change.
 func (r *run) handRows(ctx context.Context, b *backend, q Query) error {
 	c, fields := r.e.class, r.d.fields
 	if r.s.block.portals[c.Cursor] != nil { // which PostgreSQL does not know
@@ -54,10 +55,11 @@ func (r *run) handRows(ctx context.Context, b *backend, q Query) error {
 	return nil
 }
 
-// notHanded lets PostgreSQL have the DECLARE itself where it refused something about the cursor, unless that has failed the block.
+// notHanded lets PostgreSQL have the DECLARE itself where it refused something about the cursor, unless that has failed
+// the block.
 func (r *run) notHanded(err error) error {
 	var e *Error
-	if r.status == 'T' || !errors.As(err, &e) || e.fatal {
+	if r.status == txOpen || !errors.As(err, &e) || e.fatal {
 		return err
 	}
 	return &RelayError{Reason: "PostgreSQL refused the cursor", Code: e.Code, Err: err}
@@ -102,7 +104,8 @@ func columnTypesSQL(cursor string, columns []string) string {
 		") AS c(number, type, modifier) JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) c.type::pg_catalog.oid ORDER BY c.number"
 }
 
-// scrollOf asks whether PostgreSQL's cursor of the query could go back: that depends on its plan. Closed in the same transaction, the cursor reads nothing.
+// scrollOf asks whether PostgreSQL's cursor of the query could go back: that depends on its plan. Closed in the same
+// transaction, the cursor reads nothing.
 func (b *backend) scrollOf(ctx context.Context, e *execution) (string, error) {
 	const name = "_freshet_cursor"
 	var oids []uint32

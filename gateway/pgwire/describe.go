@@ -24,8 +24,8 @@ const maxDescriptions = 256
 // describedByName reports whether PostgreSQL describes the client's prepared statement rather than a text.
 func (e *execution) describedByName() bool { return e.extended() && e.class.Kind == Read }
 
-// describedAs returns what PostgreSQL said of the statement, if that holds still. A prepared statement keeps the columns that it had when it was
-// parsed: what PostgreSQL said of a later one of the same text may have others.
+// describedAs returns what PostgreSQL said of the statement, if that holds still. A prepared statement keeps the
+// columns that it had when it was parsed: what PostgreSQL said of a later one of the same text may have others.
 func (s *session) describedAs(e *execution, key string, generation uint64) *description {
 	holds := func(d *description) bool {
 		return d != nil && d.generation == generation && d.expiries == s.expiries && s.srv.cfg.Now().Sub(d.at) <= s.srv.cfg.DescriptionAge
@@ -39,8 +39,8 @@ func (s *session) describedAs(e *execution, key string, generation uint64) *desc
 	return nil
 }
 
-// MaxRememberedText bounds, in bytes with their parameters, the statements of which something is remembered: long ones carry their data
-// in them, and hardly come twice.
+// MaxRememberedText bounds, in bytes with their parameters, the statements of which something is remembered: long ones
+// carry their data in them, and hardly come twice.
 const MaxRememberedText = 16 << 10
 
 func (s *session) remember(e *execution, key string, d *description) {
@@ -56,7 +56,8 @@ func (s *session) remember(e *execution, key string, d *description) {
 	s.described[key] = d
 }
 
-// interrupted reports whether an error is of how long the statement took, or of who stopped it, rather than of what it says.
+// interrupted reports whether an error is of how long the statement took, or of who stopped it, rather than of what it
+// says.
 func interrupted(raw []byte) bool {
 	e, err := decodeError(raw)
 	return err == nil && (e.Code == codeQueryCanceled || e.Code == codeLockNotAvailable)
@@ -83,7 +84,7 @@ func describeRequest(b []byte, e *execution) []byte {
 }
 
 // readDescription reads the answer to describeRequest; refused is PostgreSQL's error, if any.
-func (s *session) readDescription(d *description) (status byte, refused []byte, err error) {
+func (s *session) readDescription(d *description) (status txStatus, refused []byte, err error) {
 	status, err = s.untilReady(func(kind byte, raw []byte) error {
 		switch kind {
 		case 't':

@@ -45,7 +45,8 @@ type execution struct {
 	moves *cursor.Statement
 }
 
-// query is the execution whose statement's rows it reads: itself, or the DECLARE of the cursor that a FETCH is the first to read.
+// query is the execution whose statement's rows it reads: itself, or the DECLARE of the cursor that a FETCH is the
+// first to read.
 func (e *execution) query() *execution {
 	if e.resume != nil && e.resume.declared != nil {
 		return e.resume.declared.by
@@ -56,11 +57,11 @@ func (e *execution) query() *execution {
 func (e *execution) extended() bool { return e.statement != nil }
 
 // ready appends what ends the answer to an execution: nothing where more of its unit follows.
-func (e *execution) ready(b []byte, status byte) []byte {
+func (e *execution) ready(b []byte, status txStatus) []byte {
 	if e.within {
 		return b
 	}
-	return encode(b, &pgproto3.ReadyForQuery{TxStatus: status})
+	return encode(b, &pgproto3.ReadyForQuery{TxStatus: byte(status)})
 }
 
 // prepared is a prepared statement of the session.
@@ -168,12 +169,12 @@ func (s *session) parse(body []byte, size int) error {
 		}
 	}
 	if p.class.mentions && s.unit.active() && s.wantsUnit(p.class) { // PostgreSQL describes SHOW as soon as it parses it
-		if skipped, err := s.settleBefore('P', size); skipped || err != nil {
+		if dealtWith, err := s.settleBefore('P', size); dealtWith || err != nil {
 			return err
 		}
 	}
 	if !p.class.plain && p.class.Kind == Relay && !s.unit.active() {
-		if handled, err := s.prepareFor(p, size); handled || err != nil {
+		if dealtWith, err := s.prepareFor(p, size); dealtWith || err != nil {
 			return err
 		}
 	}
@@ -200,11 +201,11 @@ func (s *session) bind(body []byte, size int) error {
 		s.dropPortal(unsafeString(destination))
 	} else {
 		c = s.relaxed(p.class)
-		if rejected, err := s.rebinds(string(destination), size); rejected || err != nil {
+		if dealtWith, err := s.rebinds(string(destination), size); dealtWith || err != nil {
 			return err
 		}
 		if s.unit.dirty && s.wantsUnit(c) {
-			if skipped, err := s.settleBefore('B', size); skipped || err != nil {
+			if dealtWith, err := s.settleBefore('B', size); dealtWith || err != nil {
 				return err
 			}
 		}
@@ -232,12 +233,12 @@ func (s *session) bind(body []byte, size int) error {
 // portalMessage handles Describe, Execute, Close and Flush.
 func (s *session) portalMessage(kind byte, body []byte, size int) error {
 	if kind == 'E' {
-		if held, err := s.holdResume(body, size); held || err != nil {
+		if dealtWith, err := s.holdResume(body, size); dealtWith || err != nil {
 			return err
 		}
 	}
 	if kind == 'D' {
-		if described, err := s.describePortal(body, size); described || err != nil {
+		if dealtWith, err := s.describePortal(body, size); dealtWith || err != nil {
 			return err
 		}
 	}
@@ -302,8 +303,8 @@ func (s *session) sync(size int) error {
 	return nil
 }
 
-// attendWithin deals with the held execution when another message than its Sync follows. The execution is attended to at once in a block that reads a
-// columnar snapshot or may begin to. Anywhere else PostgreSQL gets all of the unit.
+// attendWithin deals with the held execution when another message than its Sync follows. The execution is attended to
+// at once in a block that reads a columnar snapshot or may begin to. Anywhere else PostgreSQL gets all of the unit.
 func (s *session) attendWithin() error {
 	h := s.unit.held
 	switch alone, err := s.mustNotRelay(h.class); {
@@ -321,17 +322,18 @@ func (s *session) attendWithin() error {
 	return s.attend(h)
 }
 
-// settleBefore ends the messages that were relayed since the client's last Sync by a Sync of the session's own, so that the message at hand begins a
-// new unit. That is right only inside a transaction block, where a Sync commits nothing. If PostgreSQL refuses one of those messages, skipped is true:
-// the message at hand and all after it, up to the client's Sync, are skipped. Where the flow cannot be followed nothing is settled, and a block that reads a columnar snapshot ends
-// with the session.
-func (s *session) settleBefore(kind byte, size int) (skipped bool, err error) {
-	switch _, known, err := s.awaitQuiet(); {
+// settleBefore ends the messages that were relayed since the client's last Sync by a Sync of the session's own, so that
+// the message at hand begins a new unit. That is right only inside a transaction block, where a Sync commits nothing.
+// If PostgreSQL refuses one of those messages, dealtWith is true: the message at hand and all after it, up to the
+// client's Sync, are skipped. Where the flow cannot be followed nothing is settled, and a block that reads a columnar
+// snapshot ends with the session.
+func (s *session) settleBefore(kind byte, size int) (dealtWith bool, err error) {
+	switch status, err := s.awaitQuiet(); {
 	case err != nil:
 		return false, err
-	case !known && s.block.columnar:
+	case status == txUnknown && s.block.columnar:
 		return false, s.endColumnar()
-	case !known:
+	case status == txUnknown:
 		return false, nil
 	}
 	if err := s.acquire(); err != nil {
@@ -349,23 +351,24 @@ func (s *session) settleBefore(kind byte, size int) (skipped bool, err error) {
 	return false, nil
 }
 
-// mustNotRelay reports whether PostgreSQL must not run a statement of the class: the open block reads a columnar snapshot, and PostgreSQL would read another one.
+// mustNotRelay reports whether PostgreSQL must not run a statement of the class: the open block reads a columnar
+// snapshot, and PostgreSQL would read another one.
 func (s *session) mustNotRelay(c *class) (bool, error) {
 	if !s.beside(c) {
 		return false, nil
 	}
-	status, known, err := s.awaitQuiet()
+	status, err := s.awaitQuiet()
 	switch {
 	case err != nil:
 		return false, err
-	case !known:
+	case status == txUnknown:
 		return false, s.endColumnar()
 	}
-	return status == 'T', nil // PostgreSQL refuses all in a block that has failed
+	return status == txOpen, nil // PostgreSQL refuses all in a block that has failed
 }
 
-// letGo gives the held execution to PostgreSQL because it is too long to hold, or because a message follows that is not looked at. If PostgreSQL must
-// not run it, the session ends.
+// letGo gives the held execution to PostgreSQL because it is too long to hold, or because a message follows that is not
+// looked at. If PostgreSQL must not run it, the session ends.
 func (s *session) letGo() error {
 	if h := s.unit.held; h != nil && s.beside(h.class) {
 		return s.endColumnar()

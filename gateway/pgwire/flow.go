@@ -9,13 +9,13 @@ import "sync"
 // was sent to it and waits for the next message.
 type flow struct {
 	mu          sync.Mutex
-	outstanding int  // Query, Sync and FunctionCall messages without their ReadyForQuery
-	syncs       int  // how many of those are Syncs
-	copyIn      bool // PostgreSQL reads COPY data, and ignores Sync meanwhile
-	copyEnds    int  // CopyDone and CopyFail sent since the flow was last quiet
-	mixing      bool // one of them is a Query behind messages of the extended protocol without their Sync
-	lost        bool // the count cannot be trusted: nothing is offered any more
-	status      byte // of the last ReadyForQuery
+	outstanding int      // Query, Sync and FunctionCall messages without their ReadyForQuery
+	syncs       int      // how many of those are Syncs
+	copyIn      bool     // PostgreSQL reads COPY data, and ignores Sync meanwhile
+	copyEnds    int      // CopyDone and CopyFail sent since the flow was last quiet
+	mixing      bool     // one of them is a Query behind messages of the extended protocol without their Sync
+	lost        bool     // the count cannot be trusted: nothing is offered any more
+	status      txStatus // of the last ReadyForQuery
 	errors      uint64
 	unitFailed  bool          // an error since the last ReadyForQuery
 	waiting     chan struct{} // closed when the flow becomes quiet, or is lost
@@ -39,8 +39,8 @@ func (f *flow) sent(kind byte) {
 	}
 }
 
-// mixed is sent for a Query that follows messages of the extended protocol without a Sync. If one of those fails, PostgreSQL skips
-// the Query, and the ReadyForQuery after the error may be the Query's or the next Sync's.
+// mixed is sent for a Query that follows messages of the extended protocol without a Sync. If one of those fails,
+// PostgreSQL skips the Query, and the ReadyForQuery after the error may be the Query's or the next Sync's.
 func (f *flow) mixed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +55,7 @@ func (f *flow) mixed() {
 }
 
 // ready counts a ReadyForQuery.
-func (f *flow) ready(status byte) {
+func (f *flow) ready(status txStatus) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.status, f.copyIn, f.unitFailed = status, false, false
@@ -118,12 +118,12 @@ func (f *flow) wake() {
 
 // quiet returns the transaction status, and whether the flow is quiet; if not, the
 // channel is closed when that may have changed. A lost flow never is quiet and has no channel.
-func (f *flow) quiet() (status byte, quiet bool, wait <-chan struct{}) {
+func (f *flow) quiet() (status txStatus, quiet bool, wait <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.lost:
-		return 0, false, nil
+		return txUnknown, false, nil
 	case f.outstanding == 0 && !f.copyIn:
 		return f.status, true, nil
 	case f.outstanding == 0:
@@ -143,7 +143,7 @@ func (f *flow) errorCount() uint64 {
 }
 
 // setStatus notes the status that PostgreSQL reported to the session itself.
-func (f *flow) setStatus(status byte) {
+func (f *flow) setStatus(status txStatus) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.status, f.unitFailed = status, false

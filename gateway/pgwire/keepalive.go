@@ -14,11 +14,13 @@ type timeouts struct{ idle, idleInTransaction, transaction time.Duration }
 const (
 	// stillHere is a statement that neither reads nor takes a snapshot.
 	stillHere = "SHOW transaction_read_only"
-	// touchInterval is how soon it is noticed that PostgreSQL has ended a session whose statement runs on the columnar replica.
+	// touchInterval is how soon it is noticed that PostgreSQL has ended a session whose statement runs on the columnar
+	// replica.
 	touchInterval = time.Second
 )
 
-// backend is PostgreSQL's side of a session while a statement runs on the columnar replica, for whoever has something to ask.
+// backend is PostgreSQL's side of a session while a statement runs on the columnar replica, for whoever has something
+// to ask.
 type backend struct {
 	mu sync.Mutex
 	s  *session
@@ -29,7 +31,8 @@ func (b *backend) ask(ctx context.Context, sql string) ([][][]byte, error) {
 	return b.askBy(ctx, askRequest(nil, sql))
 }
 
-// planLockTimeout is how long a question for a plan may wait for another session that defines its tables anew. The replica's answer need not.
+// planLockTimeout is how long a question for a plan may wait for another session that defines its tables anew. The
+// replica's answer need not.
 const planLockTimeout = "SELECT pg_catalog.set_config('lock_timeout', '100ms', true)"
 
 // askPlan implements [SessionInfo.AskPlan]. What is set for the transaction is set until the Sync.
@@ -61,11 +64,12 @@ func (b *backend) askBy(ctx context.Context, request []byte) ([][][]byte, error)
 	return b.s.askBy(ctx, request)
 }
 
-// keepInTouch speaks to PostgreSQL now and then until done is called, and then once more if the session may not be idle for long. PostgreSQL
-// knows nothing of the statement: it would end the session as an idle one (idle_in_transaction_session_timeout, idle_session_timeout), also one that
-// runs a short statement after the other. Where it has ended it for another reason (pg_terminate_backend, transaction_timeout)
-// lost is called with what it said, or done returns it.
-func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.CancelCauseFunc) (done func() error) {
+// keepInTouch speaks to PostgreSQL now and then until done is called, and then once more if the session may not be idle
+// for long. PostgreSQL knows nothing of the statement: it would end the session as an idle one
+// (idle_in_transaction_session_timeout, idle_session_timeout), also one that runs a short statement after the other.
+// Where it has ended it for another reason (pg_terminate_backend, transaction_timeout) lost is called with what it
+// said, or done returns it.
+func (b *backend) keepInTouch(ctx context.Context, status txStatus, lost context.CancelCauseFunc) (done func() error) {
 	limit := b.s.timeouts.ofIdle(status)
 	interval := touchInterval
 	if limit > 0 {
@@ -97,16 +101,16 @@ func (b *backend) keepInTouch(ctx context.Context, status byte, lost context.Can
 }
 
 // ofIdle is how long a session of this transaction status may be idle; zero: for ever.
-func (t timeouts) ofIdle(status byte) time.Duration {
-	if status == 'T' {
+func (t timeouts) ofIdle(status txStatus) time.Duration {
+	if status == txOpen {
 		return t.idleInTransaction
 	}
 	return t.idle
 }
 
-// wasBusy lets PostgreSQL count the session's idle time from now on, after something that the gateway answered by itself. The caller holds the backend.
-// It returns why PostgreSQL has ended the session, if it has.
-func (s *session) wasBusy(status byte) error {
+// wasBusy lets PostgreSQL count the session's idle time from now on, after something that the gateway answered by
+// itself. The caller holds the backend. It returns why PostgreSQL has ended the session, if it has.
+func (s *session) wasBusy(status txStatus) error {
 	if s.timeouts.ofIdle(status) == 0 {
 		return nil
 	}
@@ -119,8 +123,9 @@ func (s *session) wasBusy(status byte) error {
 // goodbye is how long a client that does not read may keep a session that has been ended.
 const goodbye = time.Second
 
-// boundWrites lets a write to a client that does not read end soon after ctx has ended with an error that ends the session, as
-// PostgreSQL's do. (A statement that is cancelled or times out waits there for its client.) It holds until done is called.
+// boundWrites lets a write to a client that does not read end soon after ctx has ended with an error that ends the
+// session, as PostgreSQL's do. (A statement that is cancelled or times out waits there for its client.) It holds until
+// done is called.
 func (s *session) boundWrites(ctx context.Context) (done func()) {
 	stop := context.AfterFunc(ctx, func() {
 		if endsSession(context.Cause(ctx)) {

@@ -25,7 +25,7 @@ var (
 const routeIsOLTP = "freshet.route is oltp"
 
 // offer runs a candidate on the analytical route, or gives it to PostgreSQL.
-func (s *session) offer(e *execution, status byte) error {
+func (s *session) offer(e *execution, status txStatus) error {
 	if s.parametersChanged() || s.srv.cfg.Now().Sub(s.validity.asked) > s.srv.cfg.SettingsAge {
 		s.validity.stale = true
 	}
@@ -37,11 +37,11 @@ func (s *session) offer(e *execution, status byte) error {
 	if relays && against != "" && !s.wantsColumnar {
 		return s.relay(e, against)
 	}
-	known := !s.validity.stale && (status == 'I' || s.block.known)
+	known := !s.validity.stale && (status == txIdle || s.block.known)
 	if relays && known && s.invalid == nil && s.info.Settings.Route == RouteOLTP {
 		return s.relay(e, routeIsOLTP)
 	}
-	if s.validity.doubt(status == 'T') {
+	if s.validity.doubt(status == txOpen) {
 		known = false
 	}
 	ctx, stop := context.WithCancelCause(s.ctx)
@@ -81,13 +81,13 @@ func (s *session) offer(e *execution, status byte) error {
 }
 
 // against says why an execution cannot be offered, as far as the session knows by itself.
-func (s *session) against(e *execution, status byte) string {
+func (s *session) against(e *execution, status txStatus) string {
 	switch {
 	case e.extended() && !e.wellBound():
 		return "its Bind message does not fit"
-	case e.class.Kind == Explain && status == 'I':
+	case e.class.Kind == Explain && status == txIdle:
 		return ""
-	case status == 'T' && !s.block.mayBeReadOnly, status == 'T' && s.block.known && !s.block.readOnly:
+	case status == txOpen && !s.block.mayBeReadOnly, status == txOpen && s.block.known && !s.block.readOnly:
 		return "it is in a READ WRITE transaction block"
 	case e.extended() && e.moves == nil && e.statement.readAs != s.reading():
 		return "its constants were read under other settings of TimeZone, DateStyle or IntervalStyle"
@@ -201,11 +201,11 @@ func (s *session) finishPrepare(e *execution, key string, d *description, descri
 	case failed: // the client's Sync is still to be answered
 		_, err := s.client.Write(e.ready(nil, status))
 		return nil, done, err
-	case unknown != nil && status != 'E': // PostgreSQL runs the statement, and says why if it refuses that as well
+	case unknown != nil && status != txFailed: // PostgreSQL runs the statement, and says why if it refuses that as well
 		return nil, relayed, nil
 	case unknown != nil: // a cancellation, or a time limit, that ended the block
 		return nil, done, s.fail(unknown, !e.within)
-	case refused != nil && status != 'E' && e.class.Kind != Explain && !interrupted(refused): // PostgreSQL says it again when it runs the statement
+	case refused != nil && status != txFailed && e.class.Kind != Explain && !interrupted(refused): // PostgreSQL says it again when it runs the statement
 		return nil, relayed, nil
 	case refused != nil:
 		if e.class.Inner != "" {
@@ -232,7 +232,7 @@ func moveError(raw []byte, e *execution) []byte {
 }
 
 // decide takes the decision that needs the settings and the description, and runs the statement.
-func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *execution, d *description, status byte, against string) (outcome, error) {
+func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *execution, d *description, status txStatus, against string) (outcome, error) {
 	s.settle()
 	if s.invalid != nil {
 		return done, s.rejectHeld(e, s.invalid)
@@ -255,7 +255,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 		ctx, cancel = context.WithTimeoutCause(ctx, t, errTimeout)
 		defer cancel()
 	}
-	if t := s.timeouts.transaction; t > 0 && status == 'I' { // that of a block is PostgreSQL's to keep
+	if t := s.timeouts.transaction; t > 0 && status == txIdle { // that of a block is PostgreSQL's to keep
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, t, errTransactionTimeout)
 		defer cancel()
@@ -286,9 +286,9 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 }
 
 // againstKnown says why an execution cannot be offered, now that PostgreSQL has said what it knows.
-func (s *session) againstKnown(e *execution, d *description, status byte) string {
+func (s *session) againstKnown(e *execution, d *description, status txStatus) string {
 	i := &s.info
-	q, inBlock := e.query(), status == 'T'
+	q, inBlock := e.query(), status == txOpen
 	switch {
 	case inBlock && !s.block.readOnly:
 		return "it is in a READ WRITE transaction block"
@@ -330,7 +330,7 @@ const readCommitted = "read committed"
 
 // turnDown relays a statement that the analytical route does not take, or refuses it
 // where PostgreSQL must not run it either.
-func (s *session) turnDown(e *execution, status byte, why *RelayError) (outcome, error) {
+func (s *session) turnDown(e *execution, status txStatus, why *RelayError) (outcome, error) {
 	if why.Stale {
 		s.expire()
 	}

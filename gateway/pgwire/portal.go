@@ -19,8 +19,8 @@ const (
 	maxPortalDisk   = 4 << 30
 )
 
-// portal is a result from the replica that a client reads in pieces: what an execution with a row limit left of it, or all of a cursor's. All of the
-// query has run by then, so no slow client keeps a place in the engine.
+// portal is a result from the replica that a client reads in pieces: what an execution with a row limit left of it, or
+// all of a cursor's. All of the query has run by then, so no slow client keeps a place in the engine.
 type portal struct {
 	class     *class
 	statement *prepared
@@ -201,25 +201,27 @@ func (s *session) dropPortals() {
 	}
 }
 
-// rebinds drops the portal that a Bind replaces. As by PostgreSQL, a named one is not replaced: the Bind is rejected, or left to PostgreSQL to be so.
-func (s *session) rebinds(name string, size int) (rejected bool, err error) {
+// rebinds drops the portal that a Bind replaces. As by PostgreSQL, a named one is not replaced: the Bind is rejected,
+// or left to PostgreSQL to be so.
+func (s *session) rebinds(name string, size int) (dealtWith bool, err error) {
 	if name == "" || s.block.portals[name] == nil {
 		s.dropPortal(name)
 		return false, nil
 	}
-	switch status, known, err := s.awaitQuiet(); {
+	switch status, err := s.awaitQuiet(); {
 	case err != nil:
 		return false, err
-	case known && status == 'T':
+	case status == txOpen:
 		return true, s.rejectUnit(duplicateCursor(name), size)
-	case !known || status == 'I':
+	case status == txUnknown, status == txIdle:
 		s.dropPortal(name)
 	}
 	return false, nil
 }
 
-// describePortal answers a Describe of a portal that has a result from the replica; described is false for any other message.
-func (s *session) describePortal(body []byte, size int) (described bool, err error) {
+// describePortal answers a Describe of a portal that has a result from the replica; dealtWith is false for any other
+// message.
+func (s *session) describePortal(body []byte, size int) (dealtWith bool, err error) {
 	var m pgproto3.Describe
 	if len(s.block.portals) == 0 || m.Decode(body) != nil || m.ObjectType != 'P' {
 		return false, nil
@@ -228,13 +230,13 @@ func (s *session) describePortal(body []byte, size int) (described bool, err err
 	if p == nil || p.declared != nil { // PostgreSQL knows its cursors
 		return false, nil
 	}
-	switch status, known, err := s.awaitQuiet(); {
-	case err != nil || !known:
+	switch status, err := s.awaitQuiet(); {
+	case err != nil, status == txUnknown:
 		return false, err
-	case status == 'E':
+	case status == txFailed:
 		return true, s.rejectUnit(errFailedBlock, size)
 	}
-	if skipped, err := s.settleBefore('D', size); skipped || err != nil {
+	if dealtWith, err := s.settleBefore('D', size); dealtWith || err != nil {
 		return true, err
 	}
 	s.scan += size
@@ -243,7 +245,7 @@ func (s *session) describePortal(body []byte, size int) (described bool, err err
 }
 
 // holdResume holds an Execute of a portal that has a result from the replica; held says that it is one.
-func (s *session) holdResume(body []byte, size int) (held bool, err error) {
+func (s *session) holdResume(body []byte, size int) (dealtWith bool, err error) {
 	var m pgproto3.Execute
 	if len(s.block.portals) == 0 || m.Decode(body) != nil {
 		return false, nil
@@ -256,8 +258,8 @@ func (s *session) holdResume(body []byte, size int) (held bool, err error) {
 		return s.executesCursor(m.Portal, size)
 	}
 	if s.unit.dirty {
-		if skipped, err := s.settleBefore('E', size); skipped || err != nil {
-			return skipped, err
+		if dealtWith, err := s.settleBefore('E', size); dealtWith || err != nil {
+			return dealtWith, err
 		}
 	}
 	e := &execution{resume: p, class: p.class, statement: p.statement, from: s.scan, executed: true, maxRows: m.MaxRows}

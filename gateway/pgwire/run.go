@@ -23,7 +23,7 @@ type run struct {
 	s      *session
 	e      *execution
 	d      *description
-	status byte
+	status txStatus
 
 	out  []byte
 	rows int64
@@ -41,7 +41,7 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) (became out
 	s := r.s
 	b := &backend{s: s}
 	s.info.Ask, s.info.Record = b.ask, s.record
-	if r.status == 'I' {
+	if r.status == txIdle {
 		s.info.AskPlan = b.askPlan
 	}
 	defer func() { s.info.Ask, s.info.AskPlan = nil, nil }()
@@ -73,13 +73,13 @@ func (r *run) run(ctx context.Context, stop context.CancelCauseFunc) (became out
 }
 
 // keepsSnapshot reports whether the execution is in a block that reads one snapshot to its end.
-func (r *run) keepsSnapshot() bool { return r.status == 'T' && r.s.info.Isolation != readCommitted }
+func (r *run) keepsSnapshot() bool { return r.status == txOpen && r.s.info.Isolation != readCommitted }
 
 // pin has the execution in a block read the block's snapshot: the one that there is, or a new one.
 func (r *run) pin(ctx context.Context) error {
 	s := r.s
 	s.info.Tx = nil
-	if r.status != 'T' {
+	if r.status != txOpen {
 		return nil
 	}
 	switch {
@@ -116,7 +116,7 @@ func (r *run) deliver(ctx context.Context, b *backend, q Query) (err error) {
 		return err
 	}
 	s.info.WroteSince, s.info.ReadSince = false, false
-	if r.status == 'T' {
+	if r.status == txOpen {
 		s.block.columnar = r.keepsSnapshot()
 	}
 	if p != nil {
@@ -128,7 +128,7 @@ func (r *run) deliver(ctx context.Context, b *backend, q Query) (err error) {
 // answer answers with a query's rows, of which a portal keeps what the client does not ask for yet.
 func (r *run) answer(ctx context.Context, q Query, formats []int16) error {
 	r.head(formats)
-	if r.status == 'T' && r.e.extended() && !r.e.closes {
+	if r.status == txOpen && r.e.extended() && !r.e.closes {
 		r.portal = r.s.newPortal(r.e, "SELECT", r.d.fields, formats)
 	}
 	n, err := q.Run(ctx, formats, r.add)

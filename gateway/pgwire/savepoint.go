@@ -2,9 +2,10 @@ package pgwire
 
 import "strconv"
 
-// settingMark is where PostgreSQL keeps the mark of the portals that the replica answers, which it knows nothing of: a setting that is local to the
-// transaction. Rollback to a savepoint, which ends the portals that were bound behind it, gives it the value back that it had at the savepoint, and
-// RELEASE, which leaves them, leaves it. So those that there are yet have no later mark than its value, whatever made and ended the savepoints.
+// settingMark is where PostgreSQL keeps the mark of the portals that the replica answers, which it knows nothing of: a
+// setting that is local to the transaction. Rollback to a savepoint, which ends the portals that were bound behind it,
+// gives it the value back that it had at the savepoint, and RELEASE, which leaves them, leaves it. So those that there
+// are yet have no later mark than its value, whatever made and ended the savepoints.
 const settingMark = "freshet.portals"
 
 // nests reports whether a statement of the class may make a savepoint.
@@ -36,9 +37,9 @@ func (s *session) noteReverted() {
 }
 
 // mark tells the portal that an execution may leave from those of before the last savepoint. The backend must be held.
-func (s *session) mark(e *execution, status byte) error {
+func (s *session) mark(e *execution, status txStatus) error {
 	keeps := e.extended() && !e.closes && (e.class.Kind == Read || e.moves != nil && e.maxRows > 0)
-	if !keeps || status != 'T' || !s.block.unmarked {
+	if !keeps || status != txOpen || !s.block.unmarked {
 		return nil
 	}
 	s.marks++
@@ -49,21 +50,21 @@ func (s *session) mark(e *execution, status byte) error {
 	return nil
 }
 
-// confirmPortals drops the portals that a rollback to a savepoint has ended, before a message behind that is dealt with: an error may follow, after which
-// PostgreSQL says no more. skipped says that the message is dealt with.
-func (s *session) confirmPortals(kind byte, size int) (skipped bool, err error) {
+// confirmPortals drops the portals that a rollback to a savepoint has ended, before a message behind that is dealt
+// with: an error may follow, after which PostgreSQL says no more.
+func (s *session) confirmPortals(kind byte, size int) (dealtWith bool, err error) {
 	s.block.doubted = false
-	if skipped, err := s.settleBefore(kind, size); skipped || err != nil {
-		return skipped, err
+	if dealtWith, err := s.settleBefore(kind, size); dealtWith || err != nil {
+		return dealtWith, err
 	}
 	switch status, quiet, _ := s.flow.quiet(); {
 	case !quiet:
 		s.dropMarked(0)
 		return false, nil
-	case status == 'I':
+	case status == txIdle:
 		s.dropPortals()
 		return false, nil
-	case status == 'E': // the rollback itself failed, or was skipped
+	case status == txFailed: // the rollback itself failed, or was skipped
 		return false, nil
 	}
 	if err := s.acquire(); err != nil {
@@ -71,13 +72,13 @@ func (s *session) confirmPortals(kind byte, size int) (skipped bool, err error) 
 	}
 	rows, err := s.ask(s.ctx, "SELECT pg_catalog.current_setting("+Quote(settingMark)+", true)")
 	if isSQLError(err) { // a cancellation or a time limit, which has failed the block as well
-		skipped, err = true, s.fail(err, kind == 'Q')
+		dealtWith, err = true, s.fail(err, kind == 'Q')
 	}
 	if err != nil {
 		return false, err
 	}
 	s.handBack()
-	if skipped {
+	if dealtWith {
 		s.scan += size
 		s.drop()
 		s.unit.rejected = kind != 'Q'

@@ -134,7 +134,7 @@ func (s *session) scanServer(buf []byte, r int) int {
 			if !whole {
 				return r
 			}
-			s.serverReady(buf[r+headerSize])
+			s.serverReady(txStatus(buf[r+headerSize]))
 		case 'S':
 			if !whole && size <= maxHeld {
 				return r
@@ -152,12 +152,12 @@ func (s *session) scanServer(buf []byte, r int) int {
 	return r
 }
 
-func (s *session) serverReady(status byte) {
-	if status == 'I' && s.pinned.Load() != nil {
+func (s *session) serverReady(status txStatus) {
+	if status == txIdle && s.pinned.Load() != nil {
 		s.endTx()
 	}
 	s.flow.ready(status)
-	if status == 'I' && s.defines.Load() && s.srv.cfg.Defined != nil {
+	if status == txIdle && s.defines.Load() && s.srv.cfg.Defined != nil {
 		if _, quiet, _ := s.flow.quiet(); quiet {
 			s.defines.Store(false)
 			s.srv.cfg.Defined()

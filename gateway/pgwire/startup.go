@@ -215,7 +215,8 @@ func (s *session) refuse(err error) bool {
 	return false
 }
 
-// errKerberos refuses methods whose messages each side may end without an answer, so that they cannot be relayed one by one.
+// errKerberos refuses methods whose messages each side may end without an answer, so that they cannot be relayed one by
+// one.
 var errKerberos = &Error{Code: codeInvalidAuthorization, Message: "GSSAPI and SSPI authentication cannot pass the gateway",
 	Hint: "Let pg_hba.conf ask for scram-sha-256, or connect to PostgreSQL itself."}
 
@@ -328,7 +329,7 @@ func (s *session) authenticate(ctx context.Context) error {
 		case kind == 'E':
 			return errors.New("authentication failed")
 		case kind == 'Z' && len(raw) == headerSize+1:
-			s.flow.setStatus(raw[headerSize])
+			s.flow.setStatus(txStatus(raw[headerSize]))
 			return nil
 		case asks:
 			if err := s.relayAnswer(filtered); err != nil {
