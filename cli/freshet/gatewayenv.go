@@ -41,7 +41,7 @@ var variables = []variable{
 	{"FRESHET_DRAIN", "how long clients have to leave by themselves when the gateway is asked to end, none unless given", duration(func(c *server.Config) *time.Duration { return &c.Drain })},
 	{"FRESHET_TENANTS_FILE", "file of tenants, in YAML or JSON; its changes are noticed", text(func(c *server.Config) *string { return &c.TenantsFile })},
 	{"FRESHET_DEFAULT_FRESHNESS", "freshet.freshness of a session that sets none", mode},
-	{"FRESHET_DEFAULT_MAX_STALENESS", "freshet.max_staleness of a session that sets none", duration(func(c *server.Config) *time.Duration { return &c.Defaults.MaxStaleness })},
+	{"FRESHET_DEFAULT_MAX_STALENESS", "freshet.max_staleness of a session that sets none, 1s unless given; 0s is strong", bound},
 }
 
 const (
@@ -159,6 +159,25 @@ func duration(field func(*server.Config) *time.Duration) func(*server.Config, st
 }
 
 func mode(c *server.Config, value string) (err error) {
-	c.Defaults.Freshness, err = freshness.ParseMode(value)
+	defaults(c).Freshness, err = freshness.ParseMode(value)
 	return err
+}
+
+// bound reads the bound of staleness, which may be zero.
+func bound(c *server.Config, value string) error {
+	d, err := time.ParseDuration(value)
+	if err == nil && d < 0 {
+		err = errors.New("a duration is needed that is not negative")
+	}
+	defaults(c).MaxStaleness = d
+	return err
+}
+
+// defaults returns the settings of sessions that set none, for one of them to be set.
+func defaults(c *server.Config) *pgwire.Settings {
+	if c.Defaults == nil {
+		d := pgwire.DefaultSettings()
+		c.Defaults = &d
+	}
+	return c.Defaults
 }

@@ -41,10 +41,22 @@ func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 		Include: []string{"public.*", "sales.*"}, Exclude: []string{"public.log"},
 		EngineAddr: "127.0.0.1:9000", EngineUser: "freshet", EnginePassword: "secret", EngineThreads: 2, ReadyStaleness: 3 * time.Second,
 		TenantsFile: "/tenants.yaml",
-		Defaults:    pgwire.Settings{Freshness: freshness.Strong, MaxStaleness: 250 * time.Millisecond},
+		Defaults:    &pgwire.Settings{Freshness: freshness.Strong, MaxStaleness: 250 * time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(server.Config{})); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestGatewayFromEnvironment_takesABoundOfZero(t *testing.T) {
+	for value, want := range map[string]*pgwire.Settings{"": nil, "0s": {}, "1ms": {MaxStaleness: time.Millisecond}} {
+		got, err := gatewayFromEnvironment(lookupIn(map[string]string{"FRESHET_DEFAULT_MAX_STALENESS": value}))
+		if diff := cmp.Diff(want, got.Defaults); err != nil || diff != "" {
+			t.Errorf("%q: error %v (-want +got):\n%s", value, err, diff)
+		}
+	}
+	if _, err := gatewayFromEnvironment(lookupIn(map[string]string{"FRESHET_DEFAULT_MAX_STALENESS": "-1s"})); err == nil {
+		t.Error("a negative bound was accepted")
 	}
 }
 

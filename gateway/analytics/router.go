@@ -55,13 +55,13 @@ type Config struct {
 	Database string
 	// Dialect is that of the source database.
 	Dialect translate.Dialect
-	// LagLimit is how long a statement waits for a snapshot that is fresh enough, and then for the source to confirm the definitions of
-	// what it reads, before PostgreSQL runs it instead. Zero means one second.
+	// LagLimit is how long a statement waits for a snapshot that is fresh enough, and then for the source to confirm
+	// the definitions of what it reads, before PostgreSQL runs it instead. Zero means one second.
 	LagLimit time.Duration
 	// Tenants says which tenant a session's user belongs to, whose limits its statements keep; nil: one without limits.
 	Tenants *shares.Directory
-	// Zones finds time zones by their names in the source, nil for one that it does not tell of; nil: sessions outside UTC go to PostgreSQL with
-	// what depends on the zone.
+	// Zones finds time zones by their names in the source, nil for one that it does not tell of; nil: sessions outside
+	// UTC go to PostgreSQL with what depends on the zone.
 	Zones func(ctx context.Context, name string) (*timezone.Zone, error)
 	// PlanCache is how many translations are kept; zero means 1,024.
 	PlanCache int
@@ -176,11 +176,7 @@ func (r *Router) pointRead(p *translate.Point) bool {
 
 // requirement is what the session's settings ask of a snapshot.
 func requirement(s *pgwire.SessionInfo) freshness.Requirement {
-	need := freshness.Requirement{
-		Mode: s.Settings.Freshness, MaxStaleness: s.Settings.MaxStaleness, Min: s.Settings.MinSnapshot, OwnWrites: s.WroteSince,
-	}
-	if need.Mode == freshness.Bounded && need.MaxStaleness == 0 { // nothing may be missing
-		need.Mode = freshness.Strong
-	}
+	need := freshness.Require(s.Settings.Freshness, s.Settings.MaxStaleness)
+	need.Min, need.OwnWrites = s.Settings.MinSnapshot, s.WroteSince
 	return need
 }

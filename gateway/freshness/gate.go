@@ -8,7 +8,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
-// ErrSource says that the source did not tell its position, such as when it is down or replication from it has just been given up.
+// ErrSource says that the source did not tell its position, such as when it is down or replication from it has just
+// been given up.
 var ErrSource = errors.New("the source does not tell its position")
 
 // Source tells how far the source database is.

@@ -22,7 +22,8 @@ const (
 	Eventual
 )
 
-// DefaultMaxStaleness is the bound of [Bounded] where nothing else is set.
+// DefaultMaxStaleness is the bound of [Bounded] where none is set: a gateway's default, which a tenant's and a
+// session's go over.
 const DefaultMaxStaleness = time.Second
 
 var modeNames = []string{Bounded: "bounded", Strong: "strong", Eventual: "eventual"}
@@ -39,10 +40,10 @@ func ParseMode(name string) (Mode, error) {
 	return Mode(i), nil
 }
 
-// Requirement is how fresh one query's snapshot must be.
+// Requirement is how fresh one query's snapshot must be. [Require] makes one of settings.
 type Requirement struct {
 	Mode Mode
-	// MaxStaleness is the bound of Bounded; zero means [DefaultMaxStaleness]. The other modes ignore it.
+	// MaxStaleness is the bound of Bounded, and positive there. The other modes ignore it.
 	MaxStaleness time.Duration
 	// Min is the position that the snapshot must have reached; zero: any.
 	Min cdc.Position
@@ -50,13 +51,18 @@ type Requirement struct {
 	OwnWrites bool
 }
 
+// Require is what a mode and its bound ask. A bound of zero asks that nothing be missing: that is Strong.
+func Require(m Mode, bound time.Duration) Requirement {
+	if m == Bounded && bound == 0 {
+		m = Strong
+	}
+	return Requirement{Mode: m, MaxStaleness: bound}
+}
+
 // Bound is the greatest staleness allowed at the query's start; zero: any.
 func (r Requirement) Bound() time.Duration {
 	if r.Mode != Bounded {
 		return 0
-	}
-	if r.MaxStaleness == 0 {
-		return DefaultMaxStaleness
 	}
 	return r.MaxStaleness
 }

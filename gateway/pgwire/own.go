@@ -6,15 +6,17 @@ import (
 	"strings"
 )
 
-// ownValues are the values of ownSettings that PostgreSQL keeps for the session, like any other setting's: so that rollback, SET LOCAL,
-// RESET and ALTER ROLE … SET mean what they mean for PostgreSQL's own.
+// ownValues are the values of ownSettings that PostgreSQL keeps for the session, like any other setting's: so that
+// rollback, SET LOCAL, RESET and ALTER ROLE … SET mean what they mean for PostgreSQL's own.
 type ownValues struct {
 	held [len(ownSettings)]string
-	// told are those that are defaults which PostgreSQL was told: they are no settings of the session's own, and follow the defaults.
+	// told are those that are defaults which PostgreSQL was told: they are no settings of the session's own, and follow
+	// the defaults.
 	told [len(ownSettings)]string
 }
 
-// over yields the settings in force, and the error of the first value that is invalid: what the session has set, over the defaults as they are now.
+// over yields the settings in force, and the error of the first value that is invalid: what the session has set, over
+// the defaults as they are now.
 func (o *ownValues) over(defaults Settings) (Settings, error) {
 	inForce := defaults
 	var invalid error
@@ -41,8 +43,8 @@ func (o *ownValues) noteTold(rows [][][]byte) {
 	}
 }
 
-// disown takes what PostgreSQL was told for the session's own, as far as a statement may have set it: to what happened to be the
-// default, perhaps.
+// disown takes what PostgreSQL was told for the session's own, as far as a statement may have set it: to what happened
+// to be the default, perhaps.
 func (o *ownValues) disown(c *class) {
 	n := slices.Index(ownSettings[:], c.setting)
 	switch {
@@ -59,15 +61,16 @@ func (s *session) settle() { s.info.Settings, s.invalid = s.own.over(s.defaults(
 
 // defaults are the settings of this session's user where it sets none.
 func (s *session) defaults() Settings {
-	d := s.srv.cfg.Defaults
+	d := *s.srv.cfg.Defaults
 	if of := s.srv.cfg.DefaultsOf; of != nil {
 		d = of(s.info.SessionUser, d)
 	}
 	return d
 }
 
-// tellSQL is the statement that makes PostgreSQL know the values of the freshet.* settings that sql names: defaults where the session
-// set none, and how its last statement ran. Its row has what was told of ownSettings, in their order, after a first column.
+// tellSQL is the statement that makes PostgreSQL know the values of the freshet.* settings that sql names: defaults
+// where the session set none, and how its last statement ran. Its row has what was told of ownSettings, in their order,
+// after a first column.
 func (s *session) tellSQL(sql string) string {
 	var b strings.Builder
 	d := s.defaults()

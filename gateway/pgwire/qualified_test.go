@@ -11,7 +11,7 @@ import (
 
 // What is asked on a session's connection must mean the same whatever the session has in its search path.
 func TestQuestions_nameNothingThatTheSearchPathDecides(t *testing.T) {
-	s := &session{srv: &Server{}}
+	s := &session{srv: &Server{cfg: Config{}.withDefaults()}}
 	for what, sql := range map[string]string{
 		"settings":          infoSQL,
 		"types of a cursor": columnTypesSQL("c", []string{"(0, 23, -1)"}),

@@ -14,42 +14,42 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/freshet-io/freshet/connectors/dial"
-	"github.com/freshet-io/freshet/gateway/freshness"
 )
 
 // Config is what a [Server] needs.
 type Config struct {
 	// BackendNetwork ("tcp" or "unix") and BackendAddress are where PostgreSQL listens.
 	BackendNetwork, BackendAddress string
-	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain. A client certificate in it is not shown: PostgreSQL would take
-	// every client for whom it names.
+	// BackendTLS encrypts the connections to PostgreSQL; nil leaves them plain. A client certificate in it is not
+	// shown: PostgreSQL would take every client for whom it names.
 	BackendTLS *tls.Config
 	// BackendTLSOptional uses plain connections where PostgreSQL refuses TLS, as sslmode=prefer does.
 	BackendTLSOptional bool
-	// Verifier returns what PostgreSQL stores of a role's password, empty for no such role. The gateway needs it to log clients in by SCRAM
-	// that use TLS themselves while BackendTLS is set. Where it is nil or fails, they must connect with channel_binding=disable.
+	// Verifier returns what PostgreSQL stores of a role's password, empty for no such role. The gateway needs it to log
+	// clients in by SCRAM that use TLS themselves while BackendTLS is set. Where it is nil or fails, they must connect
+	// with channel_binding=disable.
 	Verifier func(ctx context.Context, role string) (string, error)
-	// AllowPasswordless lets in whom PostgreSQL lets in without a password, though it has judged the gateway's address and operating system user
-	// instead of the client's. It is for networks without strangers. When false, such a client is let in only where it comes from a loopback
-	// address and the gateway reaches PostgreSQL by one.
+	// AllowPasswordless lets in whom PostgreSQL lets in without a password, though it has judged the gateway's address
+	// and operating system user instead of the client's. It is for networks without strangers. When false, such a
+	// client is let in only where it comes from a loopback address and the gateway reaches PostgreSQL by one.
 	AllowPasswordless bool
 	// TLS is for clients that ask for it; see [LoadTLS]. When nil, a listener on a loopback address refuses TLS,
 	// and any other one offers it with a self-signed certificate.
 	TLS *tls.Config
 	// Analytics is the analytical route; nil relays everything.
 	Analytics Analytics
-	// Defaults are the settings of a session that sets none. Defaults.MaxStaleness is [freshness.DefaultMaxStaleness] when zero.
-	Defaults Settings
-	// DefaultsOf, when set, makes them those of a user, as it authenticated. It is asked for every statement that is offered, so
-	// that a change reaches running sessions.
+	// Defaults are the settings of a session that sets none; [DefaultSettings] when nil.
+	Defaults *Settings
+	// DefaultsOf, when set, makes them those of a user, as it authenticated. It is asked for every statement that is
+	// offered, so that a change reaches running sessions.
 	DefaultsOf func(user string, defaults Settings) Settings
-	// Defined, when set, is called when a transaction with a statement that changes definitions has ended. It must not block, and is not told of
-	// those within functions or among several statements of one message.
+	// Defined, when set, is called when a transaction with a statement that changes definitions has ended. It must not
+	// block, and is not told of those within functions or among several statements of one message.
 	Defined func()
 	// DescriptionAge bounds how long PostgreSQL's description of a statement is reused in a session; 30 s when zero.
 	DescriptionAge time.Duration
-	// SettingsAge bounds how long what PostgreSQL said of a session's settings is relied on where nothing that the session sent may have
-	// changed them: a reload of its configuration may. One second when zero.
+	// SettingsAge bounds how long what PostgreSQL said of a session's settings is relied on where nothing that the
+	// session sent may have changed them: a reload of its configuration may. One second when zero.
 	SettingsAge time.Duration
 	// StartupTimeout bounds a connection's time to authenticate; 60 s when zero, as PostgreSQL's.
 	StartupTimeout time.Duration
@@ -62,8 +62,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Defaults.MaxStaleness == 0 {
-		c.Defaults.MaxStaleness = freshness.DefaultMaxStaleness
+	if c.Defaults == nil {
+		defaults := DefaultSettings()
+		c.Defaults = &defaults
 	}
 	if c.DescriptionAge == 0 {
 		c.DescriptionAge = 30 * time.Second
@@ -198,8 +199,8 @@ func (s *Server) forget(c *session) {
 	}
 }
 
-// Drain returns when ctx ends, or as soon as no client is connected, but not before settle has passed: clients are still served, for
-// those who send them may learn late that this server is leaving.
+// Drain returns when ctx ends, or as soon as no client is connected, but not before settle has passed: clients are
+// still served, for those who send them may learn late that this server is leaving.
 func (s *Server) Drain(ctx context.Context, settle time.Duration) {
 	timer := time.NewTimer(settle)
 	defer timer.Stop()

@@ -55,13 +55,16 @@ func (r Route) String() string { return routeNames[r] }
 // Settings are the session's freshet.* settings.
 type Settings struct {
 	Freshness freshness.Mode
-	// MaxStaleness bounds the age of a bounded answer's snapshot.
+	// MaxStaleness bounds the age of a bounded answer's snapshot; zero: it may lack nothing, as under strong.
 	MaxStaleness time.Duration
 	// MinSnapshot is a position that the snapshot must have reached, whatever the
 	// mode; zero when there is none.
 	MinSnapshot cdc.Position
 	Route       Route
 }
+
+// DefaultSettings are those of a session where nothing is set.
+func DefaultSettings() Settings { return Settings{MaxStaleness: freshness.DefaultMaxStaleness} }
 
 // set parses value for the setting called name, which is in lower case. An empty value
 // leaves the default: it is what PostgreSQL keeps after RESET of a custom setting.

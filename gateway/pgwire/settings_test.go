@@ -295,6 +295,18 @@ func TestSession_explainsInBothProtocols(t *testing.T) {
 	}
 }
 
+func TestSettings_keepADefaultBoundOfZero(t *testing.T) {
+	for name, c := range map[string]struct{ given, want *pgwire.Settings }{
+		"none given": {nil, &pgwire.Settings{MaxStaleness: time.Second}},
+		"zero":       {&pgwire.Settings{}, &pgwire.Settings{}},
+	} {
+		b := newBed(t, func(cfg *pgwire.Config) { cfg.Defaults = c.given })
+		if d := cmp.Diff(*c.want, b.settingsNow(t, connect(t, b.through))); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
 func TestSettings_followTheDefaultsOfTheUser(t *testing.T) {
 	var defaults atomic.Pointer[pgwire.Settings]
 	set := func(f freshness.Mode, d time.Duration) {

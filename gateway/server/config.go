@@ -28,18 +28,19 @@ type Config struct {
 	MonitorListen string
 	// TLS is offered to clients; nil: none.
 	TLS *tls.Config
-	// AllowPasswordless lets in clients whom PostgreSQL asks for no password, though it judges the gateway instead of them; see [pgwire.Config].
+	// AllowPasswordless lets in clients whom PostgreSQL asks for no password, though it judges the gateway instead of
+	// them; see [pgwire.Config].
 	AllowPasswordless bool
-	// Defaults are the settings of a session that sets none; zero: bounded by one second, route auto.
-	Defaults pgwire.Settings
+	// Defaults are the settings of a session that sets none; nil: [pgwire.DefaultSettings].
+	Defaults *pgwire.Settings
 
-	// PostgresURL names the source database with a role that may replicate and owns the tables; with CockroachDB, a role that may
-	// read the tables and see changefeeds.
+	// PostgresURL names the source database with a role that may replicate and owns the tables; with CockroachDB, a
+	// role that may read the tables and see changefeeds.
 	PostgresURL string
 	// Kafka, when set, is where changes come from, by way of Debezium; nil: straight from PostgreSQL.
 	Kafka *debezium.Transport
-	// CockroachDB, when set, says that the source database is a CockroachDB, whose changes come by a changefeed. Kafka and
-	// Slot are of no use then.
+	// CockroachDB, when set, says that the source database is a CockroachDB, whose changes come by a changefeed. Kafka
+	// and Slot are of no use then.
 	CockroachDB *cockroachdb.Transport
 	// Slot names the replication slot and publication; empty: "freshet".
 	Slot string
@@ -59,14 +60,15 @@ type Config struct {
 
 	// ReadyStaleness is the staleness above which /readyz fails; zero means five seconds.
 	ReadyStaleness time.Duration
-	// Peers is host:port of the monitoring ports of all gateways behind the same load balancer; the host has an address for each. With it,
-	// /readyz of a stale gateway fails only while one of them is fresh. Empty: there are none.
+	// Peers is host:port of the monitoring ports of all gateways behind the same load balancer; the host has an address
+	// for each. With it, /readyz of a stale gateway fails only while one of them is fresh. Empty: there are none.
 	Peers string
 
-	// Drain is how long clients have to leave by themselves when the gateway is asked to end, before their sessions are ended with
-	// 57P01. Until then all is served as ever. Zero: their sessions are ended at once.
+	// Drain is how long clients have to leave by themselves when the gateway is asked to end, before their sessions are
+	// ended with 57P01. Until then all is served as ever. Zero: their sessions are ended at once.
 	Drain time.Duration
-	// TenantsFile names the file of tenants, see [shares.File]; its changes are noticed. Empty, or no such file: one tenant without limits.
+	// TenantsFile names the file of tenants, see [shares.File]; its changes are noticed. Empty, or no such file: one
+	// tenant without limits.
 	TenantsFile string
 
 	Batch   batch.Config

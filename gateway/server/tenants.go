@@ -39,8 +39,8 @@ func (t *tenants) defaults(user string, d pgwire.Settings) pgwire.Settings {
 		return d
 	}
 	d.Freshness = f.Mode
-	if f.MaxStaleness > 0 {
-		d.MaxStaleness = f.MaxStaleness
+	if f.MaxStaleness != nil {
+		d.MaxStaleness = *f.MaxStaleness
 	}
 	return d
 }

@@ -39,8 +39,8 @@ type FileLimits struct {
 
 // FileFreshness is [Freshness]. An empty mode is bounded.
 type FileFreshness struct {
-	Mode         string   `json:"mode,omitempty"`
-	MaxStaleness Duration `json:"maxStaleness,omitempty"`
+	Mode         string    `json:"mode,omitempty"`
+	MaxStaleness *Duration `json:"maxStaleness,omitempty"`
 }
 
 // Duration is written as text.
@@ -94,8 +94,8 @@ func (n FileTenant) tenant() (Tenant, error) {
 	if f == nil {
 		return out, nil
 	}
-	out.Freshness = &Freshness{MaxStaleness: time.Duration(f.MaxStaleness)}
-	if f.MaxStaleness < 0 {
+	out.Freshness = &Freshness{MaxStaleness: (*time.Duration)(f.MaxStaleness)}
+	if bound := f.MaxStaleness; bound != nil && *bound < 0 {
 		return out, errors.New("freshness.maxStaleness is negative")
 	}
 	if f.Mode == "" {

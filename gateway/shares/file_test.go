@@ -39,7 +39,7 @@ func TestParse_readsEveryField(t *testing.T) {
 		"bob": {
 			Name: "reporting", Users: []string{"alice", "bob"}, Shares: 400,
 			Limits:    Limits{Concurrency: 2, Queue: 50, Memory: 2 << 30, Time: 90 * time.Second},
-			Freshness: &Freshness{MaxStaleness: 10 * time.Second},
+			Freshness: &Freshness{MaxStaleness: new(10 * time.Second)},
 		},
 		"etl":      {Name: "batch", Users: []string{"etl"}, Shares: 50, Freshness: &Freshness{Mode: freshness.Eventual}},
 		"stranger": {Name: "others", Shares: DefaultShares},
@@ -55,7 +55,7 @@ func TestParse_readsWhatRenderWrites(t *testing.T) {
 	data, err := Render(File{Tenants: []FileTenant{{
 		Name: "reporting", Users: []string{"alice"}, Shares: 7,
 		Limits:    FileLimits{Concurrency: 1, Queue: 2, Memory: &memory, Time: Duration(time.Second)},
-		Freshness: &FileFreshness{Mode: "strong"},
+		Freshness: &FileFreshness{Mode: "strong", MaxStaleness: new(Duration(0))},
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestParse_readsWhatRenderWrites(t *testing.T) {
 	}
 	want := &Tenant{
 		Name: "reporting", Users: []string{"alice"}, Shares: 7, Limits: Limits{Concurrency: 1, Queue: 2, Memory: 512 << 20, Time: time.Second},
-		Freshness: &Freshness{Mode: freshness.Strong},
+		Freshness: &Freshness{Mode: freshness.Strong, MaxStaleness: new(time.Duration(0))},
 	}
 	if diff := cmp.Diff(want, got.Of("alice")); diff != "" || got.Digest() != Digest(data) {
 		t.Errorf("digest %s; (-want +got):\n%s", got.Digest(), diff)

@@ -48,8 +48,8 @@ type Limits struct {
 // Freshness is how fresh the answers of a session are that sets nothing itself.
 type Freshness struct {
 	Mode freshness.Mode
-	// MaxStaleness is the bound of mode bounded; zero: the gateway's.
-	MaxStaleness time.Duration
+	// MaxStaleness is the bound of mode bounded; nil: the gateway's. Zero is strong, as for a session.
+	MaxStaleness *time.Duration
 }
 
 // Table says which tenant a user belongs to. It never changes.

@@ -100,7 +100,10 @@ func fileTenant(t *v1alpha1.HTAPTenant) shares.FileTenant {
 		out.Limits.Time = duration(*limit)
 	}
 	if f := t.Spec.Freshness; f != nil {
-		out.Freshness = &shares.FileFreshness{Mode: string(f.Mode), MaxStaleness: duration(f.MaxStaleness)}
+		out.Freshness = &shares.FileFreshness{Mode: string(f.Mode)}
+		if bound := duration(f.MaxStaleness); bound > 0 {
+			out.Freshness.MaxStaleness = &bound
+		}
 	}
 	return out
 }

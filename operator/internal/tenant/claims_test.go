@@ -56,7 +56,7 @@ func TestRender_writesWhatGatewaysRead(t *testing.T) {
 	want := &shares.Tenant{
 		Name: "full", Users: []string{"ann", "bob"}, Shares: 400,
 		Limits:    shares.Limits{Concurrency: 2, Queue: 3, Memory: 1 << 30, Time: 90 * time.Second},
-		Freshness: &shares.Freshness{Mode: freshness.Eventual, MaxStaleness: time.Second},
+		Freshness: &shares.Freshness{Mode: freshness.Eventual, MaxStaleness: new(time.Second)},
 	}
 	if diff := cmp.Diff(want, table.Of("bob")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
