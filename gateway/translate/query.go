@@ -63,24 +63,15 @@ type rows struct {
 	narrow   func(reads func(name string) bool) string
 	// few says that there are few rows, as far as can be guessed.
 	few bool
-	// keysFail says that a window's keys may fail: PostgreSQL computes the keys even if nothing reads what the window yields.
-	keysFail bool
-	// fails says that values may fail, and that PostgreSQL computes them before it asks conditions on the rows.
-	fails bool
-	// windowed says that there are windows and values that may fail, here or below: PostgreSQL asks no condition before it computes the rows, unless it
-	// is on columns alone that every window is partitioned by. partition says which these are; nil: none.
-	windowed  bool
-	partition func(column int) bool
-	// apart says that there are values that may fail, here or below, and that PostgreSQL does not merge this query into the one around: it computes the
-	// values for every row that conditions on the rows leave. cut says that it asks not even these conditions before, because of a LIMIT or the like.
-	apart, cut bool
+	hazards
 	// picks says that it may yield other rows when it is computed again.
 	picks bool
 	// uniform says of a set operation that its arms have the same types.
 	uniform bool
 	// list says that sql is a list of UNION ALL.
 	list bool
-	// untyped are the columns that are constants without a type. In a set operation they get the other arm's, everywhere else they are texts.
+	// untyped are the columns that are constants without a type. In a set operation they get the other arm's,
+	// everywhere else they are texts.
 	untyped map[int]expr
 }
 
@@ -109,21 +100,12 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing, picking: t.picking}
 	q.base(s)
 	r := q.finish(s)
-	below := q.from.windowed()
-	r.windowed = below || q.mayFail() && hasWindow(s)
-	r.cut = q.mayFail() && cuts(s)
-	r.fails = r.fails || r.windowed || r.cut || q.mayFail() && isDistinct(s)
-	r.apart = q.from.isApart() || q.mayFail() && (r.cut || isGrouped(s) || isDistinct(s) || hasWindow(s) || len(s.SortClause) > 0)
-	if r.windowed && !below && len(s.WindowClause) == 0 && !sortsByWindow(s) { // otherwise there may be windows that are not translated
-		r.partition = func(i int) bool {
-			column := r.columns[i].e.origin
-			return column.source > 0 && !slices.ContainsFunc(q.partitions, func(p []columnID) bool { return !slices.Contains(p, column) })
-		}
-	}
+	r.hazards = r.hazards.after(q, s, r.columns)
 	return r
 }
 
-// cuts reports whether a query picks among its rows, or is written as if it did: LIMIT ALL and OFFSET 0 keep conditions out as well.
+// cuts reports whether a query picks among its rows, or is written as if it did: LIMIT ALL and OFFSET 0 keep conditions
+// out as well.
 func cuts(s *pg.SelectStmt) bool {
 	return s.LimitCount != nil || s.LimitOffset != nil || len(s.DistinctClause) > 0 && !isDistinct(s)
 }

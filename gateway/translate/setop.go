@@ -28,7 +28,7 @@ func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *r
 func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 	q := &query{t: t, ctes: ctes, reader: by, noWindows: true}
 	all := *r
-	all.apart, all.cut = false, false // no row or value of it is left out before it is computed
+	all.hazards = r.hazards.whole()
 	tree, ns := q.subselect(&all, nil, "")
 	q.from = tree
 	q.scope = &scope{owner: q, items: ns.items, visible: ns.visible}
@@ -48,7 +48,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	}
 	distinct := s.Op != pg.SetOperation_SETOP_UNION || !s.All
 	q := &query{t: t}
-	out, mixed := &rows{uniform: true, keysFail: left.keysFail || right.keysFail, fails: left.fails || right.fails, windowed: left.windowed || right.windowed, cut: left.cut || right.cut}, false
+	out, mixed := &rows{uniform: true, hazards: left.hazards.either(right.hazards)}, false
 	leftItems, rightItems := make([]string, len(left.columns)), make([]string, len(left.columns))
 	for i := range left.columns {
 		own := []expr{left.of(i), right.of(i)}
@@ -97,8 +97,8 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	return out
 }
 
-// continuesAs reports whether arms may be added to a list of UNION ALL, since all columns stay what they are. Otherwise each is a query more inside
-// others, of which the engine reads some hundreds only.
+// continuesAs reports whether arms may be added to a list of UNION ALL, since all columns stay what they are. Otherwise
+// each is a query more inside others, of which the engine reads some hundreds only.
 func (r *rows) continuesAs(columns []outColumn) bool {
 	for i, c := range columns {
 		own := r.columns[i].e
@@ -109,7 +109,8 @@ func (r *rows) continuesAs(columns []outColumn) bool {
 	return r.list
 }
 
-// joinArms writes the operation. INTERSECT ALL and EXCEPT ALL count: the n-th copy of a row is made distinct by its number.
+// joinArms writes the operation. INTERSECT ALL and EXCEPT ALL count: the n-th copy of a row is made distinct by its
+// number.
 func joinArms(s *pg.SelectStmt, left, right string, columns []outColumn) string {
 	var op string
 	switch s.Op {
@@ -147,7 +148,8 @@ func (r *rows) of(i int) expr {
 	return r.columns[i].e
 }
 
-// untyped are the output columns that stay constants without a type. What a query sorts, groups or makes distinct by it makes texts of.
+// untyped are the output columns that stay constants without a type. What a query sorts, groups or makes distinct by it
+// makes texts of.
 func (q *query) untyped(s *pg.SelectStmt, targets []target) map[int]expr {
 	out := map[int]expr{}
 	if isDistinct(s) {

@@ -80,6 +80,6 @@ func unique(r *rows) *rows {
 	list := strings.Join(keys, ", ")
 	return &rows{
 		sql:     "SELECT " + strings.Join(items, ", ") + " FROM (" + r.sql + ") GROUP BY " + list,
-		columns: r.columns, uniform: r.uniform, keysFail: r.keysFail, fails: r.fails, windowed: r.windowed, cut: r.cut,
+		columns: r.columns, uniform: r.uniform, hazards: r.hazards.distinct(),
 	}
 }

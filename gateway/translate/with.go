@@ -22,8 +22,8 @@ func withClause(s *pg.SelectStmt, ctes *cteList) *cteList {
 	return ctes
 }
 
-// isMaterialized reports whether PostgreSQL computes a WITH query of s by itself, and not as a part of the query that refers to it. Where a subquery
-// hides the name it may say so of others.
+// isMaterialized reports whether PostgreSQL computes a WITH query of s by itself, and not as a part of the query that
+// refers to it. Where a subquery hides the name it may say so of others.
 func isMaterialized(c *pg.CommonTableExpr, s *pg.SelectStmt) bool {
 	switch c.Ctematerialized {
 	case pg.CTEMaterialize_CTEMaterializeAlways:
@@ -41,15 +41,16 @@ func isMaterialized(c *pg.CommonTableExpr, s *pg.SelectStmt) bool {
 	return references > 1
 }
 
-// computed has the engine compute all of a query that may fail, also a column that nothing reads and a row that a condition leaves out
-// later, where PostgreSQL does so.
+// computed has the engine compute all of a query that may fail, also a column that nothing reads and a row that a
+// condition leaves out later, where PostgreSQL does so.
 func (r *rows) computed() *rows {
-	return &rows{columns: r.columns, fails: r.fails, sql: r.computing("*")}
+	return &rows{columns: r.columns, hazards: r.hazards.computed(), sql: r.computing("*")}
 }
 
 // computing is the query with what is listed computed for all of its rows.
 func (r *rows) computing(list string) string {
-	// Conditions are not passed through a LIMIT, but of a column that is constant the engine knows beforehand whether one holds.
+	// Conditions are not passed through a LIMIT, but of a column that is constant the engine knows beforehand whether
+	// one holds.
 	var items []string
 	for i, c := range r.columns {
 		name := "c" + strconv.Itoa(i+1)
@@ -62,8 +63,8 @@ func (r *rows) computing(list string) string {
 }
 
 // overWith translates an aggregate over all rows of a WITH query that the enclosing query joins as well: it is
-// computed beside those rows, so that the WITH query runs once. Where it has no rows, the join has none that would need the
-// aggregate.
+// computed beside those rows, so that the WITH query runs once. Where it has no rows, the join has none that would need
+// the aggregate.
 func (q *query) overWith(stmt *pg.SelectStmt) (expr, bool) {
 	call, ref := bareAggregate(stmt)
 	if call == nil || q.grouped || q.noJoins || q.from == nil || q.from.kind != "" {

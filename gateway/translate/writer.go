@@ -37,7 +37,7 @@ func (w *writer) write() *rows {
 	if distinct {
 		verb += "DISTINCT "
 	}
-	out := &rows{keysFail: w.q.keysFail, fails: w.q.from.failing(), few: w.q.from.isFew(w.q.where)}
+	out := &rows{hazards: hazards{keysFail: w.q.keysFail, fails: w.q.from.failing()}, few: w.q.from.isFew(w.q.where)}
 	items := make([]string, len(w.targets))
 	for i, t := range w.targets {
 		name := "c" + strconv.Itoa(i+1)
@@ -82,7 +82,8 @@ func (w *writer) write() *rows {
 	return out
 }
 
-// eager has the engine compute the output of rows that are skipped, or cut off after sorting, as PostgreSQL does, where it may fail for them.
+// eager has the engine compute the output of rows that are skipped, or cut off after sorting, as PostgreSQL does, where
+// it may fail for them.
 func (w *writer) eager() {
 	for i := range w.targets {
 		e := &w.targets[i].e
