@@ -9,26 +9,31 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/freshet-io/freshet/connectors/kafka"
 )
 
 const connectorClass = "io.debezium.connector.postgresql.PostgresConnector"
 
 // Connector completes a connector's settings. Zero values mean the documented defaults.
 type Connector struct {
-	// ManagedAs is the name of a connector that somebody else keeps in Kafka Connect (Strimzi, for a KafkaConnector): by what
-	// [ConnectorSettings] returns, stopped while slot or publication are missing, and running else. The source then restarts its task when that
-	// fails, and does not register it. Default: none; the source registers a connector that is named like the prefix.
+	// ManagedAs is the name of a connector that somebody else keeps in Kafka Connect (Strimzi, for a KafkaConnector):
+	// by what [ConnectorSettings] returns, stopped while slot or publication are missing, and running else. The source
+	// then restarts its task when that fails, and does not register it. Default: none; the source registers a connector
+	// that is named like the prefix.
 	ManagedAs string `json:"managed_as,omitempty"`
 	// DatabaseURL is the database as Kafka Connect reaches it, by TCP. Default: the source's own connection string.
 	DatabaseURL string `json:"database_url,omitempty"`
-	// Partitions of each table's topic. Default 1: order within a transaction comes from its numbers, so that more only spread load.
+	// Partitions of each table's topic. Default 1: order within a transaction comes from its numbers, so that more only
+	// spread load.
 	Partitions int `json:"partitions,omitempty"`
 	// Replication of the topics. Default: the broker's.
 	Replication int `json:"replication,omitempty"`
 	// Retention of the topics; a replica that was away for longer is copied anew. Default 24 h.
 	Retention time.Duration `json:"retention,omitempty"`
-	// MessageBytes is the most that a change may take as JSON, with the row before it where REPLICA IDENTITY is FULL. The connector fails at a larger one.
-	// Above 96 MiB the brokers' socket.request.max.bytes must be larger too. Default 64 MiB.
+	// MessageBytes is the most that a change may take as JSON, with the row before it where REPLICA IDENTITY is FULL.
+	// The connector fails at a larger one. Above 96 MiB the brokers' socket.request.max.bytes must be larger too.
+	// Default [kafka.MessageBytes].
 	MessageBytes int `json:"message_bytes,omitempty"`
 	// Settings override the settings of the template.
 	Settings map[string]string `json:"settings,omitempty"`
@@ -38,7 +43,7 @@ func (c Connector) withDefaults() Connector {
 	setDefault(&c.Partitions, 1)
 	setDefault(&c.Replication, -1)
 	setDefault(&c.Retention, 24*time.Hour)
-	setDefault(&c.MessageBytes, 64<<20)
+	setDefault(&c.MessageBytes, kafka.MessageBytes)
 	return c
 }
 
@@ -76,7 +81,8 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		"slot.name":         c.Postgres.Slot,
 		"publication.name":  c.Postgres.Publication,
 		"slot.drop.on.stop": "false",
-		// The session of a task that was killed may hold the slot for a moment longer. By default it is asked for every 10 s.
+		// The session of a task that was killed may hold the slot for a moment longer. By default it is asked for every
+		// 10 s.
 		"slot.max.retries":    "60",
 		"slot.retry.delay.ms": "500",
 		// A slot ahead of what was delivered was created anew: the connector must fail, and not begin behind a gap.
@@ -87,7 +93,8 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		// Transactions are put together by their bounds and counts.
 		"provide.transaction.metadata": "true",
 		"skipped.operations":           "none",
-		// The topics are a log of transactions: compacting them would tear holes into it, so that tombstones have no use.
+		// The topics are a log of transactions: compacting them would tear holes into it, so that tombstones have no
+		// use.
 		"tombstones.on.delete": "false",
 		// Encodings that lose nothing and that do not depend on a column's precision.
 		"decimal.handling.mode":           "string",
@@ -104,8 +111,8 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		"message.prefix.exclude.list": "freshet",
 		"heartbeat.interval.ms":       "10000",
 		"heartbeat.action.query":      "SELECT pg_logical_emit_message(true, 'freshet', '')",
-		// Latency and throughput as measured (docs/transport.md). Debezium's queue is polled without pause for the last millisecond of
-		// each interval: with 5 ms that alone takes a fifth of a thread.
+		// Latency and throughput as measured (docs/transport.md). Debezium's queue is polled without pause for the last
+		// millisecond of each interval: with 5 ms that alone takes a fifth of a thread.
 		"poll.interval.ms":                    "20",
 		"max.batch.size":                      "2048",
 		"max.queue.size":                      "8192", // what waits there is copied by each collection of garbage

@@ -14,6 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
+// MessageBytes is the most that a message may take where nothing else is set: a row is one message.
+const MessageBytes = 64 << 20
+
 // Config says how to reach a cluster. Brokers is required; nil TLS and SASL mean an open, unencrypted cluster.
 type Config struct {
 	// Brokers are the bootstrap addresses, host:port.
@@ -45,8 +48,8 @@ type SASL struct {
 const (
 	// dialTimeout bounds one attempt to connect, with the TLS handshake.
 	dialTimeout = 10 * time.Second
-	// firstRetry and lastRetry are the pauses between attempts while a broker does not answer. The client's own grow to 5 s: readers
-	// would stand still for so long after the broker is back.
+	// firstRetry and lastRetry are the pauses between attempts while a broker does not answer. The client's own grow to
+	// 5 s: readers would stand still for so long after the broker is back.
 	firstRetry, lastRetry = 100 * time.Millisecond, time.Second
 )
 
@@ -118,9 +121,10 @@ func (s SASL) mechanism(encrypted bool) (sasl.Mechanism, error) {
 	return nil, fmt.Errorf("SASL mechanism %q is unknown: use %s, %s or %s", s.Mechanism, SCRAM512, SCRAM256, Plain)
 }
 
-// FromEnvironment reads a configuration from variables that begin with prefix, such as FRESHET_KAFKA_: BROKERS (by commas), TLS
-// (true), TLS_CA_FILE, TLS_CERT_FILE, TLS_KEY_FILE, TLS_SERVER_NAME, SASL_MECHANISM, SASL_USER, SASL_PASSWORD and
-// SASL_PASSWORD_FILE. Any TLS_ variable turns TLS on, SASL_USER turns SASL on. lookup is usually os.LookupEnv.
+// FromEnvironment reads a configuration from variables that begin with prefix, such as FRESHET_KAFKA_: BROKERS (by
+// commas), TLS (true), TLS_CA_FILE, TLS_CERT_FILE, TLS_KEY_FILE, TLS_SERVER_NAME, SASL_MECHANISM, SASL_USER,
+// SASL_PASSWORD and SASL_PASSWORD_FILE. Any TLS_ variable turns TLS on, SASL_USER turns SASL on. lookup is usually
+// os.LookupEnv.
 func FromEnvironment(prefix string, lookup func(string) (string, bool)) Config {
 	get := func(name string) string {
 		value, _ := lookup(prefix + name)

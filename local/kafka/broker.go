@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/local/ports"
 	"github.com/freshet-io/freshet/local/process"
 )
@@ -150,7 +152,7 @@ func (b *Broker) settings() map[string]string {
 		"inter.broker.listener.name":       "PLAINTEXT",
 		"log.dirs":                         filepath.Join(b.cfg.DataDir, "logs"),
 		"auto.create.topics.enable":        "false",
-		"message.max.bytes":                "67108864", // a row is one message
+		"message.max.bytes":                strconv.Itoa(kafka.MessageBytes),
 		"default.replication.factor":       "1",
 		"offsets.topic.num.partitions":     "1",
 		"group.initial.rebalance.delay.ms": "0",
