@@ -11,7 +11,7 @@ import (
 // the session's search_path is the user's.
 var infoColumns = []string{
 	"session_user", "current_user", "pg_catalog.current_database()", // CockroachDB has USE
-	PathSQL, hasTempSQL,
+	pathStart + hasTemp + pathEnd, hasTemp,
 	setting("TimeZone"), setting("DateStyle"), setting("IntervalStyle"), setting("client_encoding"), setting("bytea_output"),
 	setting("extra_float_digits"), setting("standard_conforming_strings"), custom("transform_null_equals"), custom("array_nulls"), setting("statement_timeout"),
 	custom("idle_session_timeout"), custom("idle_in_transaction_session_timeout"), custom("transaction_timeout"),
@@ -19,16 +19,27 @@ var infoColumns = []string{
 	custom(settingFreshness), custom(settingMaxStaleness), custom(settingMinSnapshot), custom(settingRoute),
 }
 
-// hasTempSQL tells whether the session's temporary schema, which remains until the session ends, has anything that names may mean.
+// hasTempSQL tells whether the session's temporary schema, which remains until the session ends, has anything that
+// names may mean.
 const hasTempSQL = `pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0
  AND (EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())
   OR EXISTS (SELECT 1 FROM pg_catalog.pg_type t WHERE t.typnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()))`
 
-// PathSQL is an expression for the schemas that names are looked up in, divided by chr(1): [SessionInfo.SearchPath].
-const PathSQL = `pg_catalog.array_to_string(CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0 OR ` + hasTempSQL + ` THEN pg_catalog.current_schemas(true)
- ELSE pg_catalog.array_remove(pg_catalog.current_schemas(true), (SELECT n.nspname FROM pg_catalog.pg_namespace n WHERE n.oid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())) END, pg_catalog.chr(1))`
+// hasTemp is what hasTempSQL yielded, in infoSQL.
+const hasTemp = "temporary.named"
 
-var infoSQL = "SELECT " + strings.Join(infoColumns, ", ")
+// PathSQL is an expression for the schemas that names are looked up in, divided by chr(1): [SessionInfo.SearchPath].
+const PathSQL = pathStart + hasTempSQL + pathEnd
+
+// What stands around hasTempSQL in PathSQL.
+const (
+	pathStart = `pg_catalog.array_to_string(CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0 OR `
+	pathEnd   = ` THEN pg_catalog.current_schemas(true)
+ ELSE pg_catalog.array_remove(pg_catalog.current_schemas(true), (SELECT n.nspname FROM pg_catalog.pg_namespace n WHERE n.oid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())) END, pg_catalog.chr(1))`
+)
+
+// infoSQL asks for infoColumns. OFFSET 0 keeps the planner from computing hasTempSQL, which two of them read, for each.
+var infoSQL = "SELECT " + strings.Join(infoColumns, ", ") + " FROM (SELECT " + hasTempSQL + " AS named OFFSET 0) AS temporary"
 
 func setting(name string) string { return "pg_catalog.current_setting('" + name + "')" }
 
