@@ -98,6 +98,7 @@ func (a aggregation) call(f, arg string) engineCall {
 		f += "OrNull"
 	}
 	if a.filter != "" {
+		arg = filtered(arg, a.filter)
 		if arg != "" {
 			arg += ", "
 		}
@@ -267,7 +268,7 @@ func (a aggregation) average(x expr, null bool, place func(engineCall, expr) exp
 	count := a.values(x, place)
 	n := toNumeric(count)
 	// Without a value the sum is NULL, and so is the quotient: its divisor must not be zero then.
-	n.sql = "CAST(greatest(" + count.sql + ", 1), '" + n.dec.String() + "')"
+	n.sql, n.nonzero = "CAST(greatest("+count.sql+", 1), '"+n.dec.String()+"')", true
 	e := a.q.divide(sum, n)
 	// An average is no larger than the values. (It stays in the engine's widest type.)
 	e.dec.integer = min(e.dec.integer, max(digits+1, 39-e.dec.scale))

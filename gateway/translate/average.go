@@ -60,7 +60,7 @@ func (r *ratio) in(from *rows, sql string) *ratio {
 	average := r.of("c1", 0)
 	average.sql = sql
 	average.scalar = func(value string) string {
-		return subselect + value + " FROM (" + from.narrow(func(name string) bool { return mentions(value, name) }) + "))"
+		return selecting(value + " FROM (" + from.narrow(func(name string) bool { return mentions(value, name) }) + "))")
 	}
 	return average
 }

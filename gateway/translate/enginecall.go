@@ -17,7 +17,13 @@ type engineCall struct {
 func (c engineCall) sql() string { return c.cast + c.parenthesised(c.plain()) }
 
 // plain is the call without its cast.
-func (c engineCall) plain() string { return c.function + "(" + c.args + ")" + c.over }
+// A window's rows are all there before a CASE around it is computed.
+func (c engineCall) plain() string {
+	if c.over != "" {
+		return settled(c.function + "(" + c.args + ")" + c.over)
+	}
+	return c.function + "(" + c.args + ")"
+}
 
 func (c engineCall) parenthesised(sql string) string {
 	if c.cast == "" {

@@ -208,7 +208,7 @@ func ident(s string) string { return engine.Quote(s) }
 // guarded yields value unless the condition holds, which makes the engine raise a guard.
 // The condition is false where it is NULL.
 func guarded(value, condition, what string) string {
-	return fmt.Sprintf("if(throwIf(ifNull(%s, 0), %s) = 0, %s, NULL)", condition, quote("freshet guard: "+what), value)
+	return fmt.Sprintf("if(throwIf(%s, %s) = 0, %s, NULL)", lazy("ifNull("+condition+", 0)", "0"), quote("freshet guard: "+what), value)
 }
 
 var (

@@ -15,7 +15,7 @@ func (e expr) narrowed(scale int) expr {
 		return e
 	}
 	d := decimal{integer: e.dec.integer, scale: scale}
-	guard := fmt.Sprintf("throwIf(ifNull(%s > %d, 0), 'freshet guard: digits of a quotient')", e.dec.displaySQL, scale)
+	guard := fmt.Sprintf("throwIf(%s, 'freshet guard: digits of a quotient')", lazy(fmt.Sprintf("ifNull(%s > %d, 0)", e.dec.displaySQL, scale), "0"))
 	e.sql = fmt.Sprintf("if(%s = 0, CAST(%s, '%s'), CAST(0, '%s'))", guard, e.sql, d, d)
 	e.dec.scale, e.ratio = scale, nil
 	return e

@@ -110,7 +110,11 @@ func (q *query) remainder(l, r expr, d decimal) expr {
 	unscaled := func(sql string) string {
 		return "reinterpret(CAST(" + sql + ", '" + wide.String() + "'), 'Int256')"
 	}
-	sql := fmt.Sprintf("reinterpret(modulo(%s, %s), '%s')", unscaled(l.orElse(0)), unscaled(r.orElse(1)), wide)
+	divisor := unscaled(r.orElse(1))
+	if r.mayBeZero() {
+		divisor = lazy(divisor, "toInt256(1)")
+	}
+	sql := fmt.Sprintf("reinterpret(modulo(%s, %s), '%s')", unscaled(l.orElse(0)), divisor, wide)
 	e := numericWith(renulled("CAST("+sql+", '"+d.String()+"')", l, r), d, l, r)
 	e.fails = e.fails || r.mayBeZero()
 	return e

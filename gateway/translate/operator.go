@@ -163,7 +163,7 @@ func checkedInteger(sql string, oid uint32, operands ...expr) expr {
 	if e.null {
 		t = "Nullable(" + t + ")"
 	}
-	e.sql, e.fails = "accurateCast("+sql+", '"+t+"')", true
+	e.sql, e.fails = "accurateCast("+lazy(sql, "0")+", '"+t+"')", true
 	return e
 }
 
@@ -212,7 +212,11 @@ func divideIntegers(op string, oid uint32, l, r expr) expr {
 		}
 		return "CAST(" + e.sql + ", '" + t + "')"
 	}
-	e := with(oid, "CAST("+f+"("+cast(l)+", "+cast(r)+"), '"+t+"')", l, r)
+	divisor := cast(r)
+	if r.mayBeZero() {
+		divisor = lazy(divisor, "CAST(1, '"+t+"')")
+	}
+	e := with(oid, "CAST("+f+"("+cast(l)+", "+divisor+"), '"+t+"')", l, r)
 	low, high := l.bounds()
 	minusOne := r.lit != nil && r.lit.integer.Cmp(big.NewInt(-1)) == 0
 	overflows := op == "/" && (r.lit == nil || minusOne) && low.Cmp(big.NewInt(minOf[oid])) == 0

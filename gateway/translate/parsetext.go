@@ -8,7 +8,7 @@ func parsed(e expr, oid uint32) (expr, bool) {
 	var form, value string
 	switch {
 	case isInteger(oid):
-		form, value = fmt.Sprintf("match(%s, '^-?[0-9]{1,18}$')", e.sql), "toInt64("+e.orEmpty()+")"
+		form, value = fmt.Sprintf("match(%s, '^-?[0-9]{1,18}$')", e.sql), "toInt64("+lazy(e.orEmpty(), "'0'")+")"
 	case oid == oidBool:
 		form, value = e.sql+" IN ('true', 'false', 't', 'f', 'yes', 'no', 'y', 'n', 'on', 'off', '1', '0')", e.sql+" IN ('true', 't', 'yes', 'y', 'on', '1')"
 	case oid == oidDate:

@@ -22,7 +22,11 @@ func quotientText(l, r expr, scale int) string {
 	p := powerText("Int256", scale, fmt.Sprintf("%d - d + throwIf(d > %d, 'freshet guard: scale of a quotient')", scale, scale))
 	body := fmt.Sprintf("(reinterpret(%s * %s * if((a < 0) != (b < 0), -1, 1), 'Decimal(76, %d)'), d)", form.absolute(l.dec.scale, r.dec.scale, scale, p), p, scale)
 	body = bind(body, "d", d)
-	return bind(body, "a", form.unscaled(l.orElse(0), l.dec.scale), "b", form.unscaled(r.orElse(1), r.dec.scale), "j", boundDisplay(l), "k", boundDisplay(r))
+	divisor := form.unscaled(r.orElse(1), r.dec.scale)
+	if r.mayBeZero() {
+		divisor = lazy(divisor, "to"+form.integer+"(1)")
+	}
+	return bind(body, "a", form.unscaled(l.orElse(0), l.dec.scale), "b", divisor, "j", boundDisplay(l), "k", boundDisplay(r))
 }
 
 // powerText writes 10^exponent for exponents from 0 to limit.

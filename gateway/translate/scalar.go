@@ -257,13 +257,17 @@ func (q *query) caseExpr(c *pg.CaseExpr) expr {
 	// PostgreSQL looks at the ELSE branch first when it chooses the type.
 	unified := q.unify(append([]expr{otherwise}, results...))
 	otherwise, results = unified[0], unified[1:]
+	whens := make([]string, len(conds))
+	for i, cond := range conds {
+		whens[i] = left(boolText(cond), whens[:i])
+	}
 	build := func(part func(expr) string) string {
 		var b strings.Builder
 		b.WriteString("multiIf(")
-		for i, cond := range conds {
-			b.WriteString(boolText(cond) + ", " + part(results[i]) + ", ")
+		for i, when := range whens {
+			b.WriteString(when + ", " + taken(part(results[i]), whens[:i], when) + ", ")
 		}
-		return b.String() + part(otherwise) + ")"
+		return b.String() + left(part(otherwise), whens) + ")"
 	}
 	e := chosenBlanks(q.choice(build, unified), build, unified)
 	for _, cond := range conds {
@@ -313,10 +317,14 @@ func samePad(all []expr) int {
 
 func (q *query) coalesce(args []*pg.Node) expr {
 	parts := q.unify(q.valuesOf(args))
+	present := make([]string, len(parts))
+	for i, p := range parts {
+		present[i] = "isNotNull(" + left(p.typed(), present[:i]) + ")"
+	}
 	build := func(part func(expr) string) string {
 		texts := make([]string, len(parts))
 		for i, p := range parts {
-			texts[i] = part(p)
+			texts[i] = left(part(p), present[:i])
 		}
 		return "coalesce(" + strings.Join(texts, ", ") + ")"
 	}
@@ -329,8 +337,8 @@ func (q *query) coalesce(args []*pg.Node) expr {
 		// The display scale goes with the value, not with the first display scale that is not NULL.
 		var b strings.Builder
 		b.WriteString("multiIf(")
-		for _, p := range parts {
-			b.WriteString("isNotNull(" + p.typed() + "), " + p.displayText() + ", ")
+		for i, p := range parts {
+			b.WriteString(present[i] + ", " + taken(p.displayText(), present[:i], present[i]) + ", ")
 		}
 		e.dec.displaySQL = b.String() + "NULL)"
 	}

@@ -109,5 +109,5 @@ func tupleOf(values []string) string {
 
 // set is the subquery of some values of a part's rows that keep its own conditions.
 func (n *tree) set(values []string, own []expr) string {
-	return subselect + strings.Join(values, ", ") + " FROM " + n.text() + " AS " + leafName(n.id) + whereText(own) + ")"
+	return selecting(strings.Join(values, ", ") + " FROM " + n.text() + " AS " + leafName(n.id) + whereText(own) + ")")
 }

@@ -76,7 +76,7 @@ func deviation(variance expr) expr {
 	body = bind(body, "x", step("y"))
 	body = bind(body, "y", step("z"))
 	body = bind(body, "z", "if(n > 0, toInt256(sqrt(toFloat64(n))), toInt256(1))")
-	body = bind(body, "n", "if(throwIf(toFloat64(v) * toFloat64(t) > 1e74, 'freshet guard: digits of a standard deviation') = 0, v * t * 4, toInt256(0))")
+	body = bind(body, "n", "if(throwIf("+lazy("toFloat64(v) * toFloat64(t) > 1e74", "0")+", 'freshet guard: digits of a standard deviation') = 0, v * t * 4, toInt256(0))")
 	body = bind(body, "v", "intDiv(u, p)")
 	body = bind(body, "p", power(fmt.Sprintf("%d - d", scale)), "t", power("d"))
 	unscaled := fmt.Sprintf("reinterpret(CAST(%s, 'Decimal(76, %d)'), 'Int256')", variance.orElse(0), scale)

@@ -32,7 +32,11 @@ func (q *query) stringAgg(f *pg.FuncCall) expr {
 	}
 	parts := q.collected(keys, f.AggDistinct, value)
 	if value.null {
-		filter = strings.TrimPrefix(filter+" AND isNotNull("+value.sql+")", " AND ")
+		present := "isNotNull(" + value.sql + ")"
+		if filter != "" {
+			present = filter + " AND " + filtered(present, filter)
+		}
+		filter = present
 	}
 	collect := aggregation{q: q, some: true, filter: filter}
 	sort := "arraySort"

@@ -68,7 +68,7 @@ func (q *query) anySubquery(op string, test *pg.Node, stmt *pg.SelectStmt) expr 
 	extreme := func(f string) expr {
 		e := r.columns[0].e
 		e.refs, e.null, e.table, e.source = 0, true, 0, 0
-		e.sql = subselect + f + "OrNull(" + r.columns[0].e.sql + ") FROM (" + r.sql + "))"
+		e.sql = selecting(f + "OrNull(" + r.columns[0].e.sql + ") FROM (" + r.sql + "))")
 		return e
 	}
 	var some expr
@@ -97,7 +97,7 @@ func negate(e expr, negated bool) expr {
 func (q *query) exists(stmt *pg.SelectStmt) expr {
 	if !isPlain(stmt) || !limitsToSome(stmt) {
 		r := q.t.selectStmt(stmt, q.ctes, readByExpression)
-		return expr{sql: subselect + "count() FROM (SELECT 1 FROM (" + r.sql + ") LIMIT 1)) > 0", oid: oidBool, pad: -1}
+		return expr{sql: selecting("count() FROM (SELECT 1 FROM (" + r.sql + ") LIMIT 1)) > 0"), oid: oidBool, pad: -1}
 	}
 	c := q.correlate(stmt)
 	if len(c.residual) > 0 {
@@ -111,7 +111,7 @@ func (q *query) exists(stmt *pg.SelectStmt) expr {
 		return e
 	}
 	if len(c.inner) == 0 {
-		return expr{sql: subselect + "count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins, "") + " LIMIT 1)) > 0", oid: oidBool, pad: -1}
+		return expr{sql: selecting("count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins, "") + " LIMIT 1)) > 0"), oid: oidBool, pad: -1}
 	}
 	return c.member()
 }
@@ -124,7 +124,7 @@ func (c *correlated) member() expr {
 		in[i], out[i] = c.inner[i].sql+" AS k"+strconv.Itoa(i+1), c.outer[i].operand()
 	}
 	list := strings.Join(in, ", ")
-	set := subselect + list + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins, list) + ")"
+	set := selecting(list + c.sub.t.fromText(c.sub.from, c.local, c.sub.joins, list) + ")")
 	e := with(oidBool, c.sub.parent.search(out, set, c.sub.from.isFew(c.local)), c.outer...)
 	e.null = false
 	return e
@@ -252,10 +252,10 @@ func (q *query) uncorrelated(stmt *pg.SelectStmt) (e expr, ok bool) {
 	}
 	e = r.columns[0].e
 	e.refs, e.table, e.source, e.null = 0, 0, 0, true
-	e.sql = scalar + subselect + r.columns[0].e.sql + " FROM (" + r.sql + "))" + scalarEnd
+	e.sql = scalar + selecting(r.columns[0].e.sql+" FROM ("+r.sql+"))") + scalarEnd
 	if e.displaysByRow() {
 		r.requireRepeatable()
-		e.dec.displaySQL = subselect + r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))"
+		e.dec.displaySQL = selecting(r.columns[0].e.dec.displaySQL + " FROM (" + r.sql + "))")
 	}
 	if a := r.averages[0]; a != nil && isSingleRow(stmt) {
 		e.ratio = a.in(r, e.sql)
@@ -286,7 +286,7 @@ func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bo
 		left[i] = l
 		null = null || c.null
 	}
-	set := subselect + strings.Join(in, ", ") + " FROM (" + r.sql + "))"
+	set := selecting(strings.Join(in, ", ") + " FROM (" + r.sql + "))")
 	matched := with(oidBool, q.search(out, set, r.few), left...)
 	anyNull := matched.null
 	matched.null = false
@@ -309,9 +309,9 @@ func (r *rows) requireRepeatable() {
 
 // threeValuedIn: IN is unknown if there is no match but x or an element is NULL, unless there are no elements.
 func (q *query) threeValuedIn(x, matched expr, r *rows, key string, negated bool) expr {
-	elements := subselect + key + " FROM (" + r.sql + "))"
-	empty := subselect + "count() FROM " + elements + ") = 0"
-	hasNull := subselect + "countIf(isNull(k1)) FROM " + elements + ") > 0"
+	elements := selecting(key + " FROM (" + r.sql + "))")
+	empty := selecting("count() FROM " + elements + ") = 0")
+	hasNull := selecting("countIf(isNull(k1)) FROM " + elements + ") > 0")
 	sql := "multiIf(" + empty + ", toNullable(0), " + matched.sql + ", 1, isNull(" + x.sql + ") OR " + hasNull + ", NULL, 0)"
 	e := with(oidBool, sql, x)
 	e.null = true

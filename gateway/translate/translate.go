@@ -147,6 +147,9 @@ func writeScalars(sql string, hidden bool) string {
 // subselect begins a query within an expression. What is in quotes of a statement cannot look like it.
 const subselect = marker + "(SELECT "
 
+// selecting writes a query within an expression. Its rows are not those of the expression, so that no CASE around it says which are computed.
+func selecting(rest string) string { return subselect + settled(rest) }
+
 func placeholder(source int) string { return marker + "[" + strconv.Itoa(source) + "]" }
 
 func (t *translator) plan(s *pg.SelectStmt) *Plan {
@@ -157,7 +160,7 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 		// PostgreSQL 18 plans as if that were never true of NULLs (is_strict_saop in its clauses.c), and may make an inner join of the outer one.
 		fail("ANY over no elements beside an outer join")
 	}
-	text = strings.ReplaceAll(writeScalars(text, t.failing > 0), subselect, "(SELECT ")
+	text = strings.ReplaceAll(writeScalars(writeMarked(text), t.failing > 0), subselect, "(SELECT ")
 	p.Sort = t.sort
 	if t.eager {
 		maps.Copy(p.Settings, eager)

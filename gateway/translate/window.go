@@ -30,7 +30,7 @@ func (w window) over(frame string) string {
 	if frame != "" {
 		parts = append(parts, frame)
 	}
-	return " OVER (" + strings.Join(parts, " ") + ")"
+	return " OVER (" + settled(strings.Join(parts, " ")) + ")"
 }
 
 // named is the definition of a name in the WINDOW clause, of those before the one that is read now.
@@ -177,7 +177,7 @@ func (q *query) shifted(name string, args []expr, over string) expr {
 		if len(values) > 1 {
 			sql += ", toNullable(" + part(values[1]) + ")"
 		}
-		return sql + ")" + over
+		return settled(sql) + ")" + over
 	}, values)
 	e.null, e.bounded = true, false
 	return e
@@ -208,9 +208,9 @@ func (q *query) neighbour(name string, args []expr, over string) expr {
 		fail("window function %s", name)
 	}
 	e := args[0].plain()
-	e.sql, e.null, e.bounded = of(e.sql), true, false
+	e.sql, e.null, e.bounded = of(settled(e.sql)), true, false
 	if e.displaysByRow() {
-		e.dec.displaySQL = of(e.dec.displaySQL)
+		e.dec.displaySQL = of(settled(e.dec.displaySQL))
 	}
 	return e
 }
