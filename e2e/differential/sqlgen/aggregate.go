@@ -44,7 +44,7 @@ func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
 	default:
 		return expr{}, false
 	}
-	if ok && g.chance(0.1) && !strings.HasPrefix(e.sql, "(") {
+	if ok && g.chance(0.1) && !strings.HasPrefix(e.sql, "(") && !strings.Contains(e.sql, "FILTER (WHERE") {
 		g.use("aggregate filter")
 		e.sql = fmt.Sprintf("%s FILTER (WHERE %s)", e.sql, g.predicate(inner, 1))
 	}
@@ -95,7 +95,7 @@ func (g *gen) extreme(c ctx, fam family) (expr, bool) {
 
 func (g *gen) intAggregate(c ctx) (expr, bool) {
 	count := intType(Int8, 1e5)
-	switch g.weighted(5, 3, 2, 4, 3, 2, 2) {
+	switch g.weighted(5, 3, 2, 4, 3, 2, 1, 2) {
 	case 0:
 		g.use("count(*)")
 		return expr{sql: "count(*)", t: count}, true
@@ -127,6 +127,8 @@ func (g *gen) intAggregate(c ctx) (expr, bool) {
 		}
 		g.use("count distinct rows")
 		return expr{sql: fmt.Sprintf(g.one("count(DISTINCT (%s, %s))", "count(DISTINCT ROW(%s, %s))", "count(DISTINCT (%[2]s, %[1]s, %[2]s))", "count(DISTINCT ROW(%[1]s))"), a.sql, b.sql), t: count}, true
+	case 6:
+		return g.filtered(c, famInt)
 	default:
 		return g.extreme(c, famInt)
 	}
@@ -141,7 +143,7 @@ func (g *gen) distinct() string {
 }
 
 func (g *gen) numAggregate(c ctx) (expr, bool) {
-	switch g.weighted(6, 3, 2, 3, 1, 1, 2) {
+	switch g.weighted(6, 3, 2, 3, 1, 1, 1, 2) {
 	case 0:
 		a := g.expr(c, famNum, 2)
 		g.use("sum of numerics")
@@ -167,6 +169,8 @@ func (g *gen) numAggregate(c ctx) (expr, bool) {
 		return expr{sql: fmt.Sprintf("%s(%s)", g.one("variance", "stddev", "var_pop", "stddev_pop"), a.sql), t: typ{kind: Numeric, scale: varying, max: a.t.max * a.t.max}}, true
 	case 5:
 		return g.percentile(c, famNum)
+	case 6:
+		return g.filtered(c, famNum)
 	default:
 		a := g.expr(c, famInt, 1)
 		g.use("sum of integers")

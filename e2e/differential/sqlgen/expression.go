@@ -13,6 +13,11 @@ func (g *gen) expr(c ctx, fam family, depth int) expr {
 	if fam != famOther && g.chance(0.12) {
 		return g.conditional(c, fam, depth)
 	}
+	if (fam == famInt || fam == famNum) && g.chance(0.1) {
+		if e, ok := g.excluding(c, fam); ok {
+			return e
+		}
+	}
 	switch fam {
 	case famBool:
 		return expr{sql: "(" + g.predicate(c, depth) + ")", t: typ{kind: Bool}}

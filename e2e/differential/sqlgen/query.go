@@ -44,6 +44,7 @@ type gen struct {
 	aliases int
 	subs    int         // subqueries still allowed
 	ctes    []*relation // common table expressions in sight
+	guarded []guardedValue
 }
 
 // Generate makes the n-th query of a world.
