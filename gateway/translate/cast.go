@@ -174,6 +174,7 @@ func (q *query) castNumeric(e expr, mods []int64) expr {
 	}
 	limit := "CAST('" + pow10(precision-scale).String() + "', 'Decimal(76, 0)')"
 	sql := guarded(rounded.sql, "abs("+rounded.sql+") >= "+limit, "numeric field overflow")
+	sql = lazy(sql, "CAST(0, '"+rounded.dec.String()+"')") // which the engine's cast may refuse as well
 	out := numericWith("CAST("+sql+", '"+d.String()+"')", d, e)
 	out.fails = true
 	return out
