@@ -46,6 +46,7 @@ type Replica struct {
 	changed  chan struct{} // closed when current changes
 	reason   string        // why there is no current snapshot
 	floor    cdc.Position  // no snapshot is older
+	late     cdc.Position  // had arrived and was waited for in vain: nobody does again until it is published
 	epoch    uint32
 	engineUp bool
 	sourceOK bool
@@ -141,30 +142,60 @@ func (r *Replica) live(ctx context.Context) (err error) {
 type Request struct {
 	// Min is the least position; the zero position is any.
 	Min cdc.Position
-	// Fresh asks for all transactions that had arrived before the request.
+	// Fresh asks for all transactions that had arrived before the request, as far as they are published soon.
 	Fresh bool
 }
+
+// freshLimit is how long a request waits for what has arrived. An engine that hangs publishes nothing, and what arrived before a transaction whose
+// stream broke is published with it. What takes longer is no fresher by then: an epoch is as old as its writing takes.
+const freshLimit = time.Second
 
 // Acquire returns the newest snapshot, retained, as soon as it has what the
 // request asks for. Without a snapshot it returns an [*UnavailableError] at once.
 func (r *Replica) Acquire(ctx context.Context, q Request) (*Snapshot, error) {
-	if arrived := r.arrived.Load(); q.Fresh && arrived != nil && q.Min.Before(arrived.Position) {
-		q.Min = arrived.Position
+	arrived := r.arrived.Load()
+	if !q.Fresh || arrived == nil || !q.Min.Before(arrived.Position) || r.isLate() {
+		return r.acquire(ctx, q.Min)
 	}
+	limited, cancel := context.WithTimeout(ctx, freshLimit)
+	defer cancel()
+	s, err := r.acquire(limited, arrived.Position)
+	if err == nil || limited.Err() == nil || ctx.Err() != nil {
+		return s, err
+	}
+	r.noteLate(arrived.Position)
+	return r.acquire(ctx, q.Min)
+}
+
+// acquire returns the newest snapshot, retained, as soon as it has reached a position.
+func (r *Replica) acquire(ctx context.Context, least cdc.Position) (*Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
 		if r.current == nil {
 			return nil, &UnavailableError{Reason: r.reason}
 		}
-		if !r.current.position.Before(q.Min) {
+		if !r.current.position.Before(least) {
 			r.current.Retain()
 			return r.current, nil
 		}
-		if err := r.wait(ctx, q.Min); err != nil {
+		if err := r.wait(ctx, least); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// isLate reports whether something that arrived was waited for in vain and is not published yet.
+func (r *Replica) isLate() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current != nil && r.current.position.Before(r.late)
+}
+
+func (r *Replica) noteLate(p cdc.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.late = p
 }
 
 // Changed returns a channel that is closed when there is another snapshot than now, or none any more: a table that
@@ -215,7 +246,7 @@ func (r *Replica) setCurrent(s *Snapshot) bool {
 func (r *Replica) withdraw(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reason = reason
+	r.reason, r.late = reason, cdc.Position{}
 	r.arrived.Store(nil)
 	if r.current != nil {
 		r.current.Release()
