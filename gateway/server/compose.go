@@ -23,7 +23,6 @@ type parts struct {
 	registry *prometheus.Registry
 	// engine runs queries. The prober has a connection of its own to ask whether the engine is there: queries may hold all others.
 	engine, prober *engine.Client
-	queries        *watchedEngine
 	tenants        *tenants
 	unit           *unit
 	dispatcher     *batch.Dispatcher
@@ -54,9 +53,9 @@ func compose(ctx context.Context, cfg Config) (_ *parts, err error) {
 	p.tenants = newTenants(cfg, p.registry)
 	cfg.Batch.Tenants, cfg.Route.Tenants = p.tenants.directory, p.tenants.directory
 	p.unit = newUnit(cfg)
-	p.queries = watch(p.engine)
-	p.dispatcher = batch.New(cfg.Batch, p.unit, p.queries, cfg.Clock, cfg.Logger, p.registry)
-	zones, err := timezone.NewDirectory(p.unit, p.engine, cfg.Clock)
+	queries := watchedEngine{p.engine, &p.unit.dependents}
+	p.dispatcher = batch.New(cfg.Batch, p.unit, queries, cfg.Clock, cfg.Logger, p.registry)
+	zones, err := timezone.NewDirectory(p.unit, queries, cfg.Clock)
 	if err != nil {
 		return nil, err
 	}

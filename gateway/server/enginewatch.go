@@ -21,47 +21,57 @@ const (
 	patience = 2 * engineLimit
 )
 
-// errSilent ends queries of an engine that hangs.
+// errSilent ends queries of an engine that hangs, and waits for what it is to store.
 var errSilent = fmt.Errorf("%w: it has not answered for %s", engine.ErrUnavailable, patience)
 
-// watchedEngine ends the queries that it has handed to an engine when that is found to hang, so that PostgreSQL can answer them.
-type watchedEngine struct {
-	batch.Engine
+// dependents are what waits for the engine. The zero value has none.
+type dependents struct {
 	mu      sync.Mutex
-	running map[*context.CancelCauseFunc]struct{}
+	waiting map[*context.CancelCauseFunc]struct{}
 }
 
-func watch(e batch.Engine) *watchedEngine {
-	return &watchedEngine{Engine: e, running: map[*context.CancelCauseFunc]struct{}{}}
-}
-
-// Query implements [batch.Engine].
-func (w *watchedEngine) Query(ctx context.Context, sql string, settings map[string]string, result proto.Results, onBlock func(rows int) error, onCPU func(time.Duration)) error {
+// add returns a context that also ends by end, for something that waits for the engine until gone is called.
+func (d *dependents) add(ctx context.Context) (_ context.Context, gone func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	w.mu.Lock()
-	w.running[&cancel] = struct{}{}
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.running, &cancel)
-	}()
-	return w.Engine.Query(ctx, sql, settings, result, onBlock, onCPU)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.waiting == nil {
+		d.waiting = map[*context.CancelCauseFunc]struct{}{}
+	}
+	d.waiting[&cancel] = struct{}{}
+	return ctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.waiting, &cancel)
+		cancel(nil)
+	}
 }
 
-// end ends all queries that run.
-func (w *watchedEngine) end(why error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for cancel := range w.running {
+// end ends all that waits.
+func (d *dependents) end(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for cancel := range d.waiting {
 		(*cancel)(why)
 	}
 }
 
+// watchedEngine hands queries to an engine, which are ended when that is found to hang, so that PostgreSQL can answer them.
+type watchedEngine struct {
+	batch.Engine
+	queries *dependents
+}
+
+// Query implements [batch.Engine].
+func (w watchedEngine) Query(ctx context.Context, sql string, settings map[string]string, result proto.Results, onBlock func(rows int) error, onCPU func(time.Duration)) error {
+	ctx, gone := w.queries.add(ctx)
+	defer gone()
+	return w.Engine.Query(ctx, sql, settings, result, onBlock, onCPU)
+}
+
 // watchEngine asks the engine again and again until ctx ends. While nothing changes in the database, an engine that hangs shows nowhere
 // else but in queries that get no answer.
-func (u *unit) watchEngine(ctx context.Context, ping func(context.Context) error, queries *watchedEngine) error {
+func (u *unit) watchEngine(ctx context.Context, ping func(context.Context) error) error {
 	tick := time.NewTicker(enginePeriod)
 	defer tick.Stop()
 	for {
@@ -69,7 +79,7 @@ func (u *unit) watchEngine(ctx context.Context, ping func(context.Context) error
 		if ping(limited) == nil {
 			u.answered.Store(u.cfg.Clock().UnixNano())
 		} else if u.engineSilence() > patience {
-			queries.end(errSilent)
+			u.dependents.end(errSilent)
 		}
 		cancel()
 		select {

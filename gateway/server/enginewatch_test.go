@@ -94,3 +94,41 @@ func TestGateway_takesQueriesBackFromAnEngineThatHangs(t *testing.T) {
 		t.Errorf("columnar only: %v, want 55000", err)
 	}
 }
+
+// What is to be published by an engine that hangs is not waited for: neither by a session that is content with what there is, nor for ever by one that
+// insists on the replica; nor is what the engine knows of a time zone.
+func TestGateway_waitsForNoSnapshotOfAnEngineThatHangs(t *testing.T) {
+	t.Parallel()
+	g := start(t, accounts)
+	auto, zoned, columnar, block := g.client(), g.client(), g.client(), g.client()
+	const sum = "SELECT sum(balance) FROM account"
+	for _, c := range []*pgx.Conn{auto, zoned, columnar, block} {
+		one(t, c, sum)
+	}
+	exec(t, zoned, "SET timezone = 'Europe/Zurich'")
+	exec(t, columnar, "SET freshet.route = columnar")
+	if err := syscall.Kill(g.engine.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(g.engine.PID(), syscall.SIGCONT) })
+	exec(t, g.client(), "UPDATE account SET balance = balance + 1 WHERE id = 1")
+	failed := make(chan error, 1)
+	go func() { // no query is the first one, whose result may be there yet
+		_, err := columnar.Exec(t.Context(), sum+" WHERE id < 1001")
+		failed <- err
+	}()
+	if got := one(t, auto, sum+" WHERE id > 0"); got != "100001" {
+		t.Errorf("sum is %s", got)
+	}
+	if got := one(t, zoned, "SELECT count(*) FROM account WHERE date_trunc('day', now()) < now()"); got != "1000" {
+		t.Errorf("count is %s", got)
+	}
+	exec(t, block, "BEGIN READ ONLY")
+	if got := one(t, block, sum+" WHERE id > -1"); got != "100001" {
+		t.Errorf("sum in a block is %s", got)
+	}
+	var pgErr *pgconn.PgError
+	if err := <-failed; !errors.As(err, &pgErr) || pgErr.Code != "55000" {
+		t.Errorf("columnar only: %v, want 55000", err)
+	}
+}

@@ -49,7 +49,7 @@ func Run(ctx context.Context, cfg Config, ready func(Info)) error {
 	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
 	group.Go(func() error { return leave(ctx, running, cfg.Drain, p.relay) })
 	group.Go(func() error { return p.unit.run(running) })
-	group.Go(func() error { return p.unit.watchEngine(running, p.prober.Ping, p.queries) })
+	group.Go(func() error { return p.unit.watchEngine(running, p.prober.Ping) })
 	group.Go(func() error { return p.tenants.run(running) })
 	group.Go(func() error { return p.dispatcher.Run(running) })
 	group.Go(func() error { return serveRelay(running, p.relay, endpoint) })

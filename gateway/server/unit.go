@@ -26,6 +26,7 @@ type unit struct {
 	// generations counts incarnations, so that no plan outlives the replica that it was made for.
 	generations atomic.Uint64
 	answered    atomic.Int64 // when the engine last did so, in nanoseconds since 1970
+	dependents  dependents   // of the engine
 	// stopped is what a person has to mend; nil once an incarnation lasts.
 	stopped atomic.Pointer[cdc.TerminalError]
 	// problem is why the last incarnation ended, but for what stopped says; nil while one runs.
@@ -222,9 +223,14 @@ func (u *unit) acquire(ctx context.Context, q replica.Request) (batch.Snapshot, 
 	if err != nil {
 		return nil, err
 	}
-	s, err := i.replica.Acquire(ctx, q)
+	waiting, gone := u.dependents.add(ctx)
+	defer gone()
+	s, err := i.replica.Acquire(waiting, q)
 	if unavailable, ok := errors.AsType[*replica.UnavailableError](err); ok {
 		return nil, fmt.Errorf("%w: %s", analytics.ErrUnavailable, unavailable.Reason)
+	}
+	if err != nil && waiting.Err() != nil {
+		return nil, context.Cause(waiting)
 	}
 	if err != nil {
 		return nil, err
