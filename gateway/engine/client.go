@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/ch-go"
@@ -120,13 +121,37 @@ type connection interface {
 	Release()
 }
 
+// lingering is how long a query may take to end after its context has. It usually does at once, and the engine is told.
+const lingering = 2 * time.Second
+
 // runOn runs a query on a connection, which is not used again unless the engine itself ended the query: what is
 // left of a result that was given up would be taken for the next one's. (ch-go v0.74 closes
-// such a connection too, but not always: its canceller may run before its context ends.)
+// such a connection too, but not always: its canceller may run before its context ends. Nor does it end while it reads a block or writes: an
+// engine that hangs then would hold the query, so that the connection is closed.)
 func runOn(ctx context.Context, conn connection, q ch.Query) error {
+	var once sync.Once
+	discard := func() { once.Do(func() { _ = conn.Close() }) } // what matters went wrong before
+	ended := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Add(1)
+	stop := context.AfterFunc(ctx, func() {
+		defer watching.Done()
+		late := time.NewTimer(lingering)
+		defer late.Stop()
+		select {
+		case <-ended:
+		case <-late.C:
+			discard()
+		}
+	})
 	err := conn.Do(ctx, q)
+	close(ended)
+	if stop() {
+		watching.Done()
+	}
+	watching.Wait()
 	if err != nil && !ch.IsException(err) {
-		_ = conn.Close() // what matters went wrong before
+		discard()
 		return err
 	}
 	conn.Release()
