@@ -107,7 +107,6 @@ func (f *follower) readDigests(ctx context.Context, def *cdc.Table, columns []in
 	if now, _ := s.Table(def.ID); !ok || now != def {
 		return nil // gone, or copied anew
 	}
-	p := f.s.publisher
 	var digests []uint64
 	return f.conn.Query(ctx, fmt.Sprintf("SELECT %s FROM %s SETTINGS max_block_size = %d", quoteAll(read.names), relation, digestBlock),
 		read.result, func(n int) error {
@@ -115,12 +114,19 @@ func (f *follower) readDigests(ctx context.Context, def *cdc.Table, columns []in
 			for i := range n {
 				digests = append(digests, f.digest(seed, read.rows, read.all, i))
 			}
-			return p.do(ctx, func() {
-				for i, rid := range read.rows.RID[:n] {
-					p.digests.Set(rid, digests[i])
-				}
-			})
+			return f.found(ctx, read.rows.RID[:n], digests)
 		})
+}
+
+// found notes the digests of rows. The engine waits for that meanwhile, and gives up a query that it waits for too long, so that the publisher
+// takes it in the middle of an epoch, too: a row that has been replaced there counts as changed.
+func (f *follower) found(ctx context.Context, rids []uint32, digests []uint64) error {
+	p := f.s.publisher
+	return p.doAside(ctx, func() {
+		for i, rid := range rids {
+			p.digests.Set(rid, digests[i])
+		}
+	})
 }
 
 // digestBlock is how many rows readDigests reads at a time.

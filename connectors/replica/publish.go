@@ -22,6 +22,7 @@ type publisher struct {
 	inserters []*engine.Conn
 	wake      chan struct{}
 	requests  chan func()
+	asides    chan func() // requests that may come between the pieces of an epoch
 
 	deathsTable string // qualified
 	dead        deadRows
@@ -95,19 +96,26 @@ func (p *publisher) run(ctx context.Context) error {
 			return ctx.Err()
 		case f := <-requests:
 			f()
+		case f := <-p.asides:
+			f()
 		case <-p.wake:
 		case <-later:
 		}
 	}
 }
 
-// do runs f on the publisher's goroutine.
-func (p *publisher) do(ctx context.Context, f func()) error {
+// do runs f on the publisher's goroutine, between two epochs. A large transaction may be long in coming, and its epoch as long.
+func (p *publisher) do(ctx context.Context, f func()) error { return hand(ctx, p.requests, f) }
+
+// doAside is do for what may happen between the pieces of an epoch.
+func (p *publisher) doAside(ctx context.Context, f func()) error { return hand(ctx, p.asides, f) }
+
+func hand(ctx context.Context, requests chan<- func(), f func()) error {
 	done := make(chan struct{})
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case p.requests <- func() { defer close(done); f() }:
+	case requests <- func() { defer close(done); f() }:
 	}
 	<-done
 	return nil

@@ -148,7 +148,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 	s.changed.L = &s.mu
 	s.resume.again = -1
 	s.publisher = &publisher{s: s, conn: conns[publisherConn], inserters: conns[firstInserter:], wake: make(chan struct{}, 1), requests: make(chan func()),
-		tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
+		asides: make(chan func()), tables: map[cdc.TableID]*table{}, stale: map[*table]struct{}{}, epoch: r.lastEpoch()}
 	s.compactor = &compactor{s: s, conn: conns[compactorConn], wake: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	s.copier = &copier{s: s, wake: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	s.copier.busy <- struct{}{}
