@@ -77,8 +77,8 @@ func (s *session) lostBackend(err error, reason *Error) error {
 // untilReady reads PostgreSQL's messages up to ReadyForQuery, whose status it returns and keeps.
 // What PostgreSQL may send at any time goes to the client; everything else to handle, if not nil.
 func (s *session) untilReady(handle func(kind byte, raw []byte) error) (txStatus, error) {
-	s.asking.Store(true)
-	defer s.asking.Store(false)
+	s.asking.Add(1)
+	defer s.asking.Add(-1)
 	var reason *Error
 	for {
 		kind, raw, err := s.fromServer.next(maxMessage)
@@ -202,6 +202,18 @@ func (s *session) askAnswer() (rows [][][]byte, err error) {
 	return rows, errors.Join(err, failure)
 }
 
+// asks has cancel requests relayed to PostgreSQL, which is about to be asked something, until answered is called. The error is why the statement at hand
+// has ended already.
+func (s *session) asks(ctx context.Context) (answered func(), err error) {
+	s.asking.Add(1) // before the context is looked at: a cancel request ends the context first, then looks here
+	answered = func() { s.asking.Add(-1) }
+	if ctx.Err() != nil {
+		answered()
+		return nil, context.Cause(ctx)
+	}
+	return answered, nil
+}
+
 // ask runs one statement on the backend, which the caller holds, and returns its rows.
 func (s *session) ask(ctx context.Context, sql string) ([][][]byte, error) {
 	return s.askBy(ctx, askRequest(nil, sql))
@@ -209,9 +221,11 @@ func (s *session) ask(ctx context.Context, sql string) ([][][]byte, error) {
 
 // askBy is ask by messages that end with a Sync.
 func (s *session) askBy(ctx context.Context, request []byte) ([][][]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
+	answered, err := s.asks(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer answered()
 	if err := s.send(request); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (s *Server) relayCancel(ctx context.Context, raw []byte) {
 	s.mu.Lock()
 	c := s.keys[string(raw[8:])]
 	s.mu.Unlock()
-	if c != nil && c.cancelOffer() && !c.asking.Load() {
+	if c != nil && c.cancelOffer() && c.asking.Load() == 0 {
 		return
 	}
 	conn, err := s.dial(ctx)

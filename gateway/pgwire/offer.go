@@ -51,7 +51,7 @@ func (s *session) offer(e *execution, status txStatus) error {
 	if err := s.acquire(); err != nil {
 		return err
 	}
-	d, outcome, err := s.prepareOffer(e, known, against == "")
+	d, outcome, err := s.prepareOffer(ctx, e, known, against == "")
 	if err == nil && outcome == undecided {
 		err = s.closeReplaced(e, status)
 	}
@@ -130,7 +130,7 @@ const (
 
 // prepareOffer has PostgreSQL answer what the client sent of the unit, say what the session's
 // settings are, and describe the statement: in one round trip, as far as needed.
-func (s *session) prepareOffer(e *execution, known, describe bool) (*description, outcome, error) {
+func (s *session) prepareOffer(ctx context.Context, e *execution, known, describe bool) (*description, outcome, error) {
 	q := e.query()
 	key := q.text()
 	if q.extended() {
@@ -159,6 +159,14 @@ func (s *session) prepareOffer(e *execution, known, describe bool) (*description
 	if len(b) == 0 {
 		return d, undecided, nil
 	}
+	answered, err := s.asks(ctx)
+	switch {
+	case errors.Is(err, errCanceled):
+		return nil, relayed, nil // the caller says so
+	case err != nil:
+		return nil, undecided, err
+	}
+	defer answered()
 	if err := s.send(b); err != nil {
 		return nil, undecided, err
 	}

@@ -56,7 +56,7 @@ type session struct {
 	pinned  atomic.Pointer[pinnedTx]
 	defines atomic.Bool // the open transaction may have changed definitions
 
-	asking     atomic.Bool   // PostgreSQL is to answer the session itself
+	asking     atomic.Int32  // how many wait for PostgreSQL to answer the session itself, or are about to ask
 	yield      atomic.Bool   // clientLoop asks for the backend
 	yielded    chan struct{} // serverLoop hands it over
 	resume     chan struct{}
