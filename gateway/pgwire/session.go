@@ -118,7 +118,7 @@ func (s *session) serve(encryption *tls.Config, full bool) {
 // exactly that: it finishes what it runs and finds the connection closed.
 func (s *session) endClient(err error) {
 	var e *Error
-	if errors.As(err, &e) {
+	if errors.As(err, &e) && s.client.SetWriteDeadline(time.Now().Add(goodbye)) == nil {
 		fatal(s.client, e)
 	}
 	if s.server != nil {
