@@ -21,6 +21,9 @@ const reasonIndexed = "PostgreSQL answers it from an index"
 // verdictLife is how long PostgreSQL's planner is not asked for a statement again.
 const verdictLife = time.Minute
 
+// verdictWait is how long a session waits for one that another has asked for. That one's connection to PostgreSQL may hang.
+const verdictWait = time.Second
+
 // manyRows is the size of a table from which on PostgreSQL's planner is asked. Smaller ones take either side next to no time.
 const manyRows = 10_000
 
@@ -125,8 +128,12 @@ func (r *Router) weigh(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Sta
 			v.known.Add(w.shape, found)
 		}
 	}
+	late := time.NewTimer(verdictWait)
+	defer late.Stop()
 	select {
 	case <-found.made:
+	case <-late.C: // the replica's answer need not wait
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -151,4 +152,36 @@ func TestWeighed_isForRouteAutoOutsideBlocks(t *testing.T) {
 			t.Errorf("%s is weighed", name)
 		}
 	}
+}
+
+func TestWeigh_doesNotWaitForASessionWhosePostgreSQLHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlanner(t, manyRows)
+		st := pgwire.Statement{SQL: "SELECT * FROM orders WHERE id = 1"}
+		plan := &planned{plan: &translate.Plan{Relations: []translate.Relation{{Table: orders()}}}}
+		answers := make(chan struct{})
+		weigh := func(ctx context.Context) error {
+			s := &pgwire.SessionInfo{AskPlan: func(context.Context, pgwire.Statement) ([]byte, error) {
+				<-answers
+				return []byte(fromIndex), nil
+			}}
+			w, _ := p.router.weighed(s, st)
+			return p.router.weigh(ctx, s, st, plan, w)
+		}
+		var asking sync.WaitGroup
+		asking.Go(func() { _ = weigh(t.Context()) })
+		synctest.Wait()
+		time.AfterFunc(time.Hour, func() { close(answers) })
+		began := time.Now()
+		if err := weigh(t.Context()); err != nil || time.Since(began) != verdictWait {
+			t.Errorf("%v after %v, want the replica to run it after %v", err, time.Since(began), verdictWait)
+		}
+		canceled, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("canceled")
+		time.AfterFunc(verdictWait/2, func() { cancel(cause) })
+		if err := weigh(canceled); !errors.Is(err, cause) {
+			t.Errorf("a statement that was canceled ended with %v", err)
+		}
+		asking.Wait()
+	})
 }
