@@ -35,7 +35,8 @@ type mark struct {
 }
 
 func (s *Source) openHistory(ctx context.Context) (*history, error) {
-	client, err := s.newClient(kgo.FetchMaxBytes(1<<20), kgo.ConsumeResetOffset(kgo.NoResetOffset()))
+	// Where Connect delivers exactly once, the last record may be the broker's own, and nothing may come after it.
+	client, err := s.newClient(kgo.FetchMaxBytes(1<<20), kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.KeepControlRecords())
 	if err != nil {
 		return nil, fmt.Errorf("read the transaction topic: %w", err)
 	}
@@ -97,18 +98,27 @@ func (h *history) next(ctx context.Context, offset, limit int64) (m mark, ok boo
 			if r.Offset >= limit {
 				return mark{}, false, nil
 			}
-			ev, ended, err := h.decoder.boundary(r.Value)
-			if err != nil {
-				return mark{}, false, fmt.Errorf("topic %s, offset %d: %w", topic, r.Offset, err)
-			}
-			if ended {
-				return mark{offset: r.Offset, position: ev.position, at: r.Timestamp}, true, nil
+			m, ended, err := h.mark(r)
+			if err != nil || ended {
+				return m, ended, err
 			}
 			if r.Offset == limit-1 {
 				return mark{}, false, nil
 			}
 		}
 	}
+}
+
+// mark returns the END that a record is; ok is false if it is none.
+func (h *history) mark(r *kgo.Record) (m mark, ok bool, err error) {
+	if r.Attrs.IsControl() {
+		return mark{}, false, nil
+	}
+	ev, ended, err := h.decoder.boundary(r.Value)
+	if err != nil {
+		return mark{}, false, fmt.Errorf("topic %s, offset %d: %w", r.Topic, r.Offset, err)
+	}
+	return mark{offset: r.Offset, position: ev.position, at: r.Timestamp}, ended, nil
 }
 
 // find returns an END at or before a position after which every transaction beyond that position is delivered.
