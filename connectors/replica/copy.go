@@ -106,6 +106,7 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 		if t.progress == copying {
 			ids = append(ids, id)
 			sink.tables[id] = &copyJob{table: t}
+			s.forgetCommitted(t)
 		}
 	}
 	s.mu.Unlock()
@@ -129,6 +130,15 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 		return at, false, fmt.Errorf("copy tables: %w", err)
 	}
 	return at, true, nil
+}
+
+// forgetCommitted forgets what transactions that ended have changed in a table: a copy that begins has it. Where copies fail again and again, nobody
+// waits for one that does not. It needs mu.
+func (s *session) forgetCommitted(t *table) {
+	s.deferredBytes -= t.deferred.bytes()
+	t.deferred.forget(false)
+	s.deferredBytes += t.deferred.bytes()
+	s.changed.Broadcast()
 }
 
 // complete gives a table its base. It becomes live as soon as the stream is there, be it inside a transaction: what comes of a large one must not

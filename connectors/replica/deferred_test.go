@@ -16,7 +16,7 @@ func handling(tb interface{ Fatal(...any) }) (*session, *table) {
 	s := &session{
 		r: &Replica{clock: time.Now}, cfg: Config{StageBytes: 1 << 40}, rids: &rowindex.Allocator{}, publisher: &publisher{wake: make(chan struct{}, 1)},
 		copier: &copier{wake: make(chan struct{}, 1)}, tables: map[cdc.TableID]*table{}, stopped: map[cdc.TableID]stoppedTable{},
-		deferring: map[*table]struct{}{}, waiting: map[*table]struct{}{}, largeTx: 1 << 30, started: true,
+		deferring: map[*table]struct{}{}, waiting: map[*table]struct{}{}, largeTx: 1 << 30, mostDeferred: maxDeferred, started: true,
 	}
 	s.changed.L = &s.mu
 	s.resume.again = -1

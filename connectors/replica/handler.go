@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxDeferred bounds what is kept for tables whose copy is being taken; beyond it the stream waits.
+	// maxDeferred is a session's mostDeferred.
 	maxDeferred = 128 << 20
 	// maxAttempts is how often a table is copied anew because a change did not fit, or compaction was refused.
 	maxAttempts = 3
@@ -124,8 +124,8 @@ func (s *session) backPressure(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.deferredBytes > maxDeferred {
-		return s.await(ctx, func() bool { return s.deferredBytes <= maxDeferred || !s.copying() })
+	if s.deferredBytes > s.mostDeferred {
+		return s.await(ctx, func() bool { return s.deferredBytes <= s.mostDeferred || !s.copying() })
 	}
 	return nil
 }

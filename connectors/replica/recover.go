@@ -141,7 +141,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 		conns = append(conns, c)
 	}
 	s := &session{
-		r: r, cfg: r.cfg, log: r.log, src: r.src, conns: conns, rids: &rowindex.Allocator{}, names: &r.names, largeTx: 1000,
+		r: r, cfg: r.cfg, log: r.log, src: r.src, conns: conns, rids: &rowindex.Allocator{}, names: &r.names, largeTx: 1000, mostDeferred: maxDeferred,
 		tables: map[cdc.TableID]*table{}, stopped: map[cdc.TableID]stoppedTable{},
 		deferring: map[*table]struct{}{}, waiting: map[*table]struct{}{},
 	}

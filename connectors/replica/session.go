@@ -30,6 +30,8 @@ type session struct {
 	rids    *rowindex.Allocator
 	names   *names
 	largeTx int // changes in one call that are taken for a large transaction
+	// mostDeferred bounds what is kept for tables whose copy is being taken; beyond it the stream waits.
+	mostDeferred int
 
 	conns     []*engine.Conn // all that these have
 	publisher *publisher
