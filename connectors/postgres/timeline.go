@@ -105,7 +105,7 @@ func (s *Source) Restore(data []byte) error {
 }
 
 // followTimeline goes over to the timeline of the server at the other end of a replication connection, and returns it. It refuses one that lacks
-// something of what was told, or that a replica at a position has.
+// something of what was told, or that a replica at a position has. Nobody else waits for the server meanwhile.
 func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, position uint64) (uint64, error) {
 	row, err := ask(ctx, conn, "IDENTIFY_SYSTEM", 2)
 	if err != nil {
@@ -115,28 +115,60 @@ func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, positi
 	if err != nil {
 		return 0, fmt.Errorf("read the server's timeline: %w", err)
 	}
-	s.lineage.mu.Lock()
-	defer s.lineage.mu.Unlock()
-	l := &s.lineage
-	if l.timeline != 0 && l.timeline != timeline {
-		row, err := ask(ctx, conn, "TIMELINE_HISTORY "+strconv.FormatUint(timeline, 10), 2)
-		if err != nil {
-			return 0, err
-		}
-		left, ok := leftAt(row[1], l.timeline)
-		has := max(position, l.reached)
-		if !ok || has > left {
-			return 0, &cdc.TerminalError{
-				Code: cdc.CodeSourceMismatch,
-				Detail: fmt.Sprintf("the replica is at %s on timeline %d, which the server's timeline %d left at %s: a failover or a restore lost what came after",
-					cdc.Position{Major: has}, l.timeline, timeline, cdc.Position{Major: left}),
-				Remedy: cdc.RemedyRecopy,
+	for {
+		next := step{from: s.lineage.followed(), to: timeline}
+		if next.changes() {
+			row, err := ask(ctx, conn, "TIMELINE_HISTORY "+strconv.FormatUint(timeline, 10), 2)
+			if err != nil {
+				return 0, err
 			}
+			next.left, next.descends = leftAt(row[1], next.from)
 		}
-		s.log.Info("the server's log goes on on another timeline", "from", l.timeline, "to", timeline, "left_at", cdc.Position{Major: left})
+		taken, err := s.lineage.take(next, position)
+		switch {
+		case err != nil:
+			return 0, err
+		case !taken: // another connection was faster
+			continue
+		case next.changes():
+			s.log.Info("the server's log goes on on another timeline", "from", next.from, "to", timeline, "left_at", cdc.Position{Major: next.left})
+		}
+		return timeline, nil
 	}
-	l.timeline = timeline
-	return timeline, nil
+}
+
+// step goes from the timeline that is followed to one that descends from it, which left it at a position.
+type step struct {
+	from, to, left uint64
+	descends       bool
+}
+
+func (s step) changes() bool { return s.from != 0 && s.from != s.to }
+
+// take takes a step, for a replica at a position. It reports false if another timeline is followed by now than the step goes from.
+func (l *lineage) take(s step, position uint64) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timeline != s.from {
+		return false, nil
+	}
+	if has := max(position, l.reached); s.changes() && (!s.descends || has > s.left) {
+		return false, &cdc.TerminalError{
+			Code: cdc.CodeSourceMismatch,
+			Detail: fmt.Sprintf("the replica is at %s on timeline %d, which the server's timeline %d left at %s: a failover or a restore lost what came after",
+				cdc.Position{Major: has}, s.from, s.to, cdc.Position{Major: s.left}),
+			Remedy: cdc.RemedyRecopy,
+		}
+	}
+	l.timeline = s.to
+	return true, nil
+}
+
+// followed returns the timeline that is followed; 0: not known yet.
+func (l *lineage) followed() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.timeline
 }
 
 // ask runs a command that returns one row, of so many columns at least.
