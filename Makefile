@@ -20,6 +20,9 @@ export CGO_ENABLED := 0
 RACE :=
 else
 RACE := -race
+# By default what is built with it sleeps for a second before it exits, so that other threads may still report: each package's tests,
+# and each gateway and supervisor that tests start from their own program.
+export GORACE ?= atexit_sleep_ms=50
 endif
 
 .PHONY: help
