@@ -86,7 +86,7 @@ func startStack() (*stack, error) {
 
 func (s *stack) start(ctx context.Context, home, jars string) (err error) {
 	s.postgres, err = pgserver.New(pgserver.Config{Home: home, DataDir: filepath.Join(s.dir, "postgres"), Volatile: true,
-		Settings: map[string]string{"max_replication_slots": "40", "max_wal_senders": "40"}})
+		Settings: map[string]string{"max_replication_slots": "40", "max_wal_senders": "40", "dynamic_shared_memory_type": "mmap"}})
 	if err != nil {
 		return err
 	}

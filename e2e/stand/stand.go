@@ -2,12 +2,15 @@ package stand
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/freshet-io/freshet/local/chengine"
 	"github.com/freshet-io/freshet/local/pgserver"
@@ -61,13 +64,17 @@ func Postgres(t testing.TB, options ...func(*pgserver.Config)) *pgserver.Server 
 	}
 	cfg := pgserver.Config{
 		Home:     home,
-		DataDir:  filepath.Join(Dir(t), "postgres"),
+		DataDir:  filepath.Join(dirIn(t, memory()), "postgres"),
 		Volatile: true,
 		Template: cache.Dir,
 	}
 	for _, option := range options {
 		option(&cfg)
 	}
+	// What it shares with its backends lies in the data folder: elsewhere a server that is killed leaves it behind, in memory.
+	settings := map[string]string{"dynamic_shared_memory_type": "mmap"}
+	maps.Copy(settings, cfg.Settings)
+	cfg.Settings = settings
 	s, err := pgserver.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +111,7 @@ func Engine(t testing.TB, options ...func(*chengine.Config)) *chengine.Server {
 	cfg := chengine.Config{
 		Executable: executable,
 		Library:    library,
-		DataDir:    filepath.Join(Dir(t), "engine"),
+		DataDir:    filepath.Join(dirIn(t, memory()), "engine"),
 		MaxMemory:  4 << 30,
 	}
 	for _, option := range options {
@@ -146,7 +153,12 @@ func run(t testing.TB, name string, s server) {
 // the user that PostgreSQL runs as can pass it.
 func Dir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "freshet-test-")
+	return dirIn(t, os.TempDir())
+}
+
+func dirIn(t testing.TB, parent string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(parent, "freshet-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +169,20 @@ func Dir(t testing.TB) string {
 	})
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
+	}
+	return dir
+}
+
+// memory returns a folder in memory, if one has room for the databases and engines of all tests that run at a time, else the usual one,
+// as where TMPDIR says which. A PostgreSQL is a thousand files: there are file systems that take a third of a second to create them.
+func memory() string {
+	const (
+		dir  = "/dev/shm"
+		room = 4 << 30
+	)
+	var fs unix.Statfs_t
+	if os.Getenv("TMPDIR") != "" || unix.Statfs(dir, &fs) != nil || fs.Type != unix.TMPFS_MAGIC || fs.Bavail*uint64(fs.Bsize) < room {
+		return os.TempDir()
 	}
 	return dir
 }

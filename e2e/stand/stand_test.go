@@ -1,7 +1,9 @@
 package stand_test
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -14,6 +16,13 @@ func TestPostgres_isGoneAfterTheTest(t *testing.T) {
 	t.Run("inner", func(t *testing.T) {
 		s := stand.Postgres(t)
 		pid = s.PID()
+		mapped, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(mapped), "/dev/shm/PostgreSQL.") {
+			t.Error("the server shares memory that stays when it is killed")
+		}
 		conn, err := pgx.Connect(t.Context(), s.URL("postgres"))
 		if err != nil {
 			t.Fatal(err)
