@@ -46,6 +46,9 @@ demo: need-npm build ## Transactions and analytics side by side [DURATION=60s WA
 HAVE_KAFKA := $(and $(shell command -v java),$(shell command -v mvn))
 TAGS       := $(if $(HAVE_KAFKA),-tags kafka)
 
+# Kafka Connect does not run for long enough in tests to be worth the second compiler, which took a fifth of their time.
+test test-kafka test-kafka-faults: export JAVA_TOOL_OPTIONS ?= -XX:TieredStopAtLevel=1
+
 .PHONY: test
 test: need-go need-npm ## All tests that need no Kubernetes, with real servers; those of Kafka where Java and Maven are [PKG=./... ARGS=]
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
