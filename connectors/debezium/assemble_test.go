@@ -248,7 +248,7 @@ func TestAssembler_holdsBackTopicsThatAreAhead(t *testing.T) {
 func TestAssembler_keepsLargeTransactionsOnDisk(t *testing.T) {
 	a := newAssembler(cdc.Position{}, t.TempDir(), 4<<20)
 	defer a.close()
-	const rows = 1_000_000
+	const rows = 100_000 // five times what may be in memory
 	most := 0
 	for i := range rows {
 		in := arrival{partition: i % 2, rowEvent: rowEvent{table: tableOf(0), txID: 7, order: uint64(i + 1), op: opCreate, after: make([]byte, 200)}}
