@@ -59,7 +59,7 @@ func startBroker() (*local.Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "freshet-test-")
+	dir, err := os.MkdirTemp(stand.TempDir(), "freshet-test-")
 	if err != nil {
 		return nil, err
 	}

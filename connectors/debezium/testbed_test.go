@@ -70,7 +70,7 @@ func startStack() (*stack, error) {
 		return nil, err
 	}
 	s := &stack{}
-	if s.dir, err = os.MkdirTemp("", "freshet-test-"); err != nil {
+	if s.dir, err = os.MkdirTemp(stand.TempDir(), "freshet-test-"); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(s.dir, 0o711); err != nil { // for PostgreSQL's user

@@ -64,7 +64,7 @@ func Postgres(t testing.TB, options ...func(*pgserver.Config)) *pgserver.Server 
 	}
 	cfg := pgserver.Config{
 		Home:     home,
-		DataDir:  filepath.Join(dirIn(t, memory()), "postgres"),
+		DataDir:  filepath.Join(Dir(t), "postgres"),
 		Volatile: true,
 		Template: cache.Dir,
 	}
@@ -111,7 +111,7 @@ func Engine(t testing.TB, options ...func(*chengine.Config)) *chengine.Server {
 	cfg := chengine.Config{
 		Executable: executable,
 		Library:    library,
-		DataDir:    filepath.Join(dirIn(t, memory()), "engine"),
+		DataDir:    filepath.Join(Dir(t), "engine"),
 		MaxMemory:  4 << 30,
 	}
 	for _, option := range options {
@@ -153,12 +153,7 @@ func run(t testing.TB, name string, s server) {
 // the user that PostgreSQL runs as can pass it.
 func Dir(t testing.TB) string {
 	t.Helper()
-	return dirIn(t, os.TempDir())
-}
-
-func dirIn(t testing.TB, parent string) string {
-	t.Helper()
-	dir, err := os.MkdirTemp(parent, "freshet-test-")
+	dir, err := os.MkdirTemp(TempDir(), "freshet-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,15 +168,19 @@ func dirIn(t testing.TB, parent string) string {
 	return dir
 }
 
-// memory returns a folder in memory, if one has room for the databases and engines of all tests that run at a time, else the usual one,
-// as where TMPDIR says which. A PostgreSQL is a thousand files: there are file systems that take a third of a second to create them.
-func memory() string {
+// TempDir returns the folder in which folders for data of servers are made: one in memory, if it has room for all that tests keep at a
+// time and Java programs can load what they unpack there, else the usual one, as where TMPDIR says which. A PostgreSQL is a thousand
+// files: there are file systems that take a third of a second to create them.
+func TempDir() string {
 	const (
 		dir  = "/dev/shm"
-		room = 4 << 30
+		room = 6 << 30
 	)
 	var fs unix.Statfs_t
-	if os.Getenv("TMPDIR") != "" || unix.Statfs(dir, &fs) != nil || fs.Type != unix.TMPFS_MAGIC || fs.Bavail*uint64(fs.Bsize) < room {
+	if os.Getenv("TMPDIR") != "" || unix.Statfs(dir, &fs) != nil || fs.Type != unix.TMPFS_MAGIC {
+		return os.TempDir()
+	}
+	if fs.Flags&unix.ST_NOEXEC != 0 || fs.Bavail*uint64(fs.Bsize) < room {
 		return os.TempDir()
 	}
 	return dir

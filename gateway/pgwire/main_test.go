@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freshet-io/freshet/e2e/stand"
 	"github.com/freshet-io/freshet/local/pgserver"
 	"github.com/freshet-io/freshet/local/toolchain"
 )
@@ -36,7 +37,7 @@ func runTests(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	dir, err := os.MkdirTemp("", "freshet-test-")
+	dir, err := os.MkdirTemp(stand.TempDir(), "freshet-test-")
 	if err != nil {
 		return 1, err
 	}
