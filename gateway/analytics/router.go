@@ -85,6 +85,8 @@ type Router struct {
 	views       *views
 	definitions *definitions
 	hidden      atomic.Pointer[hidden]
+	// stalledAt is where the replica stood all through the last wait that was in vain; nil: there was none.
+	stalledAt atomic.Pointer[cdc.Position]
 }
 
 // New returns a router.

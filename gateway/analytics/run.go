@@ -163,50 +163,6 @@ func (q *query) build(s batch.Snapshot) (string, error) {
 	return sql, missing
 }
 
-// withinLag ends with the time that a statement waits for the replica, or for what the source says of it. Unless the session insists on the
-// replica, one that lags for long is no reason to wait: PostgreSQL's answer is fresh by nature.
-func (r *Router) withinLag(ctx context.Context, s *pgwire.SessionInfo) (context.Context, context.CancelFunc) {
-	if s.Settings.Route == pgwire.RouteColumnar {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, r.cfg.LagLimit)
-}
-
-// freshly waits for what the session asks of a snapshot and calls take, which fails with [*batch.StaleError] if the newest is older than the bound.
-// Then the source is late, and its next watermark may be enough: take is called again once a position has come that only a newer one can have,
-// until LagLimit has passed, or, for a session that insists on the replica, as long as each wait for one takes longer than the bound.
-func (r *Router) freshly(ctx context.Context, s *pgwire.SessionInfo, need freshness.Requirement, take func(bound time.Duration) error) error {
-	deadline := r.clock().Add(r.cfg.LagLimit)
-	for {
-		began := r.clock()
-		if err := r.await(ctx, s, need); err != nil {
-			return err
-		}
-		lags := r.clock().Sub(began) > need.Bound()
-		err := take(need.Bound())
-		if _, stale := errors.AsType[*batch.StaleError](err); !stale {
-			return err
-		}
-		if !r.clock().Before(deadline) && !(lags && s.Settings.Route == pgwire.RouteColumnar) {
-			return err
-		}
-		need.OwnWrites = true
-	}
-}
-
-// await waits for the session's freshness.
-func (r *Router) await(ctx context.Context, s *pgwire.SessionInfo, need freshness.Requirement) error {
-	limited, cancel := r.withinLag(ctx, s)
-	defer cancel()
-	err := r.gate.Wait(limited, need)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return errLag
-	}
-	return err
-}
-
-var errLag = errors.New("the replica lags behind PostgreSQL")
-
 // result yields the rows of a query; io.EOF itself, not wrapped in another error, comes after the last.
 type result interface {
 	Next() (datarow.Rows, error)
