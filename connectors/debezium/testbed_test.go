@@ -86,7 +86,7 @@ func startStack() (*stack, error) {
 
 func (s *stack) start(ctx context.Context, home, jars string) (err error) {
 	s.postgres, err = pgserver.New(pgserver.Config{Home: home, DataDir: filepath.Join(s.dir, "postgres"), Volatile: true,
-		Settings: map[string]string{"max_replication_slots": "40", "max_wal_senders": "40", "dynamic_shared_memory_type": "mmap"}})
+		Settings: map[string]string{"max_replication_slots": "40", "max_wal_senders": "40"}})
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (s *stack) kill() {
 		errs = append(errs, s.broker.Kill())
 	}
 	if s.postgres != nil {
-		errs = append(errs, s.postgres.Kill())
+		errs = append(errs, s.postgres.Discard())
 	}
 	errs = append(errs, os.RemoveAll(s.dir))
 	if err := errors.Join(errs...); err != nil {

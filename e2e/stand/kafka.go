@@ -29,7 +29,7 @@ func Kafka(t testing.TB, options ...func(*kafka.BrokerConfig)) *kafka.Broker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "Kafka", b)
+	run(t, "Kafka", b, b.Kill)
 	return b
 }
 
@@ -48,6 +48,6 @@ func KafkaConnect(t testing.TB, broker *kafka.Broker, options ...func(*kafka.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "Kafka Connect", c)
+	run(t, "Kafka Connect", c, c.Kill)
 	return c
 }

@@ -2,7 +2,6 @@ package stand
 
 import (
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,15 +70,11 @@ func Postgres(t testing.TB, options ...func(*pgserver.Config)) *pgserver.Server 
 	for _, option := range options {
 		option(&cfg)
 	}
-	// What it shares with its backends lies in the data folder: elsewhere a server that is killed leaves it behind, in memory.
-	settings := map[string]string{"dynamic_shared_memory_type": "mmap"}
-	maps.Copy(settings, cfg.Settings)
-	cfg.Settings = settings
 	s, err := pgserver.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "PostgreSQL", s)
+	run(t, "PostgreSQL", s, s.Discard)
 	return s
 }
 
@@ -121,21 +116,20 @@ func Engine(t testing.TB, options ...func(*chengine.Config)) *chengine.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "columnar engine", s)
+	run(t, "columnar engine", s, s.Kill)
 	return s
 }
 
-// server is what both servers have.
+// server is what all servers have.
 type server interface {
 	Start(ctx context.Context) error
-	Kill() error
 	LogFile() string
 }
 
-func run(t testing.TB, name string, s server) {
+func run(t testing.TB, name string, s server, end func() error) {
 	t.Helper()
 	t.Cleanup(func() {
-		if err := s.Kill(); err != nil {
+		if err := end(); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {

@@ -13,16 +13,11 @@ import (
 
 func TestPostgres_isGoneAfterTheTest(t *testing.T) {
 	var pid int
+	var segment string
 	t.Run("inner", func(t *testing.T) {
 		s := stand.Postgres(t)
 		pid = s.PID()
-		mapped, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(mapped), "/dev/shm/PostgreSQL.") {
-			t.Error("the server shares memory that stays when it is killed")
-		}
+		segment = sharedMemory(t, pid)
 		conn, err := pgx.Connect(t.Context(), s.URL("postgres"))
 		if err != nil {
 			t.Fatal(err)
@@ -32,6 +27,37 @@ func TestPostgres_isGoneAfterTheTest(t *testing.T) {
 		}
 	})
 	gone(t, pid)
+	if _, left := segments(t)[segment]; left {
+		t.Errorf("segment %s of its shared memory is still there", segment)
+	}
+}
+
+// sharedMemory returns the id of the System V segment that a server made.
+func sharedMemory(t *testing.T, pid int) string {
+	t.Helper()
+	for id, creator := range segments(t) {
+		if creator == fmt.Sprint(pid) {
+			return id
+		}
+	}
+	t.Fatalf("process %d made no shared memory", pid)
+	panic("unreachable")
+}
+
+// segments returns who made the system's shared memory, by id.
+func segments(t *testing.T) map[string]string {
+	t.Helper()
+	table, err := os.ReadFile("/proc/sysvipc/shm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	creators := map[string]string{}
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); len(f) > 4 { // key, id, permissions, size, creator, …
+			creators[f[1]] = f[4]
+		}
+	}
+	return creators
 }
 
 func TestEngine_isGoneAfterTheTest(t *testing.T) {

@@ -45,14 +45,12 @@ func runTests(m *testing.M) (code int, err error) {
 	if err := os.Chmod(dir, 0o711); err != nil { // PostgreSQL's user must be able to pass
 		return 1, err
 	}
-	shared, err = pgserver.New(pgserver.Config{Home: home, DataDir: filepath.Join(dir, "postgres"), Volatile: true,
-		Settings: map[string]string{"dynamic_shared_memory_type": "mmap"}}) // which goes with the folder
-	if err != nil {
+	if shared, err = pgserver.New(pgserver.Config{Home: home, DataDir: filepath.Join(dir, "postgres"), Volatile: true}); err != nil {
 		return 1, err
 	}
 	if err := shared.Start(ctx); err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, shared.Kill()) }()
+	defer func() { err = errors.Join(err, shared.Discard()) }()
 	return m.Run(), nil
 }

@@ -48,7 +48,7 @@ func start(t *testing.T, cfg pgserver.Config) *pgserver.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Kill(); err != nil {
+		if err := s.Discard(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -126,7 +126,7 @@ func TestServer_startsOnCopiesOfATemplate(t *testing.T) {
 		}
 		servers[i] = s
 		t.Cleanup(func() {
-			if err := s.Kill(); err != nil {
+			if err := s.Discard(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -35,7 +35,7 @@ func TestSupervisor_countsRestartsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := server.Kill(); err != nil {
+		if err := server.Discard(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -43,11 +43,14 @@ func (c *Child) Running() bool {
 }
 
 // Stop ends the process in order. Where ctx ends before that, it is killed and the error says so.
-func (c *Child) Stop(ctx context.Context) error {
+func (c *Child) Stop(ctx context.Context) error { return c.StopBy(ctx, c.stop) }
+
+// StopBy is [Child.Stop] by another signal.
+func (c *Child) StopBy(ctx context.Context, signal syscall.Signal) error {
 	if !c.Running() {
 		return nil
 	}
-	if err := c.proc.Signal(c.stop); err != nil {
+	if err := c.proc.Signal(signal); err != nil {
 		return fmt.Errorf("stop %s: %w", c.title, err)
 	}
 	select {

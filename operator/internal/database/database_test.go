@@ -46,7 +46,7 @@ func startPostgres(t *testing.T, settings map[string]string) (*pgserver.Server, 
 	if err := server.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Kill() })
+	t.Cleanup(func() { _ = server.Discard() })
 	conn, err := pgx.Connect(ctx, server.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)
