@@ -8,8 +8,8 @@ REPORT     ?=
 CDC        ?= direct
 CLUSTER    ?= bare
 
-# Package patterns and flags for tests: make test PKG=./gateway/... ARGS='-run TestX -v'. Without PKG all are run; those
-# that load the whole machine come last, one at a time.
+# Package patterns and flags for tests: make test PKG=./gateway/... ARGS='-run TestX -v'. Without PKG all are run, one more
+# at a time than there are CPUs, for they wait a good deal; those that load the whole machine come last, one at a time.
 PKG   ?=
 ARGS  ?=
 HEAVY := ./e2e/consistency ./e2e/differential/... ./bench/...
@@ -56,7 +56,7 @@ test: need-go need-npm ## All tests that need no Kubernetes, with real servers; 
 ifneq ($(PKG),)
 	go test $(RACE) $(TAGS) -timeout 20m $(PKG) $(ARGS)
 else
-	go test $(RACE) $(TAGS) -timeout 30m $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
+	go test $(RACE) $(TAGS) -timeout 30m -p $$(($$(nproc) + 1)) $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
 	go test $(RACE) $(TAGS) -timeout 40m -p 1 $(HEAVY) $(ARGS)
 endif
 

@@ -55,7 +55,7 @@ func BuildEngine(ctx context.Context, cache *toolchain.Cache) (string, error) {
 func BuildFreshet(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "freshet")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, freshetPackage).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", path, freshetPackage).CombinedOutput(); err != nil {
 		t.Fatalf("build freshet: %v\n%s", err, out)
 	}
 	return path
