@@ -76,8 +76,8 @@ func (d *SQL) createAfter(ctx context.Context, wanted []TableName, after cdc.Pos
 
 // explainCreate tells refusals that a person must do something about.
 func explainCreate(err error) error {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		return fmt.Errorf("create changefeed: %w", err)
 	}
 	switch {

@@ -277,8 +277,7 @@ func altered(t *cdc.Table, detail string) *cdc.TableError {
 
 // blame tells errors that one table has caused from those of the connection or the server.
 func blame(t *cdc.Table, err error) (*cdc.TableError, error) {
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pgErr.Code {
 		case "42P01", "42703", "3F000": // undefined table, column, schema
 			return altered(t, "it was altered or dropped while it was being copied: "+pgErr.Message), nil

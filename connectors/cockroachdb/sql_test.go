@@ -304,8 +304,7 @@ func TestSQL_refusesTwoChangefeedsAndNone(t *testing.T) {
 	_, url := startServer(t, fixture(t), two)
 	wantCode := func(err error, code cdc.Code) {
 		t.Helper()
-		var terminal *cdc.TerminalError
-		if !errors.As(err, &terminal) || terminal.Code != code || terminal.Remedy == "" {
+		if terminal, ok := errors.AsType[*cdc.TerminalError](err); !ok || terminal.Code != code || terminal.Remedy == "" {
 			t.Errorf("error %v, want %s", err, code)
 		}
 	}

@@ -297,8 +297,7 @@ func TestStream_reportsWhatIsMissing(t *testing.T) {
 			s := base(t)
 			c.do(s)
 			_, err := s.play(c.from, 1000, nil)
-			var terminal *cdc.TerminalError
-			if !errors.As(err, &terminal) || terminal.Code != c.want || terminal.Remedy == "" {
+			if terminal, ok := errors.AsType[*cdc.TerminalError](err); !ok || terminal.Code != c.want || terminal.Remedy == "" {
 				t.Errorf("error %v, want %s with a remedy", err, c.want)
 			}
 		})

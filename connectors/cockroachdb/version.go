@@ -18,8 +18,7 @@ import (
 // a role may be forbidden to set it: the questions that follow then say so.
 func allowInternals(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.PgConn().ExecParams(ctx, "SET allow_unsafe_internals = on", nil, nil, nil, nil).Close()
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return nil
 	}
 	return err

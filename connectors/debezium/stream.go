@@ -52,8 +52,7 @@ func (s *Source) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var terminal *cdc.TerminalError
-	if errors.As(err, &terminal) {
+	if _, ok := errors.AsType[*cdc.TerminalError](err); ok {
 		return err
 	}
 	return fmt.Errorf("stream topics %s.*: %w", s.cfg.Prefix, err)

@@ -33,8 +33,7 @@ func deaf(t *testing.T) string {
 	addr := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: name.(*unix.SockaddrInet4).Port}).String()
 	for { // until its queue is full
 		conn, err := net.DialTimeout("tcp", addr, 200*time.Millisecond)
-		var late net.Error
-		if errors.As(err, &late) && late.Timeout() {
+		if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
 			return addr
 		}
 		if err != nil {

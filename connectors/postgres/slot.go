@@ -206,6 +206,6 @@ func (s *Source) dropSlot(ctx context.Context) error {
 }
 
 func isLost(err error) bool {
-	var t *cdc.TerminalError
-	return errors.As(err, &t) && t.Code == cdc.CodeSlotLost
+	t, ok := errors.AsType[*cdc.TerminalError](err)
+	return ok && t.Code == cdc.CodeSlotLost
 }

@@ -91,8 +91,7 @@ func (f *follower) follow(ctx context.Context, next followed) error {
 // readDigests finds the digests of the rows of the newest snapshot. Rows that are born later get theirs when they are.
 func (f *follower) readDigests(ctx context.Context, def *cdc.Table, columns []int, seed maphash.Seed) error {
 	s, err := f.s.r.Acquire(ctx, Request{})
-	var none *UnavailableError
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[*UnavailableError](err); ok {
 		return nil // as if all had changed
 	}
 	if err != nil {

@@ -278,8 +278,7 @@ func (m *machine) look(s *replica.Snapshot) {
 // verify accepts that a snapshot cannot be read any more, but no difference.
 func (m *machine) verify(s *replica.Snapshot) {
 	err := m.g.check(m.ctx, s, m.src)
-	var d *difference
-	if errors.As(err, &d) {
+	if _, ok := errors.AsType[*difference](err); ok {
 		m.t.Fatal(err)
 	}
 	if err != nil && !m.crashed() {

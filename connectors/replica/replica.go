@@ -68,8 +68,7 @@ func Open(ctx context.Context, cfg Config, src cdc.Source, clock func() time.Tim
 		return nil, err
 	}
 	s, err := r.begin(ctx)
-	var terminal *cdc.TerminalError
-	if errors.As(err, &terminal) || ctx.Err() != nil {
+	if _, ok := errors.AsType[*cdc.TerminalError](err); ok || ctx.Err() != nil {
 		return nil, fmt.Errorf("open replica: %w", err)
 	}
 	if err != nil {
@@ -89,8 +88,7 @@ func (r *Replica) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var terminal *cdc.TerminalError
-		if errors.As(err, &terminal) {
+		if _, ok := errors.AsType[*cdc.TerminalError](err); ok {
 			return err
 		}
 		if time.Since(began) > wait.most {

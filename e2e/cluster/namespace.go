@@ -28,8 +28,7 @@ func Isolate(ctx context.Context, args ...string) (int, error) {
 		Pdeathsig:  syscall.SIGKILL,
 	}
 	err = cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode(), nil
 	}
 	if err != nil {

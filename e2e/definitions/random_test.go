@@ -261,8 +261,8 @@ func attempt(ctx context.Context, conn *pgx.Conn, statements string) (bool, erro
 // not (class 42), a table without a key whose rows cannot be changed, a deadlock, a table that was replaced while its lock was
 // awaited.
 func refused(err error) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		return false
 	}
 	return strings.HasPrefix(pg.Code, "42") || slices.Contains([]string{"55000", "40P01", "XX000", "0A000", "P0002"}, pg.Code)

@@ -36,8 +36,7 @@ func settings(plan map[string]string, tenant *shares.Tenant) map[string]string {
 // overLimit tells the client which limit of its tenant a statement met; nil: none. PostgreSQL must not run it instead, or the
 // limits would send the heaviest statements there.
 func overLimit(tenant *shares.Tenant, err error) *pgwire.Error {
-	var full *shares.QueueFullError
-	if errors.As(err, &full) {
+	if full, ok := errors.AsType[*shares.QueueFullError](err); ok {
 		return &pgwire.Error{
 			Code: "53400", Message: full.Error(), Err: err,
 			Hint: "Run the statement again later, or raise the tenant's limit queue or concurrency.",

@@ -59,8 +59,7 @@ func TestPosition_movesAsPostgreSQLsCursor(t *testing.T) {
 			}
 			span, next, err := at.Go(s, rows, scrolls)
 			if result.Err != nil {
-				var e *pgconn.PgError
-				if !errors.As(result.Err, &e) || e.Code != "55000" || !errors.Is(err, cursor.ErrForwardOnly) {
+				if e, ok := errors.AsType[*pgconn.PgError](result.Err); !ok || e.Code != "55000" || !errors.Is(err, cursor.ErrForwardOnly) {
 					t.Fatalf("%s at %d of %d: %v, where PostgreSQL has %v", text(s), at, rows, err, result.Err)
 				}
 				return

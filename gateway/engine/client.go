@@ -171,8 +171,7 @@ func classify(ctx context.Context, err, sinkErr error) error {
 	if ex, ok := ch.AsException(err); ok {
 		return ex
 	}
-	var netErr net.Error
-	if errors.As(err, &netErr) || errors.Is(err, ch.ErrClosed) || isDisconnect(err) {
+	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, ch.ErrClosed) || isDisconnect(err) {
 		// Not wrapped: an io.EOF of the connection must not be taken for the end of a result.
 		return fmt.Errorf("%w: %v", ErrUnavailable, err) //nolint:errorlint // as said
 	}

@@ -91,8 +91,7 @@ func TestClient_tellsTheCPUTimeWhileAQueryRuns(t *testing.T) {
 	settings := map[string]string{"max_execution_time": "0.7", "max_threads": "1"}
 	err = c.Query(t.Context(), "SELECT sum(cityHash64(number)) AS s FROM numbers(100000000000)", settings, proto.Results{{Name: "s", Data: &sum}},
 		func(int) error { return nil }, func(cpu time.Duration) { calls++; used += cpu })
-	var exception *ch.Exception
-	if !errors.As(err, &exception) || exception.Code != proto.ErrTimeoutExceeded {
+	if exception, ok := errors.AsType[*ch.Exception](err); !ok || exception.Code != proto.ErrTimeoutExceeded {
 		t.Fatalf("the query ended with %v, want the engine's time limit", err)
 	}
 	if calls < 2 || used <= 0 || used > 2*time.Second {

@@ -234,12 +234,12 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // endsSession reports whether a session ends with an error.
 func endsSession(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.fatal
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.fatal
 }
 
 // isSQLError reports whether a statement failed in a session that goes on.
 func isSQLError(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && !e.fatal
+	e, ok := errors.AsType[*Error](err)
+	return ok && !e.fatal
 }

@@ -104,8 +104,7 @@ func TestSession_endsWithWhatPostgreSQLEndsItBy(t *testing.T) {
 			}
 			err := <-failed
 			wantCode(t, err, c.code)
-			var e *pgconn.PgError
-			if errors.As(err, &e) && e.Severity != "FATAL" {
+			if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Severity != "FATAL" {
 				t.Errorf("severity %s", e.Severity)
 			}
 			<-b.analytics.stopped

@@ -45,8 +45,7 @@ func (b *bed) hang(t *testing.T, c *pgconn.PgConn) <-chan error {
 
 func wantCode(t *testing.T, err error, code string) {
 	t.Helper()
-	var e *pgconn.PgError
-	if !errors.As(err, &e) || e.Code != code {
+	if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != code {
 		t.Errorf("error %v, want SQLSTATE %s", err, code)
 	}
 }
@@ -282,8 +281,7 @@ func TestServer_saysThatPostgreSQLIsDown(t *testing.T) {
 	}
 	_, err := pgconn.Connect(t.Context(), b.through)
 	wantCode(t, err, "57P03")
-	var e *pgconn.PgError
-	if errors.As(err, &e) && e.Hint == "" {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Hint == "" {
 		t.Error("no hint what to do")
 	}
 }

@@ -128,8 +128,8 @@ func TestServer_saysWhyItLetsNobodyInWithoutPassword(t *testing.T) {
 	serve(t, from{l, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7)}}, pgwire.Config{BackendNetwork: "tcp", BackendAddress: b.pg.Addr()})
 	for _, replication := range []string{"", "&replication=database"} {
 		_, err := pgconn.Connect(t.Context(), as(t, strings.Replace(b.direct, b.pg.Addr(), l.Addr().String(), 1), "trusted", "")+replication)
-		var e *pgconn.PgError
-		if !errors.As(err, &e) || e.Code != "28000" || e.Severity != "FATAL" {
+		e, ok := errors.AsType[*pgconn.PgError](err)
+		if !ok || e.Code != "28000" || e.Severity != "FATAL" {
 			t.Fatalf("refused by %v", err)
 		}
 		for _, remedy := range []string{"pg_hba.conf", "scram-sha-256", "allow_passwordless", "FRESHET_ALLOW_PASSWORDLESS"} {

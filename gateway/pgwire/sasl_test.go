@@ -88,8 +88,8 @@ func TestServer_refusesLoginsAsPostgreSQLDoesWhereBothSidesUseTLS(t *testing.T) 
 						_ = conn.Close(t.Context())
 						t.Fatal("logged in")
 					}
-					var e *pgconn.PgError
-					if !errors.As(err, &e) {
+					e, ok := errors.AsType[*pgconn.PgError](err)
+					if !ok {
 						t.Fatalf("refused by %v, not by PostgreSQL", err)
 					}
 					return e
@@ -109,8 +109,7 @@ func TestServer_saysWhatToDoWhereNoVerifierCanBeRead(t *testing.T) {
 	run(t, connect(t, binding(b.through, "disable")), read)
 	_, err := pgconn.Connect(t.Context(), binding(b.through, "prefer"))
 	wantCode(t, err, "08P01")
-	var e *pgconn.PgError
-	if errors.As(err, &e) && !strings.Contains(e.Hint, "channel_binding=disable") {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.Contains(e.Hint, "channel_binding=disable") {
 		t.Errorf("the hint is %q", e.Hint)
 	}
 }

@@ -136,8 +136,7 @@ func (q *scriptedQuery) Run(ctx context.Context, formats []int16, sink func(data
 		n++
 	}
 	if _, err := r.Close(); err != nil {
-		var e *pgconn.PgError
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 			return n, &pgwire.Error{Code: e.Code, Message: e.Message, Hint: e.Hint}
 		}
 		return n, err
@@ -267,8 +266,8 @@ func run(t *testing.T, c *pgconn.PgConn, sql string) [][]string {
 func failure(t *testing.T, c *pgconn.PgConn, sql string) *pgconn.PgError {
 	t.Helper()
 	_, err := c.Exec(t.Context(), sql).ReadAll()
-	var e *pgconn.PgError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		t.Fatalf("%s: error %v, want one of PostgreSQL's form", sql, err)
 	}
 	return e

@@ -117,8 +117,7 @@ func (s *session) serve(encryption *tls.Config, full bool) {
 // endClient closes PostgreSQL's side after the client's has ended. Where the client's connection broke with statements in flight, PostgreSQL sees
 // exactly that: it finishes what it runs and finds the connection closed.
 func (s *session) endClient(err error) {
-	var e *Error
-	if errors.As(err, &e) && s.client.SetWriteDeadline(time.Now().Add(goodbye)) == nil {
+	if e, ok := errors.AsType[*Error](err); ok && s.client.SetWriteDeadline(time.Now().Add(goodbye)) == nil {
 		fatal(s.client, e)
 	}
 	if s.server != nil {

@@ -208,8 +208,7 @@ func (s *session) start(full bool) bool {
 
 // refuse tells the client why its start ends, for which there is a moment even when the time to start is up.
 func (s *session) refuse(err error) bool {
-	var e *Error
-	if errors.As(err, &e) && s.client.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
+	if e, ok := errors.AsType[*Error](err); ok && s.client.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
 		fatal(s.client, e)
 	}
 	return false

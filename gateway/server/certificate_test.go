@@ -128,8 +128,7 @@ func TestServer_lendsItsCertificateToNobody(t *testing.T) {
 		_ = conn.Close(t.Context())
 		t.Fatal("a client without password or certificate is logged in as the gateway's role")
 	}
-	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) || refusal.Code != "28000" {
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); !ok || refusal.Code != "28000" {
 		t.Errorf("refused by %v, want SQLSTATE 28000", err)
 	}
 }

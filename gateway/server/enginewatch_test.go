@@ -26,8 +26,7 @@ func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
 	}
 	exec(t, c, "SET freshet.route = columnar")
 	_, err := c.Exec(t.Context(), "SELECT sum(balance) FROM account")
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
+	if _, ok := errors.AsType[*pgconn.PgError](err); !ok {
 		t.Errorf("columnar only without an engine: %v", err)
 	}
 	if err := g.engine.Start(t.Context()); err != nil {

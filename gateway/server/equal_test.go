@@ -189,8 +189,7 @@ func TestGateway_failsWherePostgreSQLDoes(t *testing.T) {
 		"SELECT x FROM (SELECT sensor, sum(100 / part) AS x FROM measure GROUP BY sensor) m WHERE sensor IN (SELECT id FROM sensor WHERE id = 3)",
 	} {
 		err := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().Err
-		var refused *pgconn.PgError
-		if !errors.As(err, &refused) || refused.Code[:2] != "22" {
+		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code[:2] != "22" {
 			t.Errorf("%s: %v, PostgreSQL refuses it", sql, err)
 		}
 	}

@@ -289,8 +289,8 @@ func TestGateway_checksPrivilegesOfTheSessionsUser(t *testing.T) {
 	admin, c := g.client(), g.client()
 	exec(t, c, "SET ROLE clerk")
 	_, err := c.Exec(t.Context(), "SELECT sum(balance) FROM account")
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) || pgErr.Code != "42501" {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || pgErr.Code != "42501" {
 		t.Errorf("without a grant: %v, want 42501", err)
 	}
 	exec(t, admin, "GRANT SELECT ON account TO clerk")

@@ -89,8 +89,7 @@ func TestGateway_limitsEndStatementsWithAnErrorAndNotOnPostgreSQL(t *testing.T) 
 	} {
 		file.inForce(t, g, "tenants: [{name: office, users: [clerk], limits: "+tc.limits+"}]")
 		_, err := c.Exec(t.Context(), tc.sql)
-		var e *pgconn.PgError
-		if !errors.As(err, &e) || e.Code != tc.code || !strings.Contains(e.Hint, tc.hint) || !strings.Contains(e.Message, "office") {
+		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != tc.code || !strings.Contains(e.Hint, tc.hint) || !strings.Contains(e.Message, "office") {
 			t.Errorf("with limits %s: %v, want %s", tc.limits, err, tc.code)
 		}
 		if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {

@@ -55,8 +55,7 @@ func (v *verifiers) read(ctx context.Context, role string) (string, error) {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
-	var refusal *pgconn.PgError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		v.once.Do(func() {
 			v.log.Info("clients that use TLS must log in with channel_binding=disable: the gateway's role cannot read SCRAM verifiers", "reason", refusal.Message,
 				"remedy", "GRANT SELECT (rolname, rolpassword) ON pg_catalog.pg_authid to it, in the database that it connects to")

@@ -250,8 +250,7 @@ func TestServer_namesTheBusyPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Start(t.Context())
-	var busy *ports.TakenError
-	if !errors.As(err, &busy) || busy.Port != port {
+	if busy, ok := errors.AsType[*ports.TakenError](err); !ok || busy.Port != port {
 		t.Fatalf("got %v, want that port %d is taken", err, port)
 	}
 }
@@ -264,8 +263,7 @@ func TestServer_refusesAFolderInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = second.Start(t.Context())
-	var running *chengine.RunningError
-	if !errors.As(err, &running) {
+	if _, ok := errors.AsType[*chengine.RunningError](err); !ok {
 		t.Fatalf("got %v, want a RunningError", err)
 	}
 	want(t, s, "SELECT 1", "1")
@@ -284,8 +282,7 @@ func TestServer_refusesDataOfALaterVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Start(t.Context())
-	var version *chengine.VersionError
-	if !errors.As(err, &version) || version.Have != "100.1.2" {
+	if version, ok := errors.AsType[*chengine.VersionError](err); !ok || version.Have != "100.1.2" {
 		t.Fatalf("got %v, want a VersionError", err)
 	}
 }

@@ -237,8 +237,7 @@ func TestServer_namesTheBusyPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Start(timeout(t))
-	var busy *ports.TakenError
-	if !errors.As(err, &busy) || busy.Port != cfg.Port {
+	if busy, ok := errors.AsType[*ports.TakenError](err); !ok || busy.Port != cfg.Port {
 		t.Fatalf("got %v, want that port %d is taken", err, cfg.Port)
 	}
 }
@@ -251,8 +250,7 @@ func TestServer_refusesAFolderInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = second.Start(timeout(t))
-	var running *pgserver.RunningError
-	if !errors.As(err, &running) || running.PID != first.PID() {
+	if running, ok := errors.AsType[*pgserver.RunningError](err); !ok || running.PID != first.PID() {
 		t.Fatalf("got %v, want a RunningError for process %d", err, first.PID())
 	}
 	if got := ask(t, first, "SELECT 'alive'"); got != "alive" {
@@ -273,8 +271,7 @@ func TestServer_refusesAFolderOfAnotherMajorVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Start(timeout(t))
-	var version *pgserver.VersionError
-	if !errors.As(err, &version) || version.Have != "15" || version.Want != "18" {
+	if version, ok := errors.AsType[*pgserver.VersionError](err); !ok || version.Have != "15" || version.Want != "18" {
 		t.Fatalf("got %v, want a VersionError from 15 to 18", err)
 	}
 }

@@ -246,8 +246,7 @@ func (s *supervisor) save() error {
 
 // flagged adds the flags that choose a server's ports to an error about one that is taken.
 func flagged(err error, flags string) error {
-	var taken *ports.TakenError
-	if errors.As(err, &taken) {
+	if _, ok := errors.AsType[*ports.TakenError](err); ok {
 		return fmt.Errorf("%w (%s)", err, flags)
 	}
 	return err

@@ -72,8 +72,7 @@ func TestReserve_saysWhichIsTaken(t *testing.T) {
 	taken, free := l.Addr().(*net.TCPAddr).Port, 0
 	var r ports.Reservation
 	err = r.Reserve("PostgreSQL", &free, &taken)
-	var e *ports.TakenError
-	if !errors.As(err, &e) || e.Port != taken || e.Server != "PostgreSQL" {
+	if e, ok := errors.AsType[*ports.TakenError](err); !ok || e.Port != taken || e.Server != "PostgreSQL" {
 		t.Errorf("got %v, want that port %d is taken", err, taken)
 	}
 }

@@ -125,8 +125,7 @@ func awaitReplica(ctx context.Context, dsn string, loaded bool) error {
 			if err == nil {
 				break
 			}
-			var refusal *pgconn.PgError
-			if !errors.As(err, &refusal) {
+			if _, ok := errors.AsType[*pgconn.PgError](err); !ok {
 				return fmt.Errorf("wait for the replica: %w", err)
 			}
 			select {

@@ -103,8 +103,8 @@ func (t *Terminal) prepare(kind Transaction) func(context.Context) (bool, error)
 }
 
 func isConflict(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && (pgErr.Code == "40001" || pgErr.Code == "40P01")
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pgErr.Code == "40001" || pgErr.Code == "40P01")
 }
 
 func (t *Terminal) district() int { return between(t.rng, 1, Districts) }

@@ -63,8 +63,7 @@ func newestSnapshot(ctx context.Context, conn *pgx.Conn) (string, error) {
 	}
 	position, err := show(ctx, conn.PgConn(), "freshet.snapshot")
 	const undefinedObject = "42704" // PostgreSQL does not know the setting
-	var unknown *pgconn.PgError
-	if errors.As(err, &unknown) && unknown.Code == undefinedObject {
+	if unknown, ok := errors.AsType[*pgconn.PgError](err); ok && unknown.Code == undefinedObject {
 		return "", nil
 	}
 	return position, err

@@ -63,8 +63,7 @@ func (m *Model) Follow(ctx context.Context, src cdc.Source) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var terminal *cdc.TerminalError
-		if errors.As(err, &terminal) {
+		if _, ok := errors.AsType[*cdc.TerminalError](err); ok {
 			m.mu.Lock()
 			m.failed = err
 			m.progress()

@@ -137,8 +137,7 @@ func runSession(ctx context.Context, url string, transactions []Transaction) err
 	}
 	for _, t := range transactions {
 		_, err := conn.Exec(ctx, "BEGIN; "+t.String(), pgx.QueryExecModeSimpleProtocol)
-		var refused *pgconn.PgError
-		if errors.As(err, &refused) && refused.Code[:2] != "57" {
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code[:2] != "57" {
 			if refused.Code[:2] == "42" {
 				return fmt.Errorf("transaction %q: %w", t, err)
 			}

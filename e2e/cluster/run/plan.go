@@ -115,8 +115,7 @@ func own(ctx context.Context, dir string) (int, error) {
 		"PATH="+strings.Join([]string{p.Cluster.Programs, p.Helm, os.Getenv("PATH")}, string(os.PathListSeparator)),
 		images.Variable+"="+p.Images)
 	err = cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.Exited() {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
 		return exit.ExitCode(), nil
 	}
 	return 0, errors.Join(err, context.Cause(ctx))

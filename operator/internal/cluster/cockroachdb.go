@@ -154,8 +154,7 @@ func (r *Reconciler) endChangefeeds(ctx context.Context, s *state) (bool, error)
 
 // refusal is what CockroachDB said, or that it said nothing, in words that do not change from one attempt to the next.
 func refusal(s *state, err error) string {
-	var said *pgconn.PgError
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return fmt.Sprintf("CockroachDB refuses: %s (%s)", said.Message, said.Code)
 	}
 	return fmt.Sprintf("CockroachDB at %s:%d does not answer as it should", s.root.Host, s.root.Port)

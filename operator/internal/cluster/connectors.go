@@ -20,8 +20,7 @@ func (r *Reconciler) runConnectors(ctx context.Context, s *state) (task.Result, 
 		return task.Done, nil
 	}
 	ready, err := r.Databases.Slots(ctx, s.connection, manifest.SlotPrefix(s.cluster))
-	var l *lack.Lack
-	if errors.As(err, &l) {
+	if _, ok := errors.AsType[*lack.Lack](err); ok {
 		return task.Done, nil // OLTPReady tells of it; connectors go on as they do
 	}
 	if err != nil {

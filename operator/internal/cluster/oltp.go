@@ -47,8 +47,7 @@ func (r *Reconciler) provideDatabase(ctx context.Context, s *state) (task.Result
 
 // withoutDatabase waits where something is lacking, and the condition says what it is; any other error is one.
 func (s *state) withoutDatabase(err error) (task.Result, error) {
-	var l *lack.Lack
-	if errors.As(err, &l) {
+	if l, ok := errors.AsType[*lack.Lack](err); ok {
 		s.isNot(v1alpha1.ConditionOLTPReady, l.Reason, "%v", l)
 		return task.Wait(whenNot), nil
 	}

@@ -97,8 +97,7 @@ func (r *Reconciler) limitSlots(ctx context.Context, s *state) error {
 		return nil
 	}
 	err := r.Databases.LimitSlots(ctx, database.Connection{URI: s.roleURI(superuser.OLTPRole, superuser.Credentials), CA: s.connection.CA}, limit)
-	var l *lack.Lack
-	if errors.As(err, &l) {
+	if l, ok := errors.AsType[*lack.Lack](err); ok {
 		s.databaseLack = cmp.Or(s.databaseLack, l) // units that run go on
 		return nil
 	}

@@ -156,8 +156,7 @@ func (r *Reconciler) cleanAfterUnits(ctx context.Context, s *state) (task.Result
 		return task.Done, nil
 	}
 	_, err = r.Databases.Clean(ctx, s.connection, prefix, keep)
-	var l *lack.Lack
-	if errors.As(err, &l) {
+	if _, ok := errors.AsType[*lack.Lack](err); ok {
 		return task.Done, nil // OLTPReady tells of it
 	}
 	return task.Done, err // what is in use is about to end: the next run drops it

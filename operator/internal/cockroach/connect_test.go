@@ -178,8 +178,7 @@ func TestServers_tellWhatARefusalSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = cockroach.Servers{}.Prepare(t.Context(), s.root(t, client), target)
-	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) || refusal.Code != "42501" {
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); !ok || refusal.Code != "42501" {
 		t.Errorf("error %v, want the server's", err)
 	}
 }

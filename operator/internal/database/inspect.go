@@ -47,8 +47,7 @@ type facts struct {
 // it could not be asked, which is worth another try.
 func (PostgreSQL) Inspect(ctx context.Context, c Connection, prefix string, units int) ([]*lack.Lack, error) {
 	conn, err := connect(ctx, c)
-	var l *lack.Lack
-	if errors.As(err, &l) {
+	if l, ok := errors.AsType[*lack.Lack](err); ok {
 		return []*lack.Lack{l}, nil
 	}
 	if err != nil {

@@ -102,8 +102,7 @@ func (Kafka) Clean(ctx context.Context, t debezium.Transport, prefix string, kee
 
 // explain tells whose error it is: a broker's says so, all others are Kafka Connect's.
 func explain(t debezium.Transport, err error) error {
-	var broker *kerr.Error
-	if errors.As(err, &broker) {
+	if _, ok := errors.AsType[*kerr.Error](err); ok {
 		return explainKafka(t, err)
 	}
 	return explainConnect(t, err)
@@ -129,8 +128,7 @@ func explainKafka(t debezium.Transport, err error) *lack.Lack {
 
 // brokerError is the part of an error that does not change from one attempt to the next.
 func brokerError(err error) string {
-	var broker *kerr.Error
-	if errors.As(err, &broker) {
+	if broker, ok := errors.AsType[*kerr.Error](err); ok {
 		return broker.Message
 	}
 	return "unknown"

@@ -71,9 +71,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		report.Columnar = -1
 	}
 	for _, q := range cfg.Queries {
-		var failed *endpointError
 		err := s.compare(ctx, q, report)
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*endpointError](err); ok {
 			report.add(q, failed.Error())
 			_, err = s.pin(ctx, cfg) // the failure ended the endpoint's snapshot
 		}
@@ -176,8 +175,7 @@ func (s *sides) compare(ctx context.Context, q ch.Query, report *Report) error {
 	middle := time.Now()
 	got, err := ask(ctx, s.endpoint, q)
 	if err != nil {
-		var refusal *pgconn.PgError
-		if errors.As(err, &refusal) {
+		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 			return &endpointError{err}
 		}
 		return fmt.Errorf("run %s on the endpoint: %w", q.Name, err)
