@@ -116,14 +116,16 @@ func (k *KafkaResult) catchUp(ctx context.Context, o Options, r *rig.Rig) error 
 	if err := errors.Join(r.CaughtUp(ctx), r.ResetPeak()); err != nil {
 		return err
 	}
+	var running sync.WaitGroup
+	defer running.Wait()
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	o.Warmup, o.Duration = 0, time.Hour
 	ended := make(chan error, 1)
-	go func() {
+	running.Go(func() {
 		_, err := o.phase(loading, r, load{terminals: o.Terminals}, "")
 		ended <- err
-	}()
+	})
 	if err := r.Suspend(); err != nil {
 		return err
 	}
