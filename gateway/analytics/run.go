@@ -54,7 +54,7 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(datarow.Rows
 		return n, q.refusal(ctx, err)
 	}
 	q.session.Record(pgwire.LastRun{
-		Route: "columnar", Reason: "translated", Snapshot: reader.Position().String(), Staleness: reader.Staleness(),
+		Route: pgwire.RouteColumnar.String(), Reason: "translated", Snapshot: reader.Position().String(), Staleness: reader.Staleness(),
 	})
 	q.router.metrics.answered.Inc()
 	return n, err

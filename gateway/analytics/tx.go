@@ -60,6 +60,6 @@ func (r *Router) acquire(ctx context.Context, s *pgwire.SessionInfo) (snapshot b
 
 func (r *Router) record(s *pgwire.SessionInfo, snapshot batch.Snapshot, staleness time.Duration) {
 	s.Record(pgwire.LastRun{
-		Route: "columnar", Reason: "READ ONLY transaction", Snapshot: snapshot.Position().String(), Staleness: staleness,
+		Route: pgwire.RouteColumnar.String(), Reason: "READ ONLY transaction", Snapshot: snapshot.Position().String(), Staleness: staleness,
 	})
 }

@@ -177,7 +177,7 @@ type SessionInfo struct {
 // LastRun is what SHOW freshet.snapshot, freshet.staleness and freshet.last_route
 // tell of the session's last statement that was offered.
 type LastRun struct {
-	Route     string // "columnar" or "oltp"
+	Route     string // the name of RouteColumnar or RouteOLTP; empty: none has run
 	Reason    string // why that route
 	Snapshot  string // position of the snapshot; empty on the oltp route
 	Staleness time.Duration

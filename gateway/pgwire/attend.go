@@ -72,7 +72,7 @@ func (s *session) awaitQuiet() (txStatus, error) {
 // relay gives an attended execution to PostgreSQL. A reason says why one that was offered is.
 func (s *session) relay(e *execution, reason string) error {
 	if reason != "" {
-		s.record(LastRun{Route: "oltp", Reason: reason})
+		s.record(LastRun{Route: RouteOLTP.String(), Reason: reason})
 	}
 	if e.within {
 		s.scan += e.size

@@ -112,7 +112,7 @@ func (s *session) noteRelayed(c *class) {
 	if c.data {
 		s.block.oltp = true
 		if c.Reason != "" && c.Kind == Relay && isQuery(c.word) {
-			s.last = LastRun{Route: "oltp", Reason: c.Reason}
+			s.last = LastRun{Route: RouteOLTP.String(), Reason: c.Reason}
 		}
 	}
 }

@@ -249,7 +249,7 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 		if e.class.Kind == Explain || s.block.columnar {
 			return s.turnDown(e, status, &RelayError{Reason: routeIsOLTP})
 		}
-		s.record(LastRun{Route: "oltp", Reason: routeIsOLTP})
+		s.record(LastRun{Route: RouteOLTP.String(), Reason: routeIsOLTP})
 		return relayed, nil
 	}
 	if against == "" {
@@ -353,7 +353,7 @@ func (s *session) turnDown(e *execution, status txStatus, why *RelayError) (outc
 	case s.block.columnar:
 		return done, s.rejectHeld(e, besideSnapshot(why.Error()))
 	}
-	s.record(LastRun{Route: "oltp", Reason: why.Error()})
+	s.record(LastRun{Route: RouteOLTP.String(), Reason: why.Error()})
 	return relayed, nil
 }
 

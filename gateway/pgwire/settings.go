@@ -29,7 +29,7 @@ func (r Route) Otherwise() string {
 	if r == RouteColumnar {
 		return "none, as freshet.route is columnar"
 	}
-	return "oltp"
+	return RouteOLTP.String()
 }
 
 // The names of the settings. The first four can be set; the last four report.
