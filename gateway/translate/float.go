@@ -79,7 +79,8 @@ func (q *query) floatToInteger(e expr, oid uint32) expr {
 	x := q.coerce(e, oidFloat8)
 	out := with(oid, "", x)
 	out.sql = once(x.sql, func(x string) string {
-		return out.engineConversion() + "(" + guarded("roundBankers("+x+")", "NOT (abs(roundBankers("+x+")) <= "+limit+")", "integer out of range") + ")"
+		rounded := guarded("roundBankers("+x+")", "NOT (abs(roundBankers("+x+")) <= "+limit+")", "integer out of range")
+		return out.engineConversion() + "(" + lazy(rounded, "0") + ")" // which the engine refuses NaN and infinities, too
 	})
 	out.fails = true
 	return out

@@ -8,8 +8,8 @@ import (
 
 // PostgreSQL computes an arm of a CASE for the rows alone that take it, and what an aggregate aggregates for those alone that its FILTER leaves.
 // The engine does so for an arm of which it finds no part elsewhere in the statement: what stands twice it computes once, for all rows, and so it
-// does what is aggregated. So what makes it raise an exception is marked, together with what never does, and CASE, COALESCE and FILTER write that in
-// its place for the other rows.
+// does the arguments of aggregates and of COALESCE (26.7). So what makes it raise an exception is marked, together with what never does, and
+// CASE, COALESCE and FILTER write that in its place for the other rows.
 
 // A marked value is lazyStart, a key of the value, a comma, the harmless value, lazyOf, the value, lazyEnd. Around the value may be what is
 // needed only if the value stands elsewhere, too, each part in lazyExtra and lazyExtraEnd. A blank is before a marker that may follow the name of
@@ -50,7 +50,7 @@ func taken(sql string, before []string, cond string) string {
 	})
 }
 
-// left is what is computed where none of the conditions holds.
+// left is what a CASE computes where none of the conditions holds: its ELSE, or the next condition.
 func left(sql string, before []string) string {
 	if len(before) == 0 {
 		return sql
@@ -58,6 +58,14 @@ func left(sql string, before []string) string {
 	return lazily(sql, func(harmless string) (string, string) {
 		return extra("multiIf(" + excluding(before, harmless)), extra(")")
 	})
+}
+
+// lacking is an argument of COALESCE, which is computed where those before are absent. The engine computes all of them for all rows.
+func lacking(sql string, present []string) string {
+	if len(present) == 0 {
+		return sql
+	}
+	return lazily(sql, func(harmless string) (string, string) { return "multiIf(" + excluding(present, harmless), ")" })
 }
 
 func excluding(conds []string, harmless string) string {

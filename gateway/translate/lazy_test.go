@@ -25,6 +25,7 @@ func TestTranslate_sparesDivisorsOfRowsThatTakeAnotherArm(t *testing.T) {
 			"multiIf(_r0.`quantity` = toInt32(0), CAST(1, 'Int32'), CAST(_r0.`quantity`, 'Int32'))", ""},
 		{"a key stays one", "SELECT CASE WHEN quantity <> 0 THEN item / quantity END FROM line GROUP BY item / quantity, quantity", []uint32{int4}, "multiIf(_r1.k2 != toInt32(0), CAST(_r1.k1, 'Int32')", ""},
 		{"FILTER", "SELECT max(item / quantity) FILTER (WHERE quantity <> 0) FROM line", []uint32{int4}, "if(ifNull(_r0.`quantity` != toInt32(0), false), CAST(_r0.`quantity`, 'Int32'), CAST(1, 'Int32'))", ""},
+		{"COALESCE", "SELECT COALESCE(number::int, item / quantity) FROM line", []uint32{int4}, "multiIf(isNotNull(CAST(CAST(_r0.`number`, 'Int32'), 'Int32')), CAST(1, 'Int32'), CAST(_r0.`quantity`, 'Int32'))", ""},
 		{"an overflow", "SELECT CASE WHEN item < 9 THEN item * 700 END, CASE WHEN item < 9 THEN 1 + item * 700 END FROM line", []uint32{int4, int4},
 			"accurateCast(multiIf(_r0.`item` < toInt32(9), toInt64(_r0.`item`) * toInt32(700), 0), 'Int32')", ""},
 		{"a window's rows are all rows", "SELECT CASE WHEN item > 0 THEN max(item / quantity) OVER () END, CASE WHEN item > 1 THEN max(item / quantity) OVER () END FROM line", []uint32{int4, int4},
@@ -102,6 +103,8 @@ func TestGuards_fireForNoRowThatIsExcluded(t *testing.T) {
 		"SELECT id, CASE WHEN i <> 0 THEN max(7 / NULLIF(i, 0)) OVER (ORDER BY id) END, CASE WHEN i = 0 THEN max(7 / NULLIF(i, 0)) OVER (ORDER BY id) END FROM pairs ORDER BY id",
 		"SELECT id, CASE WHEN id > 3 THEN (SELECT max(7 / i) FROM pairs WHERE i <> 0) END, CASE WHEN id > 4 THEN (SELECT 1 + max(7 / i) FROM pairs WHERE i <> 0) END FROM pairs ORDER BY id",
 		"SELECT string_agg((7 / i)::text, ',' ORDER BY id) FILTER (WHERE i <> 0), percentile_disc(0.5) WITHIN GROUP (ORDER BY 7 / i) FILTER (WHERE i <> 0) FROM pairs",
+		"SELECT max((i::float8 * 1e9)::int) FILTER (WHERE i = 2) FROM pairs",
+		"SELECT id, COALESCE(CASE WHEN i = 0 THEN 5 END, 7 / i) FROM pairs ORDER BY id",
 		"SELECT sum(CASE WHEN id::text ~ '^[0-4]$' THEN id::text::int END), max(CASE WHEN left(id::text, 1) = '3' THEN (id::text)::numeric END) FROM pairs",
 	} {
 		requireUnguarded(t, conn, client, sql)

@@ -319,12 +319,12 @@ func (q *query) coalesce(args []*pg.Node) expr {
 	parts := q.unify(q.valuesOf(args))
 	present := make([]string, len(parts))
 	for i, p := range parts {
-		present[i] = "isNotNull(" + left(p.typed(), present[:i]) + ")"
+		present[i] = "isNotNull(" + lacking(p.typed(), present[:i]) + ")"
 	}
 	build := func(part func(expr) string) string {
 		texts := make([]string, len(parts))
 		for i, p := range parts {
-			texts[i] = left(part(p), present[:i])
+			texts[i] = lacking(part(p), present[:i])
 		}
 		return "coalesce(" + strings.Join(texts, ", ") + ")"
 	}
