@@ -113,7 +113,7 @@ func lazily(sql string, around func(harmless string) (before, behind string)) st
 	return b.String()
 }
 
-// writeMarked writes a statement without the marks: what is around a value is left out if the value stands there once.
+// writeMarked writes a statement, or a part of one, without the marks: what is around a value is left out if the value stands there once.
 func writeMarked(sql string) string {
 	sql = strings.ReplaceAll(sql, settledMark, lazyMark)
 	times := map[string]int{}

@@ -72,7 +72,7 @@ const longText = 500
 
 // once writes a text with an expression in it that it uses several times.
 func once(sql string, write func(name string) string) string {
-	if len(sql) < longText {
+	if len(writeMarked(sql)) < longText {
 		return write(sql)
 	}
 	return bind(write("x"), "x", sql)
