@@ -18,6 +18,39 @@ type copier struct {
 	// since is where the stream was when the copy under way began, which the copy's position is not before; zero: there is none.
 	// session.mu guards it.
 	since cdc.Watermark
+	// giveUp ends the copy under way, which waits for its snapshot; nil: there is none, or it has that. session.mu guards it.
+	giveUp context.CancelCauseFunc
+	// hold is how long it may hold the stream meanwhile; zero: holdLimit. session.mu guards it.
+	hold time.Duration
+}
+
+// holdLimit is how long the stream is held by a copy that waits for a transaction of the database to end, which may never happen. The copy begins to
+// wait anew then, and has what the stream handed over until then. Each time it gets twice as long, up to mostHold: other transactions have begun.
+const (
+	holdLimit = 30 * time.Second
+	mostHold  = 8 * holdLimit
+)
+
+var errHeld = errors.New("the stream would have waited for a copy that waits for a transaction")
+
+// held is called when the stream begins to wait for copies, and the returned function when that is over. It needs mu.
+func (c *copier) held() (over func() bool) {
+	limit := max(c.hold, holdLimit)
+	return time.AfterFunc(limit, func() {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		if c.giveUp != nil {
+			c.giveUp(errHeld)
+			c.hold = min(2*limit, mostHold)
+		}
+	}).Stop
+}
+
+// begun notes that the copy under way has its snapshot.
+func (c *copier) begun() {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.giveUp, c.hold = nil, 0
 }
 
 func (c *copier) request() {
@@ -97,11 +130,13 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 	case <-c.busy:
 	}
 	defer func() { c.busy <- struct{}{} }()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	s := c.s
 	s.mu.Lock()
 	sink := newCopySink(c)
 	var ids []cdc.TableID
-	c.since = s.arrived
+	c.since, c.giveUp = s.arrived, giveUp
 	for id, t := range s.tables {
 		if t.progress == copying {
 			ids = append(ids, id)
@@ -113,7 +148,7 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		c.since = cdc.Watermark{}
+		c.since, c.giveUp = cdc.Watermark{}, nil
 	}()
 	if len(ids) == 0 {
 		s.r.copyWell()
@@ -127,6 +162,9 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 	}
 	if err != nil {
 		sink.abandon()
+		if errors.Is(context.Cause(ctx), errHeld) {
+			err = errHeld
+		}
 		return at, false, fmt.Errorf("copy tables: %w", err)
 	}
 	return at, true, nil

@@ -85,6 +85,7 @@ func (k *copySink) jobs() map[cdc.TableID]*copyJob {
 // Begin makes the bases. A table that the copy leaves out is gone at the source, or announced anew.
 func (k *copySink) Begin(ctx context.Context, at cdc.Position, defs []*cdc.Table) error {
 	k.at = at
+	k.c.begun()
 	given := map[cdc.TableID]bool{}
 	for _, def := range defs {
 		if t := k.job(def.ID); t != nil {

@@ -125,6 +125,7 @@ func (s *session) backPressure(ctx context.Context) error {
 		}
 	}
 	if s.deferredBytes > s.mostDeferred {
+		defer s.copier.held()()
 		return s.await(ctx, func() bool { return s.deferredBytes <= s.mostDeferred || !s.copying() })
 	}
 	return nil
