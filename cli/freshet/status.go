@@ -18,11 +18,14 @@ func printStatus(w io.Writer, r platform.Report) error {
 		fmt.Fprintf(t, "endpoint\t%s\n", r.URL)
 		fmt.Fprintf(t, "metrics\thttp://%s/metrics\n", r.Monitor)
 	}
-	if rep := r.Replica; rep != nil {
+	switch rep := r.Replica; {
+	case rep != nil:
 		fmt.Fprintf(t, "snapshot\t%s\n", snapshot(rep))
 		if p := rep.Pipeline; p != nil {
 			fmt.Fprintf(t, "stream\t%s\n", stream(p))
 		}
+	case r.Phase == platform.Running:
+		fmt.Fprint(t, "snapshot\tnot known: the gateway does not answer\n")
 	}
 	if len(r.Components) > 0 && r.Phase != platform.Stopped {
 		fmt.Fprint(t, "\nSERVER\tSTATE\tPID\tADDRESS\tUP FOR\tRESTARTS\tLOG\n")
