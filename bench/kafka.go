@@ -18,29 +18,30 @@ import (
 const (
 	// warm is how long transactions run before anything counts: Java compiles what runs often while it runs.
 	warm = 40 * time.Second
-	// anyAge keeps every analytical query on the replica. Under the default bound, queries that find a snapshot older than a second
-	// go to PostgreSQL, and exactly the staleness that is to be measured would be missing.
+	// anyAge keeps every analytical query on the replica. Under the default bound, queries that find a snapshot older
+	// than a second go to PostgreSQL, and exactly the staleness that is to be measured would be missing.
 	anyAge = "SET freshet.freshness = 'eventual'"
 	// outage is how long the gateway is stopped at full load.
 	outage = 60 * time.Second
-	// catchUpLimit is how long the gateway may take to catch up while transactions go on. Where they are more than the pipeline takes,
-	// it never does, and the measurement goes on without them.
+	// catchUpLimit is how long the gateway may take to catch up while transactions go on. Where they are more than the
+	// pipeline takes, it never does, and the measurement goes on without them.
 	catchUpLimit = 60 * time.Second
 	// fresh is the staleness at which a gateway has caught up.
 	fresh = time.Second
-	// flood is how many rows are written as fast as PostgreSQL takes them, in transactions of floodTransaction by floodWriters.
+	// flood is how many rows are written as fast as PostgreSQL takes them, in transactions of floodTransaction by
+	// floodWriters.
 	flood, floodTransaction, floodWriters = 600_000, 500, 2
 )
 
 // KafkaResult is the outcome of [Kafka].
 type KafkaResult struct {
-	// StalenessMS is the age of the snapshot at the moment a query started on it, at the full rate of transactions. Every query counts,
-	// however old its snapshot was.
+	// StalenessMS is the age of the snapshot at the moment a query started on it, at the full rate of transactions.
+	// Every query counts, however old its snapshot was.
 	StalenessMS           driver.Percentiles `json:"staleness_ms"`
 	TransactionsPerSecond float64            `json:"transactions_per_second"`
 	QueriesPerSecond      float64            `json:"analytical_queries_per_second"`
-	// CatchUpSeconds is how long a gateway needs after an outage at full load, which goes on meanwhile. CaughtUp is false where it was
-	// not enough.
+	// CatchUpSeconds is how long a gateway needs after an outage at full load, which goes on meanwhile. CaughtUp is
+	// false where it was not enough.
 	CatchUpSeconds float64       `json:"catch_up_seconds"`
 	CaughtUp       bool          `json:"caught_up"`
 	Outage         GatewayMemory `json:"gateway_memory_after_outage"`

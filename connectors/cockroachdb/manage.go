@@ -12,8 +12,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
-// align returns the changefeed that writes the topics. One that is ours to manage is created if there is none alive, and gets
-// the tables it lacks.
+// align returns the changefeed that writes the topics. One that is ours to manage is created if there is none alive,
+// and gets the tables it lacks.
 func (d *SQL) align(ctx context.Context, wanted []TableName) (*job, error) {
 	jobs, err := d.jobs(ctx)
 	if err != nil {
@@ -94,8 +94,8 @@ func explainCreate(err error) error {
 // pauseWait bounds the wait for a changefeed to pause.
 const pauseWait = 30 * time.Second
 
-// alter changes the tables of a changefeed, which has to be paused meanwhile. One that had paused because of an error is resumed
-// too: a table that was dropped is such an error.
+// alter changes the tables of a changefeed, which has to be paused meanwhile. One that had paused because of an error
+// is resumed too: a table that was dropped is such an error.
 func (d *SQL) alter(ctx context.Context, j *job, add, drop []TableName) error {
 	s := d.cfg.Changefeed
 	if j.state() == ChangefeedRunning {

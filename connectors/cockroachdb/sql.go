@@ -17,19 +17,19 @@ import (
 
 // SQLConfig says how to ask CockroachDB. Zero values mean the documented defaults.
 type SQLConfig struct {
-	// URL is the connection string of a role that may read the tables and see changefeed jobs (VIEWJOB), and with Manage
-	// may make changefeeds (CHANGEFEED on the tables). Its database is the one that is replicated. Required.
+	// URL is the connection string of a role that may read the tables and see changefeed jobs (VIEWJOB), and with
+	// Manage may make changefeeds (CHANGEFEED on the tables). Its database is the one that is replicated. Required.
 	URL string
 	// Include and Exclude are patterns on schema.table, in which * stands for any characters and ?
 	// for one. A table is selected if it matches an Include and no Exclude. Default Include: "public.*".
 	Include, Exclude []string
 	// Changefeed makes its statements. Its Prefix tells the changefeed from others.
 	Changefeed Statements
-	// Manage says that the changefeed is ours to create and to alter. Otherwise somebody else does (an operator), and tables that it
-	// does not emit are stopped.
+	// Manage says that the changefeed is ours to create and to alter. Otherwise somebody else does (an operator), and
+	// tables that it does not emit are stopped.
 	Manage bool
-	// MaxClockOffset is the cluster's --max-offset: a commit that was acknowledged by another node may be so much ahead of
-	// the clock that is asked. Default 500 ms, the cluster's default.
+	// MaxClockOffset is the cluster's --max-offset: a commit that was acknowledged by another node may be so much ahead
+	// of the clock that is asked. Default 500 ms, the cluster's default.
 	MaxClockOffset time.Duration
 	// Logger receives transitions. Default: discard.
 	Logger *slog.Logger

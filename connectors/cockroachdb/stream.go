@@ -36,8 +36,8 @@ const changefeedEvery = 5
 
 // Stream implements [cdc.Source]. From the zero position it begins with the oldest messages in the topics.
 //
-// A definition that changed is announced between transactions. Changes that fit no known definition come as a Truncate with
-// a *cdc.Table that the handler was not told of and that has no columns: they precede the copy to be taken.
+// A definition that changed is announced between transactions. Changes that fit no known definition come as a Truncate
+// with a *cdc.Table that the handler was not told of and that has no columns: they precede the copy to be taken.
 func (s *Source) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) error {
 	if !s.streaming.CompareAndSwap(false, true) {
 		return errors.New("stream changes: this source streams already")
@@ -163,7 +163,8 @@ func (st *stream) read(ctx context.Context) error {
 	}
 }
 
-// refresh takes the definitions anew if any has changed, and reads the topics of all of them before the handler is told.
+// refresh takes the definitions anew if any has changed, and reads the topics of all of them before the handler is
+// told.
 func (st *stream) refresh(ctx context.Context) error {
 	g := st.s.registry.generation.Load()
 	if g == st.generation && st.tables != nil {
@@ -177,7 +178,8 @@ func (st *stream) refresh(ctx context.Context) error {
 	return st.rd.discover(ctx)
 }
 
-// advance makes a cut if the resolved timestamps allow one. Partitions are listed in between: one that has come since holds it.
+// advance makes a cut if the resolved timestamps allow one. Partitions are listed in between: one that has come since
+// holds it.
 func (st *stream) advance(ctx context.Context) error {
 	at, sent, _, _ := st.rd.least()
 	if st.cut.Before(at) {

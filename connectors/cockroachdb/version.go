@@ -14,8 +14,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
-// allowInternals opens crdb_internal, which recent versions close unless a session asks for it. Older ones do not know the setting, and
-// a role may be forbidden to set it: the questions that follow then say so.
+// allowInternals opens crdb_internal, which recent versions close unless a session asks for it. Older ones do not know
+// the setting, and a role may be forbidden to set it: the questions that follow then say so.
 func allowInternals(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.PgConn().ExecParams(ctx, "SET allow_unsafe_internals = on", nil, nil, nil, nil).Close()
 	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -43,8 +43,8 @@ const versionsSQL = `SELECT (SELECT string_agg(table_id::STRING || '=' || versio
 // clockWait is how long to wait before a node is asked again whose clock is behind.
 const clockWait = 20 * time.Millisecond
 
-// Versions implements [Database] by the versions of the tables' descriptors, which every schema change raises, those that rewrite
-// rows without a change in the stream too, and GRANT.
+// Versions implements [Database] by the versions of the tables' descriptors, which every schema change raises, those
+// that rewrite rows without a change in the stream too, and GRANT.
 func (d *SQL) Versions(ctx context.Context, ids []cdc.TableID, since cdc.Position) (map[cdc.TableID]string, error) {
 	list := make([]string, len(ids))
 	for i, id := range ids {

@@ -41,8 +41,8 @@ const patience = time.Second
 
 // Stream implements [cdc.Source]. From the zero position it begins with the oldest transaction in the topics.
 //
-// A definition that changed is announced between transactions. Changes that fit no known definition come as a Truncate with
-// a *cdc.Table that the handler was not told of and that has no columns: they precede the copy to be taken.
+// A definition that changed is announced between transactions. Changes that fit no known definition come as a Truncate
+// with a *cdc.Table that the handler was not told of and that has no columns: they precede the copy to be taken.
 func (s *Source) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) error {
 	if !s.streaming.CompareAndSwap(false, true) {
 		return errors.New("stream changes: this source streams already")
@@ -235,8 +235,9 @@ func (st *stream) change(ctx context.Context, table postgres.TableName, row stor
 	return st.misfit(ctx, table, row)
 }
 
-// lookup returns the definition of the table that has a name now, or none if nobody wants its changes. A table that is unknown becomes
-// known together with a copy that is later than the transaction at hand. So does one whose name another had when a row was written.
+// lookup returns the definition of the table that has a name now, or none if nobody wants its changes. A table that is
+// unknown becomes known together with a copy that is later than the transaction at hand. So does one whose name another
+// had when a row was written.
 func (st *stream) lookup(ctx context.Context, table postgres.TableName) (postgres.Definition, error) {
 	st.refresh()
 	if def, known := st.tables[table]; known {

@@ -62,7 +62,8 @@ func (s *Source) refresh(ctx context.Context) error {
 	return held
 }
 
-// readDefinitions puts the definitions of the selected tables into the registry, or those of some of them, and returns which there are.
+// readDefinitions puts the definitions of the selected tables into the registry, or those of some of them, and returns
+// which there are.
 func (s *Source) readDefinitions(ctx context.Context, ids ...cdc.TableID) (there map[cdc.TableID]bool, err error) {
 	defs, err := s.discover(ctx, ids...)
 	if err != nil {
@@ -76,8 +77,8 @@ func (s *Source) readDefinitions(ctx context.Context, ids ...cdc.TableID) (there
 	return there, nil
 }
 
-// publish makes the publication name exactly the tables that can be replicated. It returns those that are in it otherwise than before, or not any more,
-// which their definitions tell.
+// publish makes the publication name exactly the tables that can be replicated. It returns those that are in it
+// otherwise than before, or not any more, which their definitions tell.
 func (s *Source) publish(ctx context.Context) (changed []cdc.TableID, err error) {
 	corrected, err := s.ensurePublication(ctx)
 	if err != nil {

@@ -23,7 +23,8 @@ type SlotStatus struct {
 	Confirmed cdc.Position
 	// RetainedBytes is how much log the server keeps for the slot.
 	RetainedBytes int64
-	// SafeBytes is how much more log may be written before the slot is in danger (max_slot_wal_keep_size); -1 for no limit.
+	// SafeBytes is how much more log may be written before the slot is in danger (max_slot_wal_keep_size); -1 for no
+	// limit.
 	SafeBytes int64
 	// ActivePID is the server process that uses the slot, or zero.
 	ActivePID int
@@ -56,7 +57,8 @@ func (s *Source) SlotStatus(ctx context.Context) (SlotStatus, error) {
 	return st, nil
 }
 
-// remedyNewSlot is the remedy where a slot that is not lost cannot serve the stream any more: it is not dropped from here.
+// remedyNewSlot is the remedy where a slot that is not lost cannot serve the stream any more: it is not dropped from
+// here.
 func remedyNewSlot(slot string) string {
 	return fmt.Sprintf("drop the slot (SELECT pg_drop_replication_slot('%s')) and ", slot) + cdc.RemedyRecopy
 }
@@ -81,8 +83,9 @@ const (
 	onward                   // it goes on from a position that it kept
 )
 
-// ensureSlot creates the slot unless it is there. A lost one is replaced where the consumer begins with nothing, and so needs no change
-// that it guarded. The publication must exist before: pgoutput looks it up as of the change that it decodes.
+// ensureSlot creates the slot unless it is there. A lost one is replaced where the consumer begins with nothing, and so
+// needs no change that it guarded. The publication must exist before: pgoutput looks it up as of the change that it
+// decodes.
 func (s *Source) ensureSlot(ctx context.Context) error {
 	st, err := s.SlotStatus(ctx)
 	if err != nil {

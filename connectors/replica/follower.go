@@ -11,8 +11,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
-// follower begins to follow the lines of tables' rows (package lineage), one table at a time. It reads a table for that, which may
-// take long; nothing waits for it.
+// follower begins to follow the lines of tables' rows (package lineage), one table at a time. It reads a table for
+// that, which may take long; nothing waits for it.
 type follower struct {
 	s    *session
 	conn *engine.Conn

@@ -161,7 +161,8 @@ func (m *machine) transactions() {
 	}
 }
 
-// steadyChanges is what most applications do: rows are added, and the same column of others changes, again and again, while the table is compacted.
+// steadyChanges is what most applications do: rows are added, and the same column of others changes, again and again,
+// while the table is compacted.
 func (m *machine) steadyChanges() {
 	for range rapid.IntRange(1, 10).Draw(m.t, "rounds") {
 		for range rapid.IntRange(1, 5).Draw(m.t, "transactions") {

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Isolate runs this program again with args as the first process of mount, network and process namespaces of its own, and returns its exit
-// code when it has ended. Where ctx ends before that it gets SIGTERM. With it ends everything that it has started.
+// Isolate runs this program again with args as the first process of mount, network and process namespaces of its own,
+// and returns its exit code when it has ended. Where ctx ends before that it gets SIGTERM. With it ends everything that
+// it has started.
 func Isolate(ctx context.Context, args ...string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -37,8 +38,8 @@ func Isolate(ctx context.Context, args ...string) (int, error) {
 	return 0, nil
 }
 
-// Init is what the first process of the namespaces does: it prepares their mounts in the folder dir, runs this program once more with args,
-// buries orphans, and returns the exit code when that has ended.
+// Init is what the first process of the namespaces does: it prepares their mounts in the folder dir, runs this program
+// once more with args, buries orphans, and returns the exit code when that has ended.
 func Init(dir string, args ...string) (int, error) {
 	if err := prepareMounts(dir); err != nil {
 		return 0, err
@@ -73,8 +74,8 @@ func Init(dir string, args ...string) (int, error) {
 	}
 }
 
-// files are those that are other ones in our mount namespace: what kubelet insists on setting in the kernel, which keeps its own values, and
-// where names are resolved.
+// files are those that are other ones in our mount namespace: what kubelet insists on setting in the kernel, which
+// keeps its own values, and where names are resolved.
 var files = map[string]string{
 	"/proc/sys/vm/overcommit_memory": "1",
 	"/proc/sys/kernel/panic":         "10",

@@ -35,9 +35,9 @@ const (
 	mostStorms = 200
 )
 
-// TestChanges_atRandomKeepSumsAndTables changes definitions in storms, while amounts are moved between the same tables and a
-// session in every mode reads their sum. After each storm it moves amounts only, until the replica has answered in every mode
-// again. All of it goes through the endpoint.
+// TestChanges_atRandomKeepSumsAndTables changes definitions in storms, while amounts are moved between the same tables
+// and a session in every mode reads their sum. After each storm it moves amounts only, until the replica has answered
+// in every mode again. All of it goes through the endpoint.
 func TestChanges_atRandomKeepSumsAndTables(t *testing.T) {
 	seed := *randomSeed
 	if seed == 0 {
@@ -148,7 +148,8 @@ func (w *weather) storm(ctx context.Context) error {
 	return group.Wait()
 }
 
-// calm leaves every table such that it can be replicated, and moves amounts until the replica has answered every reader.
+// calm leaves every table such that it can be replicated, and moves amounts until the replica has answered every
+// reader.
 func (w *weather) calm(ctx context.Context) error {
 	for _, table := range ledgers {
 		for done := false; !done; { // a reader may make it a deadlock
@@ -258,8 +259,8 @@ func attempt(ctx context.Context, conn *pgx.Conn, statements string) (bool, erro
 }
 
 // refused reports whether PostgreSQL refuses a statement for what another session did: names and keys that are there or
-// not (class 42), a table without a key whose rows cannot be changed, a deadlock, a table that was replaced while its lock was
-// awaited.
+// not (class 42), a table without a key whose rows cannot be changed, a deadlock, a table that was replaced while its
+// lock was awaited.
 func refused(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/freshet-io/freshet/gateway/pgwire"
 )
 
-// withinLag ends with the time that a statement waits for the replica, or for what the source says of it. Unless the session insists on the
-// replica, one that lags for long is no reason to wait: PostgreSQL's answer is fresh by nature.
+// withinLag ends with the time that a statement waits for the replica, or for what the source says of it. Unless the
+// session insists on the replica, one that lags for long is no reason to wait: PostgreSQL's answer is fresh by nature.
 func (r *Router) withinLag(ctx context.Context, s *pgwire.SessionInfo) (context.Context, context.CancelFunc) {
 	if s.Settings.Route == pgwire.RouteColumnar {
 		return context.WithCancel(ctx)
@@ -20,9 +20,10 @@ func (r *Router) withinLag(ctx context.Context, s *pgwire.SessionInfo) (context.
 	return context.WithTimeout(ctx, r.cfg.LagLimit)
 }
 
-// freshly waits for what the session asks of a snapshot and calls take, which fails with [*batch.StaleError] if the newest is older than the bound.
-// Then the source is late, and its next watermark may be enough: take is called again once a position has come that only a newer one can have,
-// until LagLimit has passed, or, for a session that insists on the replica, as long as each wait for one takes longer than the bound.
+// freshly waits for what the session asks of a snapshot and calls take, which fails with [*batch.StaleError] if the
+// newest is older than the bound. Then the source is late, and its next watermark may be enough: take is called again
+// once a position has come that only a newer one can have, until LagLimit has passed, or, for a session that insists on
+// the replica, as long as each wait for one takes longer than the bound.
 func (r *Router) freshly(ctx context.Context, s *pgwire.SessionInfo, need freshness.Requirement, take func(bound time.Duration) error) error {
 	deadline := r.clock().Add(r.cfg.LagLimit)
 	for {
@@ -63,8 +64,8 @@ func (r *Router) await(ctx context.Context, s *pgwire.SessionInfo, need freshnes
 	return errLag
 }
 
-// stalledShare of LagLimit is what a statement waits while the replica stands where it stood all through a wait that was in vain: its stream
-// hangs, or a large transaction is on its way. The next snapshot ends that.
+// stalledShare of LagLimit is what a statement waits while the replica stands where it stood all through a wait that
+// was in vain: its stream hangs, or a large transaction is on its way. The next snapshot ends that.
 const stalledShare = 20
 
 // reached is the position of the newest snapshot; zero: there is none.

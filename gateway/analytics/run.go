@@ -45,7 +45,8 @@ func (q *query) Run(ctx context.Context, formats []int16, sink func(datarow.Rows
 		return 0, q.refusal(ctx, err)
 	}
 	defer reader.Close()
-	// While the engine works: the definitions are confirmed after the snapshot was taken, and before the first row is sent.
+	// While the engine works: the definitions are confirmed after the snapshot was taken, and before the first row is
+	// sent.
 	if err := q.confirm(ctx, reader.Position()); err != nil {
 		return 0, q.router.refusal(ctx, err)
 	}
@@ -104,7 +105,8 @@ func (q *query) start(ctx context.Context, formats []int16) (*batch.Reader, erro
 	return reader, err
 }
 
-// confirm is [definitions.confirm]. The source's answer may take as long as a commit waits for a synchronous standby, which PostgreSQL's need not.
+// confirm is [definitions.confirm]. The source's answer may take as long as a commit waits for a synchronous standby,
+// which PostgreSQL's need not.
 func (q *query) confirm(ctx context.Context, at cdc.Position) error {
 	limited, cancel := q.router.withinLag(ctx, q.session)
 	defer cancel()
@@ -127,8 +129,9 @@ func (q *query) job(formats []int16) *batch.Query {
 	}
 }
 
-// key names the result: the statement for the engine without its snapshot, the settings that it runs under, a tenant's limits among them, and
-// all that decides what becomes of its rows. Statements that differ in what is finished here, as stddev and variance do, are one to the engine.
+// key names the result: the statement for the engine without its snapshot, the settings that it runs under, a tenant's
+// limits among them, and all that decides what becomes of its rows. Statements that differ in what is finished here, as
+// stddev and variance do, are one to the engine.
 func (q *query) key(columns []finish.Column, formats []int16, style finish.Style, set map[string]string) string {
 	var b strings.Builder
 	fmt.Fprint(&b, formats, style, set)

@@ -33,8 +33,8 @@ func settings(plan map[string]string, tenant *shares.Tenant) map[string]string {
 	return out
 }
 
-// overLimit tells the client which limit of its tenant a statement met; nil: none. PostgreSQL must not run it instead, or the
-// limits would send the heaviest statements there.
+// overLimit tells the client which limit of its tenant a statement met; nil: none. PostgreSQL must not run it instead,
+// or the limits would send the heaviest statements there.
 func overLimit(tenant *shares.Tenant, err error) *pgwire.Error {
 	if full, ok := errors.AsType[*shares.QueueFullError](err); ok {
 		return &pgwire.Error{

@@ -75,9 +75,9 @@ func (c *Client) Ping(ctx context.Context) error {
 }
 
 // Query runs sql, decodes every block of its result into result's columns and calls onBlock with
-// the number of rows. While the query runs, and once more at its end, onCPU is told of the CPU time that the engine has consumed for it
-// since the last time; nil: nobody. An exception of the engine comes as
-// [*ch.Exception]; anything else that went wrong with the connection wraps [ErrUnavailable].
+// the number of rows. While the query runs, and once more at its end, onCPU is told of the CPU time that the engine has
+// consumed for it since the last time; nil: nobody. An exception of the engine comes as [*ch.Exception]; anything else
+// that went wrong with the connection wraps [ErrUnavailable].
 func (c *Client) Query(ctx context.Context, sql string, settings map[string]string, result proto.Results, onBlock func(rows int) error, onCPU func(time.Duration)) error {
 	var sinkErr error
 	var consumed usage

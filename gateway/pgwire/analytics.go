@@ -68,13 +68,13 @@ const (
 // Candidate is what [Analytics.Candidate] found in a statement's text.
 type Candidate struct {
 	Kind CandidateKind
-	// Point says that a Read, or what is declared, is bound by its table's key: PostgreSQL is the faster store. It is relayed, but
-	// for a session that wants the columnar route or holds a columnar snapshot.
+	// Point says that a Read, or what is declared, is bound by its table's key: PostgreSQL is the faster store. It is
+	// relayed, but for a session that wants the columnar route or holds a columnar snapshot.
 	Point bool
 	// Inner is the statement inside EXPLAIN (FRESHET …) or DECLARE.
 	Inner string
-	// Cursor is the name that DECLARE declares, Binary says that its simple queries' rows are in binary format, Holds that it outlives its
-	// transaction, and Scroll is SCROLL, NO SCROLL, or empty: PostgreSQL's plan decides.
+	// Cursor is the name that DECLARE declares, Binary says that its simple queries' rows are in binary format, Holds
+	// that it outlives its transaction, and Scroll is SCROLL, NO SCROLL, or empty: PostgreSQL's plan decides.
 	Cursor        string
 	Binary, Holds bool
 	Scroll        string
@@ -112,7 +112,8 @@ type Param struct {
 	Value  []byte
 }
 
-// ErrRowLimit is what the sink of [Query.Run] returns when the client asked for no more rows: a success that ends the query.
+// ErrRowLimit is what the sink of [Query.Run] returns when the client asked for no more rows: a success that ends the
+// query.
 var ErrRowLimit = errors.New("the portal's row limit is reached")
 
 // Query is one execution that was planned for the columnar replica.
@@ -159,7 +160,8 @@ type SessionInfo struct {
 	// WroteSince says that the session may have committed a write since its last
 	// columnar answer, which the next answer must see.
 	WroteSince bool
-	// ReadSince says that PostgreSQL ran queries of the session's since then that write nothing as far as their text tells.
+	// ReadSince says that PostgreSQL ran queries of the session's since then that write nothing as far as their text
+	// tells.
 	ReadSince bool
 
 	// Ask runs one row-returning statement on the session's own backend, as the session's
@@ -167,8 +169,8 @@ type SessionInfo struct {
 	// anything. It is valid during Begin, Plan, Explain and Run only. (PostgreSQL does not check
 	// privileges when it describes a statement; this is the way to ask it.)
 	Ask func(ctx context.Context, sql string) ([][][]byte, error)
-	// AskPlan returns PostgreSQL's plan of a statement, as EXPLAIN (FORMAT JSON) prints it; nil where PostgreSQL does not tell. It is valid when
-	// Ask is, but nil inside a transaction block: an error would fail that.
+	// AskPlan returns PostgreSQL's plan of a statement, as EXPLAIN (FORMAT JSON) prints it; nil where PostgreSQL does
+	// not tell. It is valid when Ask is, but nil inside a transaction block: an error would fail that.
 	AskPlan func(ctx context.Context, st Statement) ([]byte, error)
 	// Record notes how the statement ran, for SHOW freshet.last_route and its like.
 	Record func(LastRun)

@@ -59,7 +59,8 @@ func admittingBed(t *testing.T) *bed {
 	return b
 }
 
-// pg_hba.conf judges the gateway, for that is whom PostgreSQL sees. Whom it lets in without a password need not be let in.
+// pg_hba.conf judges the gateway, for that is whom PostgreSQL sees. Whom it lets in without a password need not be let
+// in.
 func TestServer_letsInWithoutPasswordWhomPostgreSQLHasJudged(t *testing.T) {
 	b := admittingBed(t)
 	local, err := url.Parse(b.pg.LocalURL("postgres"))

@@ -114,8 +114,8 @@ func (s *session) serve(encryption *tls.Config, full bool) {
 	wg.Wait()
 }
 
-// endClient closes PostgreSQL's side after the client's has ended. Where the client's connection broke with statements in flight, PostgreSQL sees
-// exactly that: it finishes what it runs and finds the connection closed.
+// endClient closes PostgreSQL's side after the client's has ended. Where the client's connection broke with statements
+// in flight, PostgreSQL sees exactly that: it finishes what it runs and finds the connection closed.
 func (s *session) endClient(err error) {
 	if e, ok := errors.AsType[*Error](err); ok && s.client.SetWriteDeadline(time.Now().Add(goodbye)) == nil {
 		fatal(s.client, e)
@@ -125,8 +125,9 @@ func (s *session) endClient(err error) {
 	}
 }
 
-// finishFor ends PostgreSQL's input where the client's has ended, and waits while PostgreSQL answers what it was sent: the client may have closed its
-// writing side alone. One that is gone is noticed as by PostgreSQL, when it is written to, or by client_connection_check_interval.
+// finishFor ends PostgreSQL's input where the client's has ended, and waits while PostgreSQL answers what it was sent:
+// the client may have closed its writing side alone. One that is gone is noticed as by PostgreSQL, when it is written
+// to, or by client_connection_check_interval.
 func (s *session) finishFor(ended error) {
 	if !errors.Is(ended, io.EOF) && !errors.Is(ended, io.ErrUnexpectedEOF) || closeWrite(s.server) != nil {
 		return
@@ -136,7 +137,8 @@ func (s *session) finishFor(ended error) {
 	<-s.serverDone
 }
 
-// closeWrite closes a connection's writing side. With TLS, the end of its connection is what client_connection_check_interval looks for.
+// closeWrite closes a connection's writing side. With TLS, the end of its connection is what
+// client_connection_check_interval looks for.
 func closeWrite(conn net.Conn) error {
 	if t, ok := conn.(*tls.Conn); ok {
 		if err := t.CloseWrite(); err != nil {
@@ -191,7 +193,8 @@ func (s *session) close() {
 }
 
 // shutdown makes the session end with 57P01: serverLoop, which owns the client's side while the
-// session relays, tells the client as soon as it is between two messages. A session that starts may wait for either side.
+// session relays, tells the client as soon as it is between two messages. A session that starts may wait for either
+// side.
 func (s *session) shutdown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -166,7 +166,8 @@ func wantSameAnswer(t *testing.T, columnar, oltp *pgx.Conn, sql string) {
 	}
 }
 
-// outcome returns the rows as query does, but with NULLs told from empty strings, or the SQLSTATE of a statement that is refused.
+// outcome returns the rows as query does, but with NULLs told from empty strings, or the SQLSTATE of a statement that
+// is refused.
 func outcome(t *testing.T, c *pgx.Conn, sql string) []string {
 	t.Helper()
 	result := c.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()

@@ -15,7 +15,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/dial"
 )
 
-// verifiers reads the roles' SCRAM verifiers from the database, by which clients that use TLS log in where the database does too.
+// verifiers reads the roles' SCRAM verifiers from the database, by which clients that use TLS log in where the database
+// does too.
 type verifiers struct {
 	pool *pgxpool.Pool
 	log  *slog.Logger

@@ -17,8 +17,8 @@ import (
 	"github.com/freshet-io/freshet/local/process"
 )
 
-// startLimit and stopLimit bound the start and the end of one server. Java programs start slowly on a busy machine, and PostgreSQL's start is not
-// bounded.
+// startLimit and stopLimit bound the start and the end of one server. Java programs start slowly on a busy machine, and
+// PostgreSQL's start is not bounded.
 const (
 	startLimit      = 60 * time.Second
 	kafkaStartLimit = 3 * time.Minute

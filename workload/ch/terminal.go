@@ -19,8 +19,8 @@ type TerminalConfig struct {
 	Number int
 	Seed   uint64
 	Mix    Mix
-	// ConstantSize makes New-Order delete the district's delivered order of 3,000 orders ago, as BatchDB does (section 8.4) to
-	// tell growth from interference. TPC-C's consistency conditions 10 and 12 do not hold then.
+	// ConstantSize makes New-Order delete the district's delivered order of 3,000 orders ago, as BatchDB does (section
+	// 8.4) to tell growth from interference. TPC-C's consistency conditions 10 and 12 do not hold then.
 	ConstantSize bool
 	// Now is the clock for entry, delivery and payment dates.
 	Now func() time.Time

@@ -54,7 +54,8 @@ func (d *Driver) prepareChecks(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// newestSnapshot returns the position of a snapshot that has all that was committed before, empty for a database that has no such thing.
+// newestSnapshot returns the position of a snapshot that has all that was committed before, empty for a database that
+// has no such thing.
 func newestSnapshot(ctx context.Context, conn *pgx.Conn) (string, error) {
 	for _, sql := range []string{"SET freshet.freshness = 'strong'", "SELECT count(*) FROM warehouse"} {
 		if _, err := conn.Exec(ctx, sql); err != nil {

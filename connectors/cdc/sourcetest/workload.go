@@ -13,8 +13,8 @@ import (
 )
 
 // Schema creates the tables that random transactions work on: plain, with a composite text key, partitioned with
-// row movement, with values out of line (TOAST), and with the whole row as replica identity. Two have columns that are not
-// replicated, in line and out of line.
+// row movement, with values out of line (TOAST), and with the whole row as replica identity. Two have columns that are
+// not replicated, in line and out of line.
 const Schema = `
 CREATE TABLE plain (id int PRIMARY KEY, amount numeric(12,2), note text, at timestamptz DEFAULT now());
 CREATE TABLE composite (a int, b text, v bigint NOT NULL DEFAULT 0, u uuid, d date, PRIMARY KEY (b, a));
@@ -113,8 +113,8 @@ func statement() *rapid.Generator[string] {
 	})
 }
 
-// Run executes the transactions of each session in order, sessions side by side. A transaction that the database refuses
-// (a duplicate key, a deadlock) is rolled back, which is part of the test.
+// Run executes the transactions of each session in order, sessions side by side. A transaction that the database
+// refuses (a duplicate key, a deadlock) is rolled back, which is part of the test.
 func Run(ctx context.Context, url string, sessions [][]Transaction) error {
 	errs := make([]error, len(sessions))
 	var wg sync.WaitGroup

@@ -45,7 +45,8 @@ func (r *Reconciler) runCockroachDB(ctx context.Context, s *state) error {
 	return r.runDatabaseSet(ctx, s, s.objects.CockroachDB())
 }
 
-// certifyCockroachDB issues and renews the certificates of nodes and of root. A new one of the nodes' replaces them one by one.
+// certifyCockroachDB issues and renews the certificates of nodes and of root. A new one of the nodes' replaces them one
+// by one.
 func (r *Reconciler) certifyCockroachDB(ctx context.Context, s *state) error {
 	authority, err := r.authority(ctx, s, manifest.CockroachCAName(s.cluster), "CockroachDB of ")
 	if err != nil {
@@ -109,7 +110,8 @@ func (r *Reconciler) awaitCockroachDB(ctx context.Context, s *state) (task.Resul
 	return task.Wait(whenNot), nil
 }
 
-// prepareCockroachDB makes the database that is replicated, and then gives it the nodes that it is to have. Units that run already go on where CockroachDB does not answer for a while.
+// prepareCockroachDB makes the database that is replicated, and then gives it the nodes that it is to have. Units that
+// run already go on where CockroachDB does not answer for a while.
 func (r *Reconciler) prepareCockroachDB(ctx context.Context, s *state) (task.Result, error) {
 	spec := s.cluster.Spec.OLTP.CockroachDB
 	target := cockroach.Target{

@@ -66,7 +66,8 @@ func (r *Reconciler) runPostgreSQL(ctx context.Context, s *state) error {
 	if err != nil {
 		return err
 	}
-	// A new certificate is loaded while the database runs; one of a new authority would not let the operator in to tell it so.
+	// A new certificate is loaded while the database runs; one of a new authority would not let the operator in to tell
+	// it so.
 	s.objects.OLTPInputs, s.connection.Certificate = manifest.Digest(map[string][]byte{"ca.crt": authority.Cert}), server.Cert
 	for _, role := range s.roles {
 		if err := r.ownWithVolume(ctx, s, s.objects.RoleSecret(role.OLTPRole, role.Credentials, authority.Cert)); err != nil {
@@ -104,7 +105,8 @@ func (r *Reconciler) own(ctx context.Context, s *state, obj client.Object) error
 	return r.applier.Controlled(ctx, s.cluster, manifest.ClusterLabel, obj)
 }
 
-// awaitPostgreSQL waits until the builtin database's pod accepts connections, and then gives it the roles and passwords that it is to have.
+// awaitPostgreSQL waits until the builtin database's pod accepts connections, and then gives it the roles and passwords
+// that it is to have.
 func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result, error) {
 	ready, err := r.databaseReady(ctx, s)
 	if err != nil {
@@ -128,7 +130,8 @@ func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result
 	return task.Wait(whenNot), nil
 }
 
-// databaseReady says that a pod of the database is ready. While its StatefulSet is replaced, so that volumes can grow, only the pods know.
+// databaseReady says that a pod of the database is ready. While its StatefulSet is replaced, so that volumes can grow,
+// only the pods know.
 func (r *Reconciler) databaseReady(ctx context.Context, s *state) (bool, error) {
 	var set appsv1.StatefulSet
 	name := manifest.OLTPName(s.cluster)
@@ -177,7 +180,8 @@ func (r *Reconciler) readConnection(ctx context.Context, s *state) (bool, error)
 	return true, nil
 }
 
-// inspectDatabase sees whether the database can be replicated. Units that run already go on where it cannot be asked for a while.
+// inspectDatabase sees whether the database can be replicated. Units that run already go on where it cannot be asked
+// for a while.
 func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result, error) {
 	if s.cluster.Spec.OLTP.CockroachDB != nil {
 		return r.prepareCockroachDB(ctx, s)
@@ -207,7 +211,8 @@ func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result
 	return task.Wait(whenNot), nil
 }
 
-// isReplicable says that the database is ready, unless something is lacking there, and what is going on, if anything is.
+// isReplicable says that the database is ready, unless something is lacking there, and what is going on, if anything
+// is.
 func (s *state) isReplicable(format string, args ...any) {
 	if l := s.databaseLack; l != nil {
 		s.isNot(v1alpha1.ConditionOLTPReady, l.Reason, "%v", l)

@@ -13,10 +13,12 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/task"
 )
 
-// RotateAnnotation asks for new passwords of the builtin PostgreSQL and of the engines whenever its value becomes another.
+// RotateAnnotation asks for new passwords of the builtin PostgreSQL and of the engines whenever its value becomes
+// another.
 const RotateAnnotation = "freshet.io/rotate-passwords"
 
-// issueCredentials makes the engines' password, and another one when that is asked for: units take it over as they restart one by one.
+// issueCredentials makes the engines' password, and another one when that is asked for: units take it over as they
+// restart one by one.
 func (r *Reconciler) issueCredentials(ctx context.Context, s *state) (task.Result, error) {
 	secret, err := r.readSecret(ctx, s, manifest.EngineName(s.cluster))
 	if err != nil {
@@ -37,8 +39,9 @@ type oltpRole struct {
 	manifest.Credentials
 }
 
-// databaseRoles reads the passwords of the builtin PostgreSQL's roles, or makes them, and the next ones where that is asked for. The next one is
-// written down before the database learns it, so that whoever is interrupted in between knows both.
+// databaseRoles reads the passwords of the builtin PostgreSQL's roles, or makes them, and the next ones where that is
+// asked for. The next one is written down before the database learns it, so that whoever is interrupted in between
+// knows both.
 func (r *Reconciler) databaseRoles(ctx context.Context, s *state) error {
 	secrets := map[string]map[string][]byte{}
 	for _, name := range []string{manifest.OLTPSuperuserName(s.cluster), manifest.OLTPUnitsName(s.cluster), manifest.OLTPName(s.cluster)} {
@@ -87,8 +90,8 @@ func (r *Reconciler) provisionRoles(ctx context.Context, s *state) error {
 	return r.ownWithVolume(ctx, s, s.objects.RoleSecret(superuser.OLTPRole, s.roles[0].Credentials, s.connection.CA))
 }
 
-// limitSlots tells the builtin PostgreSQL how much of its log it may keep for a unit that is away, by what its volume has, whenever that is another than it
-// was told last. It takes that over while it runs.
+// limitSlots tells the builtin PostgreSQL how much of its log it may keep for a unit that is away, by what its volume
+// has, whenever that is another than it was told last. It takes that over while it runs.
 func (r *Reconciler) limitSlots(ctx context.Context, s *state) error {
 	volume := s.oltpVolumes.capacity()
 	limit := s.objects.SlotLimit(volume)
@@ -108,8 +111,8 @@ func (r *Reconciler) limitSlots(ctx context.Context, s *state) error {
 	return r.ownWithVolume(ctx, s, s.objects.RoleSecret(superuser.OLTPRole, s.roles[0].Credentials, s.connection.CA))
 }
 
-// rotatePasswords gives the roles of the builtin PostgreSQL their next passwords, if there are any. From then on new connections need them: the
-// units restart one by one with theirs.
+// rotatePasswords gives the roles of the builtin PostgreSQL their next passwords, if there are any. From then on new
+// connections need them: the units restart one by one with theirs.
 func (r *Reconciler) rotatePasswords(ctx context.Context, s *state) error {
 	for i, role := range s.roles {
 		if role.Next == "" {

@@ -125,8 +125,8 @@ func lastWords(c corev1.ContainerStatus) string {
 	return "; it failed: " + lines[len(lines)-1]
 }
 
-// cleanAfterUnits deletes what units that are no more have left in Kafka and in the database. A unit whose pod is still there
-// may use it, or make it again.
+// cleanAfterUnits deletes what units that are no more have left in Kafka and in the database. A unit whose pod is still
+// there may use it, or make it again.
 func (r *Reconciler) cleanAfterUnits(ctx context.Context, s *state) (task.Result, error) {
 	pods, err := r.unitPods(ctx, s)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/freshet-io/freshet/operator/internal/pki"
 )
 
-// server speaks PostgreSQL's protocol over TLS for one connection, with whom a certificate of its authority calls root. It knows no SQL: it has answers.
+// server speaks PostgreSQL's protocol over TLS for one connection, with whom a certificate of its authority calls root.
+// It knows no SQL: it has answers.
 type server struct {
 	listener net.Listener
 	authority,

@@ -43,8 +43,8 @@ type facts struct {
 	notArchived string
 }
 
-// Inspect returns all that the database lacks for the given number of units, whose slots begin with prefix. An error says that
-// it could not be asked, which is worth another try.
+// Inspect returns all that the database lacks for the given number of units, whose slots begin with prefix. An error
+// says that it could not be asked, which is worth another try.
 func (PostgreSQL) Inspect(ctx context.Context, c Connection, prefix string, units int) ([]*lack.Lack, error) {
 	conn, err := connect(ctx, c)
 	if l, ok := errors.AsType[*lack.Lack](err); ok {
@@ -102,7 +102,8 @@ func (f facts) lacks(units int) []*lack.Lack {
 		}
 	}
 	role := pgx.Identifier{f.role}.Sanitize()
-	// A stream and, while tables are copied, a second slot of the same unit. Units copy at the same time when all are new.
+	// A stream and, while tables are copied, a second slot of the same unit. Units copy at the same time when all are
+	// new.
 	need := 2 * units
 	unless(f.version >= 140000, ReasonUnsupportedVersion, "upgrade to PostgreSQL 14 or later", "the server is PostgreSQL %s", f.versionText)
 	unless(!f.standby, ReasonNotPrimary, "give the primary's address in the connection Secret", "the server is a standby")

@@ -69,8 +69,8 @@ func requirePlugin(ctx context.Context, t debezium.Transport, estate *debezium.E
 	}
 }
 
-// Clean deletes the connectors, with what Kafka Connect recorded of them, and the topics that units of number keep and higher
-// have left. Their names are prefix and the unit's number. What cannot be reached comes as *lack.Lack.
+// Clean deletes the connectors, with what Kafka Connect recorded of them, and the topics that units of number keep and
+// higher have left. Their names are prefix and the unit's number. What cannot be reached comes as *lack.Lack.
 func (Kafka) Clean(ctx context.Context, t debezium.Transport, prefix string, keep int) error {
 	estate, err := debezium.OpenEstate(t)
 	if err != nil {
