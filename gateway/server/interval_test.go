@@ -26,9 +26,16 @@ func TestGateway_computesConstantIntervalsAsPostgreSQLDoes(t *testing.T) {
 	} {
 		computed = append(computed, over("interval '"+form+"'", "'"+form+"'::interval::interval")...)
 	}
+	// As views have them.
+	computed = append(computed, over(
+		"'3 mons'::interval month", "'1 year 2 mons'::interval year to month", "interval '1-2' year to month", "interval '-1-2' year to month", "'-1 years -2 mons'::interval year", "'1 year 2 mons'::interval month",
+		"'1 day 02:03:04'::interval day to second", "interval '1 02:03:04.5' day to second", "interval '-1 02:03' day to minute", "'1 mon 1 day 02:03:04'::interval day", "'1 day 02:03:04'::interval hour",
+		"'-02:03:04'::interval hour to minute", "'02:03:04'::interval hour to second", "interval '90' day to second", "interval '+7' day to hour", "interval '1 02:03'", "interval '2-11'", "interval '1 mon 3 days 04:00'::interval month",
+		"'00:00:07.25'::interval second", "'1 day 02:03:04'::interval minute", "interval '5 days' month")...)
 	// Fractions, more than the floats of PostgreSQL's multiplication hold, and what is out of range.
 	left := over("interval '1.5 mons'", "interval '0.1 weeks'", "interval '0.0000001 seconds'", "interval '1.123456 minutes 1.0000001 days'", "interval '1 day 2 hours 03:00'", "interval '1:60'", "interval '1 - 2'", "interval '2 mons' * 1.5", "interval '1 day' / 2", "make_interval(secs => 1.5)", "interval '90 min' * 20000000000", "interval '1 microsecond' * 9007199254740993",
-		"interval '10000000 days' * 10000000")
+		"interval '10000000 days' * 10000000",
+		"interval '1.5' day", "interval '02:03' minute to second", "interval '1.23456' second(2)", "interval '1-12'", "interval '1-2 3 days'", "interval '1 - 2'")
 	columnar, oltp := start(t, stays).routes()
 	for _, zone := range []string{"UTC", "Europe/Berlin"} {
 		for _, c := range []*pgx.Conn{columnar, oltp} {

@@ -51,6 +51,7 @@ INSERT INTO v VALUES (1, 0, 0, 0, true, '2024-02-29', '2024-02-29 23:59:59.99999
 	templates := []string{
 		"Month", "MONTH", "month", "FMMonth", "FMmonth FMDD, YYYY", "Day", "DAY", "FMday", "Dy DY dy", "FMDD.FMMM.YY", "HH12:MI AM", "FMHH:MI:SS pm", "HH24:MI:SS.MS", "FMHH24 FMMI FMSS FMMS FMUS", "D W WW FMWW ID IW",
 		"FMDDD DDD", "FMIW FMYYYY FMIYYY", "DDth", "MonDy", "FM", "DY, Mon", "AM.PM", "Q-YYYY", "HH", "A.M.", "FMMon FMDy",
+		"YYYY-MM-01", "YYYY-MM-DD HH24:00", "HH2 HH1 HH241", "YYYY0MM", "[YYYY] #Q+{MM}~=*?!@$%^&<>|", "YYYY年MM月DD日", `"Année "YYYY`, "1st", "DD1TH", `\YYYY`, `YYYY\"MM`, "YYYY''MM", "12",
 	}
 	var values []string
 	for _, column := range strings.Fields("i b n f d ts tz tm u m s c p") {
@@ -80,6 +81,38 @@ INSERT INTO v VALUES (1, 0, 0, 0, true, '2024-02-29', '2024-02-29 23:59:59.99999
 		"s::int", "c::numeric", "s::bool", "s::date", "s::timestamp")
 	columnar, oltp := start(t, schema).routes()
 	wantAlikeByRow(t, columnar, oltp, 0.6, values, "v", 6)
+}
+
+// Text that is computed of no column of strings has the database's collation, which orders by bytes here.
+func TestGateway_ordersComputedTextAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, `CREATE TYPE kind AS ENUM ('zero', 'One', 'two');
+CREATE TABLE made (id int PRIMARY KEY, day date, at timestamptz, j jsonb, k kind, n numeric(8,2), s text, g text COLLATE "de-x-icu", c text COLLATE "C");
+INSERT INTO made SELECT i, date '2024-01-31' + i * 3, timestamptz '2024-03-30 22:00+00' + i * interval '13 hours', jsonb_build_object('path', (ARRAY['/a', '/B', 'ä', '~', '/a-b', NULL])[i % 6 + 1]),
+  (ARRAY['zero', 'One', 'two', NULL])[i % 4 + 1]::kind, i * 7.25 - 300, (ARRAY['b', 'B', 'ä', 'a b', NULL])[i % 5 + 1], (ARRAY['b', 'B', 'ä', 'a b', NULL])[i % 5 + 1], 'c' || i % 3 FROM generate_series(1, 200) i`).routes()
+	var runs []string
+	for _, text := range []string{
+		"to_char(day, 'YYYY-MM')", "to_char(at, 'Dy HH24:00')", "id::text", "n::text", "j->>'path'", "k::text", "day::text", "CASE WHEN n > 100 THEN 'high' WHEN n > 0 THEN 'low' ELSE 'Loss' END", "coalesce(j->>'path', k::text, 'none')", "'<' || id", "s || id", "concat(k, '-', id)", "md5(id::text)", "left(id::text, 1) || c",
+		"(SELECT max(k::text) FROM made)", "lower(k::text)", "nullif(k::text, 'two')", "greatest(k::text, id::text)",
+	} {
+		runs = append(runs, strings.NewReplacer("$", text).Replace("SELECT count(*) FROM made WHERE $ >= '2'"), strings.ReplaceAll("SELECT min($), max($), count(*) FILTER (WHERE $ BETWEEN '-' AND 'a') FROM made", "$", text),
+			strings.ReplaceAll("SELECT id, rank() OVER (ORDER BY $ DESC), lag($) OVER (ORDER BY $, id) FROM made ORDER BY id", "$", text), strings.ReplaceAll("SELECT $, count(*) FROM made GROUP BY 1 ORDER BY 1", "$", text),
+			strings.ReplaceAll("SELECT x FROM (SELECT $ AS x, id FROM made ORDER BY $, id LIMIT 3) y ORDER BY x DESC, id", "$", text), strings.ReplaceAll("SELECT string_agg(x, ',' ORDER BY x) FROM (SELECT DISTINCT $ AS x FROM made UNION SELECT 'y') y", "$", text))
+	}
+	wantAlikeIn(t, columnar, oltp, 1, runs)
+	var left []string
+	for _, text := range []string{
+		"g || id", "coalesce(g, id::text)", "CASE WHEN n > 0 THEN 'low' ELSE g END", "left(g, 2)", "nullif('b', g)", "g::varchar(3)", "concat(id, g)", "concat_ws('-', id, g)", "format('%s %s', id, g)", "replace('xbx', 'x', g)", "overlay('abc' PLACING g FROM 2)", "(SELECT max(m.g) FROM made m WHERE m.id = made.id)", "(SELECT g FROM made LIMIT 1)",
+		"CASE WHEN n > 0 THEN 'low' ELSE g || NULL END", "lag(g) OVER (ORDER BY id)", "any_value(g) OVER ()", "md5(g)", "split_part(g, ' ', 1)", "substring(g, 1, 1)", "rpad(g, 5)", "repeat(g, 2)", "btrim(g)", "translate(g, 'b', 'c')", "reverse(g)", "initcap(g)", "regexp_replace(g, 'b', 'c')", "greatest(g, 'c')",
+	} {
+		left = append(left, strings.ReplaceAll("SELECT count(*) FROM (SELECT $ AS x FROM made) y WHERE x < 'c'", "$", text), strings.ReplaceAll("SELECT min(x), max(x) FROM (SELECT $ AS x FROM made) y", "$", text),
+			strings.ReplaceAll("SELECT max(x) FROM (SELECT 'a' AS x UNION ALL SELECT $ FROM made) y", "$", text))
+	}
+	for _, sql := range left {
+		if alike(t, columnar, oltp, sql, inOrder) != refused {
+			t.Errorf("%s ran on the replica, whose order is another", sql)
+		}
+	}
 }
 
 // A zone's offset is part of a text.

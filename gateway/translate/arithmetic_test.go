@@ -66,7 +66,7 @@ func TestNumericArithmetic_equalsPostgreSQL(t *testing.T) {
 	conn, client := loadPairs(t, rows)
 	for _, expression := range []string{
 		"a / b", "b / a", "a / 3", "1 / b", "a / i", "i / 7.0", "100.00 * a / (1 + abs(b))", "a * b", "a + b", "a - b * 2", "-a",
-		"a % b", "round(a, 2)", "round(a / b, 3)", "trunc(a, 1)", "ceil(a)", "floor(b)", "a::numeric(18,2)", "a::int8", "(a / b)::numeric(30,10)",
+		"a % b", "round(a, 2)", "round(a / b, 3)", "trunc(a, 1)", "round(a, -2)", "trunc(a, -3)", "round(b, -7)", "round(b, -8)", "round(b, -12)", "trunc(b, -9)", "round(i, -3)", "trunc(i, -1)", "round(150, -2)", "round(a / b, -1)", "round(round(a, -2) / 100, 2)", "ceil(a)", "floor(b)", "a::numeric(18,2)", "a::int8", "(a / b)::numeric(30,10)",
 		"case when id % 2 = 0 then a else 1 end", "coalesce(b, a)", "a > b", "a / b > 1.5", "abs(b)", "i::numeric(12,1)",
 	} {
 		compareExpression(t, conn, client, "SELECT id, "+expression+" FROM pairs WHERE a <> 0 AND i <> 0 OR a IS NULL OR b IS NULL ORDER BY id")

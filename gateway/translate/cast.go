@@ -11,7 +11,7 @@ import (
 type castType struct {
 	oid  uint32
 	mods []int64
-	// unit is that of a bare number in an interval; empty: none.
+	// unit is the last field of an interval that a qualifier such as MONTH or DAY TO SECOND leaves, and that of a bare number; empty: there is none.
 	unit string
 }
 
@@ -35,8 +35,7 @@ func typeOf(n *pg.TypeName) castType {
 	}
 	unit := ""
 	if oid == oidInterval && len(mods) > 0 {
-		// The grammar's masks of INTERVAL … YEAR and so on.
-		unit = map[int64]string{4: "year", 2: "month", 8: "day", 1024: "hour", 2048: "minute", 4096: "second"}[mods[0]]
+		unit = intervalQualifiers[mods[0]]
 		if unit == "" || len(mods) > 1 {
 			fail("interval qualifier")
 		}
@@ -51,6 +50,9 @@ func (q *query) cast(e expr, to castType) expr {
 	if oid == oidInterval {
 		if e.oid == oidInterval && to.unit == "" {
 			return e
+		}
+		if i, ok := e.constantInterval(); ok {
+			return intervalLiteral(i.upTo(to.unit))
 		}
 		text, ok := e.constantText()
 		if !ok {

@@ -45,7 +45,7 @@ func (c collation) and(o collation) collation {
 }
 
 func (t *translator) bytewise(c collation) bool {
-	return c.bytewise || c.name == cdc.DefaultCollation && t.env.BytewiseCollation
+	return c.bytewise || c.isDefault() && t.env.BytewiseCollation
 }
 
 // predefined is a collation of PostgreSQL's own for a language, such as pg_catalog."en_US.utf8" and pg_catalog."de-x-icu".

@@ -123,12 +123,12 @@ func sign(q *query, _ string, args []expr) expr {
 
 func mod(q *query, _ string, args []expr) expr { return q.binary("%", args[0], args[1]) }
 
-// places is the constant second argument of round and trunc.
+// places is the constant second argument of round and trunc. It is negative where digits before the point go.
 func (q *query) places(args []expr) int {
 	if len(args) == 1 {
 		return 0
 	}
-	n, ok := args[1].constantFrom(0)
+	n, ok := args[1].constantFrom(-30)
 	if !ok || n > 30 {
 		fail("rounding to places that are not a constant")
 	}
@@ -154,7 +154,21 @@ func round(q *query, name string, args []expr) expr {
 	if e, ok := q.roundedFloat(name, args); ok {
 		return e
 	}
-	return roundTo(q.roundable(args[0]), q.places(args))
+	x, n := q.roundable(args[0]), q.places(args)
+	if n < 0 {
+		return x.without(name, -n)
+	}
+	return roundTo(x, n)
+}
+
+// without is a numeric whose last digits before the point are made zeros, by round or trunc. The engine's function needs as many digits as these are.
+func (e expr) without(function string, digits int) expr {
+	d := decimal{integer: max(e.dec.integer, digits) + 1}
+	wide := decimal{integer: d.integer, scale: e.dec.scale}
+	if wide.precision() > maxPrecision {
+		fail("numeric of more than %d digits", maxPrecision)
+	}
+	return numericWith(fmt.Sprintf("CAST(%s(%s, -%d), '%s')", function, e.scaled(wide), digits, d), d, e)
 }
 
 func truncate(q *query, name string, args []expr) expr {
@@ -162,6 +176,9 @@ func truncate(q *query, name string, args []expr) expr {
 		return e
 	}
 	x, n := q.roundable(args[0]), q.places(args)
+	if n < 0 {
+		return x.without(name, -n)
+	}
 	if x.dec.scale <= n {
 		return roundTo(x, n)
 	}

@@ -12,6 +12,28 @@ func (i interval) fits() bool {
 	return absolute(i.months) <= longestInterval/30 && absolute(i.days) <= longestInterval && absolute(i.micros) <= longestInterval*microsPerDay
 }
 
+// intervalQualifiers are the last fields of INTERVAL … YEAR and so on, by the grammar's masks of all fields. What was left of one stays as well. MINUTE TO
+// SECOND is not among them, for which a clock time has no hours.
+var intervalQualifiers = map[int64]string{
+	4: "year", 2: "month", 8: "day", 1024: "hour", 2048: "minute", 4096: "second",
+	4 | 2: "month", 8 | 1024: "hour", 8 | 1024 | 2048: "minute", 1024 | 2048: "minute", 8 | 1024 | 2048 | 4096: "second", 1024 | 2048 | 4096: "second",
+}
+
+// upTo leaves out what is smaller than a unit (AdjustIntervalForTypmod); empty: nothing.
+func (i interval) upTo(unit string) interval {
+	switch unit {
+	case "year":
+		return interval{months: i.months / 12 * 12}
+	case "month":
+		return interval{months: i.months}
+	case "day":
+		return interval{months: i.months, days: i.days}
+	case "hour", "minute":
+		i.micros -= i.micros % intervalUnits[unit].micros
+	}
+	return i
+}
+
 func (i interval) plus(j interval) interval {
 	return interval{i.months + j.months, i.days + j.days, i.micros + j.micros}
 }

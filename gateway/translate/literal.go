@@ -256,6 +256,9 @@ func parseClock(hour, minute, second, fraction string) (int64, bool) {
 }
 
 var (
+	// daysPart is a number right before a clock time.
+	daysPart     = regexp.MustCompile(`^([+-]?\d{1,9})\s+([+-]?\s*\d{1,9}:[\d:.]*\s*)$`)
+	yearsMonths  = regexp.MustCompile(`^([+-]?)(\d{1,9})-(\d{1,2})$`)
 	intervalPart = regexp.MustCompile(`^([+-]?)\s*(\d{1,9})(?:\.(\d{1,6}))?\s*([a-z]+)(?:\s+|$)`)
 	clockPart    = regexp.MustCompile(`^([+-]?)\s*(\d{1,9}):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?\s*$`)
 )
@@ -273,20 +276,32 @@ var intervalUnits = map[string]interval{
 // longestInterval bounds the quantities of an interval, in days: longer ones are left to PostgreSQL, whose limits are beyond.
 const longestInterval = 10_000_000
 
-// parseInterval reads quantities with units and a clock time, the common part of PostgreSQL's interval input.
-// unit is the unit of a bare number, from a qualifier such as INTERVAL '3' MONTH; empty: none.
+// parseInterval reads quantities with units and a clock time, the common part of PostgreSQL's interval input, and '1-2' for years and months.
+// unit is the last field that counts and the unit of a bare number, from a qualifier such as INTERVAL '3' MONTH; empty: none.
 func parseInterval(s, unit string) (interval, bool) {
 	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) { // of which some are letters when they are made small
 		return interval{}, false
 	}
 	rest := strings.ToLower(trimBlanks(s))
-	if unit != "" {
-		if _, err := strconv.ParseInt(rest, 10, 32); err != nil {
-			return interval{}, false
-		}
+	if _, err := strconv.ParseInt(rest, 10, 32); err == nil && unit != "" {
 		rest += " " + unit
 	}
-	var out interval
+	if m := yearsMonths.FindStringSubmatch(rest); m != nil {
+		years, ok := quantity(m[1], m[2], "", intervalUnits["year"])
+		months, err := strconv.ParseInt(m[1]+m[3], 10, 64)
+		out := years.plus(interval{months: months})
+		return out.upTo(unit), ok && err == nil && absolute(months) < 12 && out.fits()
+	}
+	out, ok := parseQuantities(rest)
+	return out.upTo(unit), ok
+}
+
+// parseQuantities reads quantities with units, the last of which may be a clock time.
+func parseQuantities(rest string) (out interval, ok bool) {
+	some := rest != ""
+	if m := daysPart.FindStringSubmatch(rest); m != nil {
+		rest = m[1] + " day " + m[2]
+	}
 	seen := map[interval]bool{} // units, each of which PostgreSQL takes once
 	for rest != "" {
 		if m := clockPart.FindStringSubmatch(rest); m != nil {
@@ -315,5 +330,5 @@ func parseInterval(s, unit string) (interval, bool) {
 		out = out.plus(part)
 		rest = rest[len(m[0]):]
 	}
-	return out, s != "" && out.fits()
+	return out, some && out.fits()
 }

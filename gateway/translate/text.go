@@ -27,6 +27,9 @@ func (q *query) concatenate(l, r expr) expr {
 	}
 	l, r = q.asText(l), q.asText(r)
 	if l.isNull() || r.isNull() {
+		if c := collationOf(l, r); !c.isDefault() && !c.bytewise {
+			fail("NULL under a collation that is not bytewise") // for which a constant has no place
+		}
 		return nullOf(oidText)
 	}
 	return with(oidText, "concat("+l.sql+", "+r.sql+")", l, r)

@@ -129,20 +129,17 @@ func toChar(q *query, _ string, args []expr) expr {
 	return with(oidText, "concat("+strings.Join(parts, ", ")+")", x)
 }
 
-// literalPrefix cuts off what a template begins with and stands for itself: punctuation, or a text in double quotes.
+// literalPrefix cuts off what a template begins with and stands for itself: all but letters and backslashes, or a text in double quotes.
 func literalPrefix(template string) (literal, rest string) {
 	if tail, quoted := strings.CutPrefix(template, `"`); quoted {
 		literal, rest, closed := strings.Cut(tail, `"`)
-		if !closed || strings.Contains(literal, `\`) || !isASCII(literal) {
+		if !closed || strings.Contains(literal, `\`) {
 			fail("to_char with this template")
 		}
 		return literal, rest
 	}
-	n := 0
-	for n < len(template) && strings.IndexByte(" -/.,:;_()", template[n]) >= 0 {
-		n++
-	}
-	return template[:n], template[n:]
+	rest = strings.TrimLeftFunc(template, func(r rune) bool { return !isASCIILetter(r) && r != '"' && r != '\\' })
+	return template[:len(template)-len(rest)], rest
 }
 
 // templatePattern is the longest pattern that a template begins with; empty: none.
