@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -48,13 +49,15 @@ func (p *planned) holds(now time.Time) bool {
 const (
 	mostZones = 8
 	mostViews = 32
+	mostEnums = 16
 )
 
-// translate translates a statement, and asks for what turns out to be needed: the definitions of views, the time of the transaction, and
-// the rules of time zones.
+// translate translates a statement, and asks for what turns out to be needed: the definitions of views, the time of the transaction,
+// the rules of time zones, and the labels of enumerations.
 func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *translate.Tree, st pgwire.Statement) *planned {
 	p := &planned{unqualified: map[cdc.TableID]bool{}, names: tree.Names(), at: r.clock()}
 	env := r.environment(recorder{r.replica, p.unqualified}, s, st)
+	env.Enums = map[translate.EnumRef]*translate.Enum{}
 	env.Zones, env.Views = map[string]*timezone.Zone{}, map[translate.AbsentTable]*translate.View{}
 	asksTime, again := tree.AsksTime(), false
 	for {
@@ -101,6 +104,13 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *tra
 				return p
 			}
 			env.Zones[refused.Zone] = zone
+		case refused.Enum != nil && len(env.Enums) < mostEnums:
+			enum, err := askEnum(ctx, s, *refused.Enum)
+			if err != nil {
+				p.err = fmt.Errorf("ask for the labels of a type: %w", err)
+				return p
+			}
+			env.Enums[*refused.Enum] = enum
 		default:
 			return p
 		}

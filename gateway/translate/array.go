@@ -89,6 +89,9 @@ func (t *translator) arrayParam(number int32) array {
 	p := t.bound(number)
 	oid, ok := elementTypes[t.paramType(number)]
 	if !ok {
+		if a, ok := t.enumArray(p, t.paramType(number)); ok {
+			return a
+		}
 		fail("array parameter of this type")
 	}
 	a := array{null: p.Null, oid: oid}
@@ -98,8 +101,8 @@ func (t *translator) arrayParam(number int32) array {
 	value := p.Value
 	if p.Format == pgtype.TextFormatCode {
 		value = plainArray(string(value))
-	} else if len(value) < 12 || binary.BigEndian.Uint32(value[8:]) != oid {
-		fail("binary array of elements of another type")
+	} else {
+		requireElements(value, oid)
 	}
 	for _, v := range arrayElements(value, p.Format) {
 		switch {
@@ -112,6 +115,13 @@ func (t *translator) arrayParam(number int32) array {
 		}
 	}
 	return a
+}
+
+// requireElements refuses an array in binary format whose elements are of another type.
+func requireElements(value []byte, oid uint32) {
+	if len(value) < 12 || binary.BigEndian.Uint32(value[8:]) != oid {
+		fail("binary array of elements of another type")
+	}
 }
 
 // Elements of an array's text. Outside quotes PostgreSQL drops blanks around an element, and takes a backslash for an escape.

@@ -43,7 +43,13 @@ func typeOf(n *pg.TypeName) castType {
 	return castType{oid, mods, unit}
 }
 
-func (q *query) typeCast(c *pg.TypeCast) expr { return q.cast(q.value(c.Arg), typeOf(c.TypeName)) }
+func (q *query) typeCast(c *pg.TypeCast) expr {
+	x := q.value(c.Arg)
+	if enum := q.t.enumNamed(c.TypeName); enum != nil {
+		return enum.cast(x)
+	}
+	return q.cast(x, typeOf(c.TypeName))
+}
 
 func (q *query) cast(e expr, to castType) expr {
 	oid, mods := to.oid, to.mods

@@ -120,7 +120,12 @@ func (q *query) unify(all []expr) []expr {
 		fail("alternatives of which one is a name") // and so all are, of as many bytes: only text has a cast from it
 	}
 	out := make([]expr, len(all))
+	enum := slices.IndexFunc(all, func(e expr) bool { return e.enum && e.oid == oid })
 	for i, a := range all {
+		if enum >= 0 && a.isUnknown() {
+			out[i] = q.constantFor(a, all[enum])
+			continue
+		}
 		out[i] = q.coerce(a, oid)
 	}
 	opaque := slices.IndexFunc(out, func(e expr) bool { return e.opaque })

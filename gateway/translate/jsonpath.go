@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -111,10 +112,7 @@ func (q *query) jsonContains(a *pg.A_Expr) expr {
 		}
 		value = cast.Arg
 	}
-	text, ok := q.value(value).constantText()
-	if !ok {
-		fail("json document that is not constant")
-	}
+	text := q.constantDocument(value)
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var object map[string]any
@@ -125,6 +123,31 @@ func (q *query) jsonContains(a *pg.A_Expr) expr {
 	unsure := []string{"isValidJSON(" + doc.sql + ") = 0"}
 	memberConditions(object, doc.sql, &conditions, &unsure)
 	return with(oidBool, guarded("("+strings.Join(conditions, " AND ")+")", strings.Join(unsure, " OR "), "json document"), doc)
+}
+
+// constantDocument is the text of a constant document. PostgreSQL has read one in the statement, of a parameter nothing yet: it refuses some escaped
+// characters, of which Go makes others.
+func (q *query) constantDocument(n *pg.Node) string {
+	if n.GetAConst() != nil {
+		if text, ok := q.value(n).constantText(); ok {
+			return text
+		}
+		fail("json document that is not constant")
+	}
+	var text string
+	if p := n.GetParamRef(); p != nil && q.t.paramType(p.Number) == oidJSONB {
+		bound := q.t.bound(p.Number)
+		text = string(bound.Value)
+		if bound.Format != 0 { // its version
+			text = strings.TrimPrefix(text, "\x01")
+		}
+	} else if constant, ok := q.value(n).constantText(); ok {
+		text = constant
+	}
+	if !json.Valid([]byte(text)) || !utf8.ValidString(text) || strings.Contains(text, `\u`) {
+		fail("json document that is not constant, or of this form")
+	}
+	return text
 }
 
 // memberConditions appends what must hold for an object at a path to have the members, and what the engine would compare otherwise than PostgreSQL.

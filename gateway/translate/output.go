@@ -136,6 +136,9 @@ func (t *translator) paramType(number int32) uint32 {
 // param makes a constant of a bound parameter.
 func (t *translator) param(number int32) expr {
 	p, oid := t.bound(number), t.paramType(number)
+	if enum := t.enum(EnumRef{OID: oid}); enum != nil {
+		return enum.param(p)
+	}
 	if p.Null {
 		return nullOf(oid)
 	}

@@ -20,6 +20,8 @@ type Unsupported struct {
 	Outdated bool
 	// Zone is a time zone that a translation would need in [Env.Zones], if that is the reason; empty otherwise.
 	Zone string
+	// Enum is a type that a translation would need in [Env.Enums], if that is the reason; nil otherwise.
+	Enum *EnumRef
 	// Defect tells of a panic of the translation, which is to be reported, if that is the reason; empty otherwise.
 	Defect string
 	// unknownColumn says that a name is of no column in sight: it may be of a query around.
@@ -89,6 +91,8 @@ type Env struct {
 	Clock *Clock
 	// Zones are time zones by their names; nil is one that the source does not tell of.
 	Zones map[string]*timezone.Zone
+	// Enums are enumerations by what names them; nil is another type.
+	Enums map[EnumRef]*Enum
 	// Dialect is the source database's.
 	Dialect Dialect
 	// Rows estimates a table's number of rows; nil: unknown. It only affects speed.

@@ -1,0 +1,108 @@
+package translate
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// EnumRef is a type that may be an enumeration: by the name that a statement or a view has for it, or by its OID.
+type EnumRef struct {
+	// Schema is empty where the search path decides, which it does in statements only.
+	Schema, Name string
+	// OID is that of the type, or of the type of its arrays; 0: the name counts.
+	OID uint32
+}
+
+// Enum is an enumeration.
+type Enum struct {
+	OID    uint32
+	Labels map[string]bool
+}
+
+// firstUserOID is the lowest that PostgreSQL gives to what a user defines (FirstNormalObjectId).
+const firstUserOID = 16384
+
+// enum is the enumeration that a type is; nil: it is none.
+func (t *translator) enum(ref EnumRef) *Enum {
+	if t.env.Dialect != PostgreSQL || ref.Name == "" && ref.OID < firstUserOID {
+		return nil
+	}
+	found, known := t.env.Enums[ref]
+	if !known {
+		panic(&Unsupported{Reason: "values of a type that is not built in", Enum: &ref})
+	}
+	return found
+}
+
+// enumNamed is the enumeration of a name; nil: it is of none, or of a type that is built in.
+func (t *translator) enumNamed(n *pg.TypeName) *Enum {
+	names := stringsOf(n.Names)
+	if len(names) == 0 || len(names) > 2 || len(n.ArrayBounds) > 0 || len(n.Typmods) > 0 || n.Setof || n.PctType {
+		return nil
+	}
+	ref := EnumRef{Name: names[len(names)-1]}
+	if len(names) == 2 {
+		ref.Schema = names[0]
+	}
+	switch _, builtIn := typeNames[ref.Name]; {
+	case ref.Schema == "pg_catalog", ref.Schema == "" && (builtIn || t.inside != nil):
+		return nil
+	}
+	return t.enum(ref)
+}
+
+// label is a label of the enumeration. What is none is an error of PostgreSQL's.
+func (e *Enum) label(s string) expr {
+	if !e.Labels[s] {
+		fail("text that is no label of the enumeration")
+	}
+	return e.described(textLiteral(e.OID, s))
+}
+
+func (e *Enum) described(x expr) expr {
+	x.oid, x.opaque, x.enum = e.OID, true, true
+	return x
+}
+
+func (e *Enum) cast(x expr) expr {
+	switch {
+	case x.isNull():
+		return e.described(nullOf(e.OID))
+	case x.isUnknown():
+		return e.label(*x.lit.text)
+	case !x.enum || x.oid != e.OID:
+		fail("cast to this type")
+	}
+	return x
+}
+
+// param is a parameter of the enumeration, whose value is its label in both of the protocol's formats.
+func (e *Enum) param(p Param) expr {
+	if p.Null {
+		return e.described(nullOf(e.OID))
+	}
+	return e.label(string(p.Value))
+}
+
+// enumArray is a parameter that is an array of an enumeration; false: it is none.
+func (t *translator) enumArray(p Param, oid uint32) (array, bool) {
+	e := t.enum(EnumRef{OID: oid})
+	if e == nil {
+		return array{}, false
+	}
+	a := array{null: p.Null, oid: e.OID}
+	if p.Null {
+		return a, true
+	}
+	value := p.Value
+	if p.Format == pgtype.TextFormatCode {
+		value = plainArray(string(value))
+	} else {
+		requireElements(value, e.OID)
+	}
+	for _, v := range arrayElements(value, p.Format) {
+		a.elements = append(a.elements, e.param(Param{Null: v == nil, Value: v}))
+	}
+	return a, true
+}
