@@ -22,6 +22,19 @@ func (e expr) spaced() (sql string, ok bool) {
 	return "", false
 }
 
+// hasBlanks says that it has blanks at its end which pad does not tell of.
+func (e expr) hasBlanks() bool {
+	return e.oid == oidBpchar && e.pad < 0 && !e.isNull() && e.blanks != nil && e.blanks.sql == e.sql
+}
+
+// blanksText is the text with those blanks; empty: there are none.
+func (e expr) blanksText() string {
+	if !e.hasBlanks() {
+		return ""
+	}
+	return e.blanks.text
+}
+
 // withBlanks is spaced, for what needs the blanks.
 func withBlanks(e expr) string {
 	sql, ok := e.spaced()

@@ -98,8 +98,11 @@ func (q *query) groupText() string {
 	var keys, displays []string
 	for i, k := range append(g.keys[:len(g.keys):len(g.keys)], g.correlated...) {
 		keys = append(keys, distinguishable(k))
-		if k.displaysByRow() {
+		switch {
+		case k.displaysByRow():
 			displays = append(displays, alike(k.dec.displaySQL)+" AS k"+strconv.Itoa(i+1)+"s")
+		case k.hasBlanks() && i < len(g.keys):
+			displays = append(displays, alike(k.blanks.text)+" AS k"+strconv.Itoa(i+1)+"b")
 		}
 	}
 	return q.aggregationText(keys, displays...)
@@ -194,13 +197,18 @@ func (q *query) keyOf(e expr) (expr, bool) {
 
 // key is a key seen over groups.
 func (q *query) key(i int) expr {
-	return describe(q.group.keys[i], "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), bit(q.group.id))
+	k, name := q.group.keys[i], "k"+strconv.Itoa(i+1)
+	e := describe(k, name).of(leafName(q.group.id), bit(q.group.id))
+	if k.hasBlanks() && len(q.group.sets) == 0 {
+		e.blanks = &blanks{e.sql, leafName(q.group.id) + "." + name + "b"}
+	}
+	return e
 }
 
 // keyIndex finds the key that an expression below the aggregation is; -1 if it is none. What is compared or shown otherwise may have the same text.
 func (g *group) keyIndex(e expr) int {
 	return slices.IndexFunc(g.keys, func(k expr) bool {
-		return k.sql == e.sql && k.oid == e.oid && k.collation == e.collation && k.pad == e.pad && k.dec == e.dec
+		return k.sql == e.sql && k.oid == e.oid && k.collation == e.collation && k.pad == e.pad && k.dec == e.dec && k.blanksText() == e.blanksText()
 	})
 }
 

@@ -55,10 +55,10 @@ func (e expr) displaysByRow() bool {
 	return e.oid == oidNumeric && !e.opaque && e.dec.display == displayDynamic
 }
 
-// alike is the display scale of equal numerics. Where it is not the same for all, PostgreSQL shows the one that
-// it finds first, and a guard gives the statement to it.
+// alike is the display scale of equal numerics, or the text of equal chars with its blanks. Where it is not the same for all, PostgreSQL shows the one
+// that it finds first, and a guard gives the statement to it.
 func alike(display string) string {
-	return fmt.Sprintf("if(throwIf(ifNull(min(%[1]s) != max(%[1]s), 0), 'freshet guard: equal numerics that display differently') = 0, min(%[1]s), NULL)", display)
+	return fmt.Sprintf("if(throwIf(ifNull(min(%[1]s) != max(%[1]s), 0), 'freshet guard: equal values that display differently') = 0, min(%[1]s), NULL)", display)
 }
 
 // isDistinct reports whether a query makes its rows distinct by all of their columns.
