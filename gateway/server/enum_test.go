@@ -93,6 +93,26 @@ func TestGateway_takesLabelsAndDocumentsAsParameters(t *testing.T) {
 	}
 }
 
+// A label that is renamed is one no longer.
+func TestGateway_forgetsLabelsThatAreRenamed(t *testing.T) {
+	t.Parallel()
+	g := startWith(t, everySchema, events)
+	auto, direct := g.client(), g.connect(g.oltp.URL("postgres"))
+	exec(t, auto, "SET freshet.freshness = strong")
+	const sql = "SELECT count(*) FROM event WHERE kind = $1"
+	for _, label := range []string{"view", "seen"} {
+		if want, got := labelOutcome(t, direct, sql, []byte(label), 0), labelOutcome(t, auto, sql, []byte(label), 0); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, PostgreSQL says %v", label, got, want)
+		}
+	}
+	exec(t, direct, "ALTER TYPE app.kind RENAME VALUE 'view' TO 'seen'")
+	for _, label := range []string{"view", "seen"} {
+		if want, got := labelOutcome(t, direct, sql, []byte(label), 0), labelOutcome(t, auto, sql, []byte(label), 0); !slices.Equal(got, want) {
+			t.Errorf("%s after it was renamed: %v, PostgreSQL says %v", label, got, want)
+		}
+	}
+}
+
 // labelOutcome is the first column of a statement's answer with a parameter, or its error.
 func labelOutcome(t *testing.T, c *pgx.Conn, sql string, value []byte, format int16) []string {
 	t.Helper()
