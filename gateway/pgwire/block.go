@@ -111,9 +111,9 @@ func (s *session) noteRelayed(c *class) {
 	}
 	if c.data {
 		s.block.oltp = true
-		if c.Reason != "" && c.Kind == Relay && isQuery(c.word) {
-			s.last = LastRun{Route: RouteOLTP.String(), Reason: c.Reason}
-		}
+	}
+	if (c.data || c.Writes) && c.Reason != "" && c.Kind == Relay && isQuery(c.word) {
+		s.last = LastRun{Route: RouteOLTP.String(), Reason: c.Reason}
 	}
 }
 

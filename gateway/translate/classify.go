@@ -168,11 +168,7 @@ func inspect(s *pg.SelectStmt) findings {
 			q.parameters = true
 		case *pg.Node_FuncCall:
 			if !harmless[functionName(v.FuncCall)] && !ofInformationSchema(v.FuncCall) {
-				q.writes = "function that is not known to be free of effects"
-			}
-		default:
-			if !known(n) {
-				q.writes = "syntax that is not translated" // below it anything may be called
+				q.writes = "function " + nameOrUnknown("")
 			}
 		}
 		return true

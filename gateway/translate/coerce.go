@@ -10,11 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	pg "github.com/pganalyze/pg_query_go/v6"
 )
-
-func nodeKind(n *pg.Node) string { return fmt.Sprintf("%T", n.Node) }
 
 // displayText is the display scale of a numeric as an engine expression.
 func (e expr) displayText() string {
@@ -175,7 +171,7 @@ func (q *query) coerce(e expr, oid uint32) expr {
 	case e.oid == oidTimestamp && oid == oidTimestampTZ:
 		return q.t.instant(e, q.t.env.TimeZone)
 	}
-	fail("implicit cast between these types")
+	fail("cast between these types")
 	return expr{}
 }
 

@@ -118,6 +118,9 @@ func (q *query) fromItem(n *pg.Node) (*tree, namespace) {
 	case *pg.Node_RangeFunction:
 		return q.rangeFunction(v.RangeFunction)
 	}
+	if n.GetRangeTableSample() != nil {
+		fail("TABLESAMPLE")
+	}
 	fail("FROM item that is not a table, subquery, join or series")
 	return nil, namespace{}
 }

@@ -61,7 +61,7 @@ func (q *query) call(f *pg.FuncCall) expr {
 		fail("function %s", nameOrUnknown(name))
 	}
 	if len(f.Args) < def.minArgs || len(f.Args) > def.maxArgs {
-		fail("function %s with so many arguments", name)
+		fail("function %s of %d arguments", name, len(f.Args))
 	}
 	args := q.valuesOf(f.Args)
 	for _, a := range args {
@@ -77,7 +77,7 @@ func nameOrUnknown(name string) string {
 	if harmless[name] {
 		return name
 	}
-	return "that is not built in"
+	return "that is not known to be free of effects"
 }
 
 // castCall is a type name used as a function, as in date(x).

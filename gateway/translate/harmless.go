@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
-// harmless are built-in functions that change nothing, and lock nothing but what any read of it would, whatever
-// their arguments. A function that is missing here only keeps its statement from the analytical route.
+// harmless are built-in functions that change nothing, and lock nothing but what any read of it would, whatever their arguments, and
+// that read no table which they are told by name. PostgreSQL calls most of them immutable or stable. A statement that calls a function that is
+// missing here counts as one that may write or change the session's settings, and runs on PostgreSQL, freshet.route = columnar or not. Names that
+// users are likely to give to functions of their own are left out where few call the built-in one (see hiddenSQL of package analytics).
 var harmless = setOf(`
 	count sum avg min max bool_and bool_or every any_value string_agg array_agg stddev stddev_pop stddev_samp variance
 	var_pop var_samp corr covar_pop covar_samp regr_slope regr_intercept regr_r2 regr_count percentile_cont percentile_disc mode
@@ -39,6 +41,41 @@ var harmless = setOf(`
 	has_sequence_privilege has_type_privilege has_tablespace_privilege pg_has_role
 	pg_relation_size pg_total_relation_size pg_table_size pg_indexes_size pg_database_size pg_size_pretty
 	array_upper array_lower array_position array_remove string_to_array generate_subscripts quote_nullable
+	array_to_json json_agg_strict json_array_elements json_array_elements_text json_array_length json_build_array json_build_object json_each
+	json_each_text json_object json_object_agg json_object_agg_strict json_object_agg_unique json_object_agg_unique_strict json_object_keys
+	json_populate_record json_populate_recordset json_strip_nulls json_to_record json_to_recordset json_to_tsvector json_typeof jsonb_agg_strict
+	jsonb_array_elements jsonb_array_elements_text jsonb_array_length jsonb_build_array jsonb_build_object jsonb_each jsonb_each_text
+	jsonb_exists jsonb_exists_all jsonb_exists_any jsonb_extract_path_text jsonb_insert jsonb_object jsonb_object_agg jsonb_object_agg_strict
+	jsonb_object_agg_unique jsonb_object_agg_unique_strict jsonb_object_keys jsonb_path_exists jsonb_path_exists_tz jsonb_path_match
+	jsonb_path_match_tz jsonb_path_query jsonb_path_query_array jsonb_path_query_array_tz jsonb_path_query_first jsonb_path_query_first_tz
+	jsonb_path_query_tz jsonb_populate_record jsonb_populate_record_valid jsonb_populate_recordset jsonb_pretty jsonb_set jsonb_set_lax
+	jsonb_strip_nulls jsonb_to_record jsonb_to_recordset jsonb_to_tsvector jsonb_typeof row_to_json to_json to_jsonb
+	range_agg range_intersect_agg regr_avgx regr_avgy regr_sxx regr_sxy regr_syy xmlagg
+	array_to_tsvector get_current_ts_config numnode phraseto_tsquery plainto_tsquery querytree setweight to_tsquery to_tsvector ts_debug
+	ts_delete ts_filter ts_headline ts_lexize ts_parse ts_rank ts_rank_cd tsquery_phrase tsvector_to_array websearch_to_tsquery
+	current_setting has_foreign_data_wrapper_privilege has_language_privilege has_largeobject_privilege has_parameter_privilege
+	has_server_privilege inet_client_addr inet_client_port mxid_age pg_available_extension_versions pg_available_extensions pg_basetype
+	pg_client_encoding pg_collation_for pg_column_compression pg_column_is_updatable pg_column_size pg_column_toast_chunk_id pg_conf_load_time
+	pg_config pg_current_xact_id_if_assigned pg_cursor pg_encoding_max_length pg_extension_update_paths pg_filenode_relation pg_get_acl
+	pg_get_catalog_foreign_keys pg_get_function_arg_default pg_get_object_address pg_get_publication_tables pg_get_replica_identity_index
+	pg_get_replication_slots pg_get_statisticsobjdef pg_get_statisticsobjdef_expressions pg_identify_object pg_identify_object_as_address
+	pg_index_has_property pg_indexam_has_property pg_indexam_progress_phasename pg_input_error_info pg_input_is_valid pg_is_other_temp_schema
+	pg_mcv_list_items pg_my_temp_schema pg_numa_available pg_partition_root pg_prepared_statement pg_relation_filenode pg_relation_filepath
+	pg_relation_is_updatable pg_replication_origin_oid pg_sequence_parameters pg_settings_get_flags pg_show_all_settings pg_size_bytes
+	pg_snapshot_xip pg_snapshot_xmax pg_snapshot_xmin pg_split_walfile_name pg_tablespace_databases pg_timezone_abbrevs_abbrevs
+	pg_timezone_abbrevs_zone pg_trigger_depth pg_visible_in_snapshot pg_wal_lsn_diff pg_walfile_name pg_walfile_name_offset row_security_active
+	satisfies_hash_partition system_user to_regcollation to_regoper to_regoperator to_regprocedure to_regtypemod txid_current_if_assigned
+	txid_snapshot_xip txid_snapshot_xmax txid_snapshot_xmin txid_visible_in_snapshot
+	datemultirange daterange enum_range int4multirange int4range int8multirange int8range isempty lower_inc lower_inf nummultirange numrange
+	range_merge tsmultirange tsrange tstzmultirange tstzrange upper_inc upper_inf
+	xml_is_well_formed xml_is_well_formed_content xml_is_well_formed_document xmlcomment xmlexists xmltext xmlvalidate xpath xpath_exists
+	array_append array_cat array_dims array_fill array_ndims array_positions array_prepend array_replace array_reverse array_sort enum_first
+	enum_last trim_array
+	acosd acosh asind asinh atan2d atand atanh bit_count casefold cash_words clock_timestamp convert convert_from convert_to cosd cosh cot cotd
+	crc32 crc32c date_add date_subtract decode encode erf erfc gamma gen_random_uuid get_bit get_byte icu_unicode_version is_normalized lgamma
+	make_timestamptz normalize overlaps parse_ident random regexp_instr regexp_matches regexp_split_to_array regexp_split_to_table set_bit
+	set_byte sha224 sha256 sha384 sha512 sind sinh string_to_table tand tanh to_ascii to_bin to_oct unicode_assigned unicode_version unistr
+	uuid_extract_timestamp uuid_extract_version
 `)
 
 // HarmlessFunctions lists the names of built-in functions that change nothing, and lock nothing but what any read of it would.

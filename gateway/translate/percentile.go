@@ -19,6 +19,9 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 	if !f.AggWithinGroup || len(f.Args) != 1 || len(f.AggOrder) != 1 || f.AggDistinct || f.FuncVariadic {
 		fail("%s in this form", name)
 	}
+	if f.Args[0].GetAArrayExpr() != nil {
+		fail("%s at several fractions", name)
+	}
 	by := f.AggOrder[0].GetSortBy()
 	if by.SortbyDir == pg.SortByDir_SORTBY_DESC || by.SortbyDir == pg.SortByDir_SORTBY_USING {
 		fail("%s in descending order", name)

@@ -213,7 +213,7 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 	if stmt.Op != pg.SetOperation_SETOP_NONE || len(stmt.GroupClause) > 0 || stmt.HavingClause != nil || stmt.LimitCount != nil ||
 		stmt.LimitOffset != nil || len(stmt.TargetList) != 1 || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil || hasWindow(stmt) ||
 		len(stmt.FromClause) == 0 {
-		fail("correlated subquery that is not a single aggregate")
+		fail("correlated subquery for a value with LIMIT, GROUP BY, DISTINCT, WITH, windows or a set operation, or without FROM")
 	}
 	c := q.correlate(stmt)
 	if len(c.residual) > 0 || len(c.inner) == 0 {

@@ -41,12 +41,21 @@ var typeNames = map[string]uint32{
 	"interval": oidInterval, "numeric": oidNumeric, "uuid": oidUUID,
 }
 
+// firstDefinedOID is the lowest of types that a user or an extension defines (FirstNormalObjectId).
+const firstDefinedOID = 16384
+
 // typeName is a type's name in a message: that of the grammar, or its OID.
 func typeName(oid uint32) string {
 	for name, o := range typeNames {
 		if o == oid {
 			return name
 		}
+	}
+	switch {
+	case oid == oidJSONB:
+		return "jsonb"
+	case oid >= firstDefinedOID:
+		return "a type that the database defines"
 	}
 	return fmt.Sprintf("type %d", oid)
 }

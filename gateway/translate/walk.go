@@ -1,9 +1,12 @@
 package translate
 
-import pg "github.com/pganalyze/pg_query_go/v6"
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
 
 // walk calls visit for n and everything below it, parents first, without descending where visit
-// returns false. Node kinds that it does not know are visited but not descended into.
+// returns false.
 func walk(n *pg.Node, visit func(*pg.Node) bool) {
 	if n == nil || n.Node == nil || !visit(n) {
 		return
@@ -80,24 +83,35 @@ func walkExpr(n *pg.Node, visit func(*pg.Node) bool) {
 		walkAll(v.AArrayExpr.Elements, visit)
 	case *pg.Node_AIndirection:
 		walk(v.AIndirection.Arg, visit)
+		walkAll(v.AIndirection.Indirection, visit)
 	case *pg.Node_GroupingFunc:
 		walkAll(v.GroupingFunc.Args, visit)
+	case *pg.Node_RangeVar, *pg.Node_ColumnRef, *pg.Node_AConst, *pg.Node_ParamRef, *pg.Node_SqlvalueFunction, *pg.Node_AStar, *pg.Node_String_:
+	default:
+		r := n.ProtoReflect()
+		walkFields(r.Get(r.WhichOneof(r.Descriptor().Oneofs().Get(0))).Message(), visit)
 	}
 }
 
-// known reports whether walk descends into everything that a node of this kind may hold.
-func known(n *pg.Node) bool {
-	switch n.Node.(type) {
-	case *pg.Node_SelectStmt, *pg.Node_CommonTableExpr, *pg.Node_ResTarget, *pg.Node_JoinExpr, *pg.Node_RangeSubselect, *pg.Node_RangeFunction,
-		*pg.Node_RangeVar, *pg.Node_List, *pg.Node_SortBy, *pg.Node_GroupingSet, *pg.Node_WindowDef, *pg.Node_AExpr,
-		*pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_FuncCall, *pg.Node_NamedArgExpr, *pg.Node_CaseExpr,
-		*pg.Node_CaseWhen, *pg.Node_CoalesceExpr, *pg.Node_MinMaxExpr, *pg.Node_TypeCast, *pg.Node_CollateClause,
-		*pg.Node_SubLink, *pg.Node_RowExpr, *pg.Node_AArrayExpr, *pg.Node_AIndirection, *pg.Node_GroupingFunc,
-		*pg.Node_ColumnRef, *pg.Node_AConst, *pg.Node_ParamRef, *pg.Node_SqlvalueFunction, *pg.Node_AStar,
-		*pg.Node_Integer, *pg.Node_Float, *pg.Node_Boolean, *pg.Node_String_, *pg.Node_SetToDefault:
-		return true
+// walkFields walks all that a node of a kind which is seldom met holds.
+func walkFields(m protoreflect.Message, visit func(*pg.Node) bool) {
+	if n, ok := m.Interface().(*pg.Node); ok {
+		walk(n, visit)
+		return
 	}
-	return false
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		switch f := fields.Get(i); {
+		case f.Message() == nil || !m.Has(f):
+		case f.IsList():
+			list := m.Get(f).List()
+			for k := range list.Len() {
+				walkFields(list.Get(k).Message(), visit)
+			}
+		default:
+			walkFields(m.Get(f).Message(), visit)
+		}
+	}
 }
 
 func walkAll(nodes []*pg.Node, visit func(*pg.Node) bool) {
