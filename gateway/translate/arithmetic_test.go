@@ -215,3 +215,16 @@ func compareAnswers(ctx context.Context, conn *pgconn.PgConn, client *engine.Cli
 	}
 	return nil, nil
 }
+
+// The engine's planner takes longer for a quotient than the engine does for a thousand rows of it.
+func TestTranslate_writesTheQuotientOfAStandardDeviationOnce(t *testing.T) {
+	t.Parallel()
+	plan, err := translateText(t, "SELECT round(stddev(price), 2) FROM item", 1700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql := plan.SQL(func(i int) string { return plan.Relations[i].Table.Name })
+	if n := strings.Count(sql, "division by zero"); n != 1 {
+		t.Errorf("%d quotients in %s", n, sql)
+	}
+}

@@ -128,17 +128,7 @@ const quotientScale = 40
 // that select_div_scale of its numeric.c derives from the operands' leading digits: the operands are
 // seen as base-10000 digits aligned at the point.
 func (q *query) divide(l, r expr) expr {
-	if l.dec.display == displayUnknown || r.dec.display == displayUnknown {
-		fail("division of a numeric whose display scale is not known")
-	}
-	if r.isZero() {
-		fail("division by zero")
-	}
-	l, r = roomToDivide(l, r)
-	scale := quotientRoom(l, r)
-	if scale < leastQuotientScale || scale < max(l.dec.scale, r.dec.scale) {
-		fail("division of numerics of so many digits")
-	}
+	l, r, scale := divisible(l, r)
 	both := quotientText(l, r, scale)
 	d := decimal{integer: min(l.dec.integer+r.dec.scale+1, maxPrecision-scale), scale: scale, display: displayDynamic}
 	d.displaySQL = renulled("tupleElement("+both+", 2)", l, r)
@@ -146,6 +136,22 @@ func (q *query) divide(l, r expr) expr {
 	e.fails = e.fails || r.mayBeZero()
 	e.ratio = &ratio{sql: e.sql, dividend: l, divisor: r}
 	return e
+}
+
+// divisible returns the operands of a division as it takes them, and how many digits the quotient has after the point.
+func divisible(l, r expr) (dividend, divisor expr, scale int) {
+	if l.dec.display == displayUnknown || r.dec.display == displayUnknown {
+		fail("division of a numeric whose display scale is not known")
+	}
+	if r.isZero() {
+		fail("division by zero")
+	}
+	l, r = roomToDivide(l, r)
+	scale = quotientRoom(l, r)
+	if scale < leastQuotientScale || scale < max(l.dec.scale, r.dec.scale) {
+		fail("division of numerics of so many digits")
+	}
+	return l, r, scale
 }
 
 func boundDisplay(e expr) string {

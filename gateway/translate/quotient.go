@@ -3,7 +3,6 @@ package translate
 import (
 	"fmt"
 	"math/big"
-	"strings"
 )
 
 // quotientText writes the quotient of two numerics with a number of digits after the point, and the display scale to which it is
@@ -75,26 +74,18 @@ type base10000 struct {
 	value   string // its digits as an integer, without the point; not negative
 	integer string // the integer's type
 	lowest  int    // the weight of the digit that holds the last decimal
-	// bounds are the exponents of the least values that have a digit more than those before.
-	bounds []int
-	short  int // how many decimals the lowest digit lacks
+	short   int    // how many decimals the lowest digit lacks
+	most    int    // how many digits fit the type beside the first
 }
 
 func (f quotientForm) operand(value string, d decimal) base10000 {
-	n := base10000{value: value, integer: f.integer, lowest: -((d.scale + 3) / 4), short: (4 - d.scale%4) % 4}
-	for e := 4 - n.short; e < d.precision(); e += 4 {
-		n.bounds = append(n.bounds, e)
-	}
-	return n
+	short := (4 - d.scale%4) % 4
+	return base10000{value: value, integer: f.integer, lowest: -((d.scale + 3) / 4), short: short, most: (f.digits + short) / 4}
 }
 
-// count writes how many digits the number has beside the first, unless it is zero.
+// count writes how many digits the number has beside the first. The engine plans few functions sooner than a comparison for each digit.
 func (n base10000) count() string {
-	terms := []string{"0"}
-	for _, e := range n.bounds {
-		terms = append(terms, fmt.Sprintf("(%s >= to%s('%s'))", n.value, n.integer, pow10(e)))
-	}
-	return "(" + strings.Join(terms, " + ") + ")"
+	return fmt.Sprintf("intDiv(length(toString(%s)) + %d, 4)", n.value, n.short-1)
 }
 
 // weight writes the exponent of the leading digit of a number that is not zero.
@@ -102,16 +93,10 @@ func (n base10000) weight() string { return fmt.Sprintf("(%s + %d)", n.count(), 
 
 // leading writes the leading digit.
 func (n base10000) leading() string {
-	units, missing := []string{fmt.Sprintf("to%s(1)", n.integer)}, []string{pow10(n.short).String()}
-	for _, e := range n.bounds {
-		units, missing = append(units, fmt.Sprintf("to%s('%s')", n.integer, pow10(e))), append(missing, "1")
-	}
-	at := func(list []string) string {
-		return fmt.Sprintf("arrayElement([%s], 1 + %s)", strings.Join(list, ", "), n.count())
-	}
-	digit := fmt.Sprintf("intDiv(%s, %s)", n.value, at(units))
+	units := fmt.Sprintf("arrayMap(i -> to%s(concat('1', repeat('0', i * 4 - %d))), range(%d))", n.integer, n.short, n.most+1)
+	digit := fmt.Sprintf("intDiv(%s, arrayElement(%s, 1 + %s))", n.value, units, n.count())
 	if n.short == 0 {
 		return digit
 	}
-	return fmt.Sprintf("(%s * %s)", digit, at(missing))
+	return fmt.Sprintf("(%s * if(%s = 0, %s, 1))", digit, n.count(), pow10(n.short))
 }

@@ -56,7 +56,7 @@ func (q *query) computedSpread(e expr) expr {
 	divisor.sql, divisor.null = "nullIf("+divisor.sql+", 0)", true
 	v := q.divide(r.dividend, divisor)
 	if r.spread == finish.Deviation {
-		v = deviation(v)
+		v = deviation(v, r.dividend, divisor)
 	}
 	none := "ifNull(" + r.dividend.sql + " <= 0, 0) AND isNotNull(" + divisor.sql + ")" // PostgreSQL's is a constant then
 	v.sql = "if(" + none + ", CAST(0, '" + v.dec.String() + "'), " + v.sql + ")"
@@ -65,23 +65,22 @@ func (q *query) computedSpread(e expr) expr {
 	return v
 }
 
-// deviation is the root of a variance, rounded half up to its display scale as sqrt_var in PostgreSQL's numeric.c rounds it:
+// deviation is the root of a variance, which is a quotient, rounded half up to its display scale as sqrt_var in PostgreSQL's numeric.c rounds it:
 // ⌊√n + 1/2⌋ = ⌊(⌊√4n⌋ + 1) / 2⌋. Newton's method gets it from the root of a float in two steps.
-func deviation(variance expr) expr {
-	scale := variance.dec.scale
+// The engine's planner takes a good part of the query's time for each time that the quotient is written, and for each level of names.
+func deviation(variance, dividend, divisor expr) expr {
+	l, r, scale := divisible(dividend, divisor)
 	power := func(exponent string) string { return "toInt256(concat('1', repeat('0', " + exponent + ")))" }
 	step := func(x string) string { return "intDiv(" + x + " + intDiv(n, " + x + "), 2)" }
 	// x is ⌊√n⌋ or next to it; p is what the digits beyond the display scale amount to.
 	body := fmt.Sprintf("reinterpret(intDiv(x - if(x * x > n, 1, if((x + 1) * (x + 1) <= n, -1, 0)) + 1, 2) * p, 'Decimal(76, %d)')", scale)
 	body = bind(body, "x", step("y"))
-	body = bind(body, "y", step("z"))
-	body = bind(body, "z", "if(n > 0, toInt256(sqrt(toFloat64(n))), toInt256(1))")
-	body = bind(body, "n", "if(throwIf("+lazy("toFloat64(v) * toFloat64(t) > 1e74", "0")+", 'freshet guard: digits of a standard deviation') = 0, v * t * 4, toInt256(0))")
-	body = bind(body, "v", "intDiv(u, p)")
-	body = bind(body, "p", power(fmt.Sprintf("%d - d", scale)), "t", power("d"))
-	unscaled := fmt.Sprintf("reinterpret(CAST(%s, 'Decimal(76, %d)'), 'Int256')", variance.orElse(0), scale)
-	body = bind(body, "u", unscaled, "d", boundDisplay(variance))
+	body = bind(body, "y", step("if(n > 0, toInt256(sqrt(toFloat64(n))), toInt256(1))"))
+	v := "intDiv(reinterpret(tupleElement(w, 1), 'Int256'), p)"
+	body = bind(body, "n", "if(throwIf("+lazy("toFloat64("+v+") * toFloat64(t) > 1e74", "0")+", 'freshet guard: digits of a standard deviation') = 0, "+v+" * t * 4, toInt256(0))")
+	body = bind(body, "p", power(fmt.Sprintf("%d - tupleElement(w, 2)", scale)), "t", power("tupleElement(w, 2)"))
+	body = bind(body, "w", quotientText(l, r, scale))
 	d := variance.dec
 	d.integer = d.integer/2 + 1
-	return numericWith(renulled("CAST("+body+", '"+d.String()+"')", variance), d, variance)
+	return numericWith(renulled("CAST("+body+", '"+d.String()+"')", l, r), d, variance)
 }
