@@ -51,6 +51,17 @@ INSERT INTO c VALUES (0, NULL, NULL, NULL, NULL, NULL), (1, '', '', '', '', ''),
 			grouped = append(grouped, fmt.Sprintf(form, value))
 		}
 	}
+	for _, value := range []string{"coalesce(p, 'none')", "coalesce(p, q)", "CASE WHEN p = 'a' THEN p ELSE 'other ' END", "s::bpchar"} {
+		for _, form := range []string{
+			"SELECT x, id FROM (SELECT %s AS x, id FROM c) t ORDER BY id", "SELECT x, count(*), max(length(concat(x))) FROM (SELECT %s AS x FROM c WHERE id <> 1) t GROUP BY x ORDER BY 1", "WITH t AS (SELECT %s AS x, id FROM c) SELECT a.x, concat(b.x, '|') FROM t a JOIN t b ON a.id = b.id + 1 ORDER BY a.id",
+			"SELECT concat(x, '|'), y FROM (SELECT x, count(*) AS y FROM (SELECT %s AS x FROM c WHERE id <> 1) t GROUP BY x) u ORDER BY 2, 1", "SELECT c.id, t.x FROM c LEFT JOIN (SELECT %s AS x, id FROM c WHERE id < 5) t ON t.id = c.id ORDER BY 1", "SELECT x, id FROM (SELECT %s AS x, id FROM c ORDER BY id LIMIT 4) t ORDER BY id DESC",
+			"SELECT id, x FROM (SELECT id, %s AS x, 7 / (id - 100) AS y FROM c) t WHERE y < 1 ORDER BY id", "SELECT id FROM (SELECT id, %s AS x FROM c) t WHERE x LIKE '%%  ' ORDER BY id", "SELECT id, x FROM (SELECT id, %s AS x, row_number() OVER (ORDER BY id) AS n FROM c) t WHERE n < 4 ORDER BY id",
+			"SELECT max(x), min(x), count(DISTINCT x) FROM (SELECT %s AS x FROM c) t", "SELECT c.id, c.x FROM (SELECT id, %s AS x FROM c) c JOIN (c d JOIN c e ON d.id = e.id) ON c.id = d.id ORDER BY 1", "SELECT (SELECT x FROM (SELECT %s AS x, id FROM c) t WHERE t.id = 3) = 'a', id FROM c ORDER BY id",
+			"SELECT x, y FROM (SELECT %s AS x, id AS y FROM c) t, LATERAL (SELECT d.id FROM c d WHERE d.id = t.y LIMIT 1) l ORDER BY y",
+		} {
+			grouped = append(grouped, fmt.Sprintf(form, value))
+		}
+	}
 	grouped = append(grouped, "SELECT coalesce(p, 'a '), coalesce(p, 'a'), count(*) FROM c WHERE id <> 2 GROUP BY coalesce(p, 'a'), coalesce(p, 'a ') ORDER BY 3, 1",
 		"SELECT CASE WHEN id % 2 = 0 THEN 'x'::bpchar ELSE 'x ' END AS v, count(*) FROM c GROUP BY v")
 	wantAlikeIn(t, columnar, oltp, 0.6, grouped)

@@ -254,6 +254,9 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 	var read []string
 	for i, c := range r.columns {
 		e := c.e.of(leafName(id), bit(id))
+		if r.windowed { // where a condition on them would not look like one on the column
+			e.blanks = nil
+		}
 		if a := averages[i]; a != nil {
 			e.ratio = a.of(e.sql, bit(id))
 		}
@@ -295,7 +298,11 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 
 // of qualifies the description of a subquery's output column with the subquery's alias.
 func (e expr) of(alias string, ref uint64) expr {
+	blank := e.blanksText()
 	e = e.as(alias+"."+e.sql, ref)
+	if e.blanks = nil; blank != "" {
+		e.blanks = &blanks{e.sql, alias + "." + blank}
+	}
 	if e.dec.display == displayDynamic && e.oid == oidNumeric {
 		e.dec.displaySQL = alias + "." + e.dec.displaySQL
 	}
@@ -370,14 +377,17 @@ func failingOf(exports []*export) []string {
 // describe is what a subquery's output column of that name holds when it is computed by e.
 func describe(e expr, name string) expr {
 	d := e
-	d.sql, d.lit = name, nil
+	d.sql, d.lit, d.blanks = name, nil, nil
+	if e.hasBlanks() {
+		d.blanks = &blanks{name, name + "b"}
+	}
 	if d.oid == oidNumeric && d.dec.display == displayDynamic {
 		d.dec.displaySQL = name + "s"
 	}
 	return d
 }
 
-// selectItem writes an output column, with its display scale in a second one where that differs by row.
+// selectItem writes an output column, with its display scale, or its text with blanks, in a second one where that differs by row.
 func selectItem(e expr, name string) string {
 	item := e.sql + " AS " + name
 	if e.lit != nil {
@@ -385,6 +395,9 @@ func selectItem(e expr, name string) string {
 	}
 	if e.displaysByRow() {
 		item += ", " + e.dec.displaySQL + " AS " + name + "s"
+	}
+	if e.hasBlanks() {
+		item += ", " + e.blanks.text + " AS " + name + "b"
 	}
 	return item
 }

@@ -197,10 +197,9 @@ func (q *query) keyOf(e expr) (expr, bool) {
 
 // key is a key seen over groups.
 func (q *query) key(i int) expr {
-	k, name := q.group.keys[i], "k"+strconv.Itoa(i+1)
-	e := describe(k, name).of(leafName(q.group.id), bit(q.group.id))
-	if k.hasBlanks() && len(q.group.sets) == 0 {
-		e.blanks = &blanks{e.sql, leafName(q.group.id) + "." + name + "b"}
+	e := describe(q.group.keys[i], "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), bit(q.group.id))
+	if len(q.group.sets) > 0 { // which yield no texts
+		e.blanks = nil
 	}
 	return e
 }
@@ -247,6 +246,7 @@ func (q *query) aggregated(call engineCall, description expr) expr {
 		i = len(g.aggs)
 		g.bySQL[sql] = i
 	}
+	description.blanks = nil
 	out := describe(description, "a"+strconv.Itoa(i))
 	display := out.dec.displaySQL
 	out = out.as(leafName(g.id)+"."+out.sql, bit(g.id))

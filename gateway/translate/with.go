@@ -58,6 +58,9 @@ func (r *rows) computing(list string) string {
 		if c.e.displaysByRow() {
 			items = append(items, name+"s")
 		}
+		if c.e.hasBlanks() {
+			items = append(items, name+"b")
+		}
 	}
 	return "SELECT " + selectList(items) + " FROM (" + r.sql + ") WHERE NOT ignore(" + list + ")" + limitAll
 }
