@@ -122,7 +122,7 @@ func (r *Router) weigh(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Sta
 			close(found.made)
 			return fmt.Errorf("ask for PostgreSQL's plan: %w", err)
 		}
-		found.indexed = isIndexed(explained, p.plan.Unequal)
+		found.indexed = isIndexed(explained, p.plan.Unequal, r.rowsOf(p))
 		close(found.made)
 		if !found.indexed {
 			v.known.Add(w.shape, found)
@@ -141,6 +141,15 @@ func (r *Router) weigh(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Sta
 		return &pgwire.RelayError{Reason: reasonIndexed}
 	}
 	return nil
+}
+
+// rowsOf is how many rows the replica has of all that a plan reads.
+func (r *Router) rowsOf(p *planned) float64 {
+	rows := 0.0
+	for _, rel := range p.plan.Relations {
+		rows += float64(r.replica.Rows(rel.Table.ID))
+	}
+	return rows
 }
 
 func parameters(st pgwire.Statement) []translate.Param {

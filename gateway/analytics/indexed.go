@@ -16,6 +16,13 @@ const (
 	// mostUnequalCost is that of plans for tables that no equality joins: the replica compares each row with each. It does not bound plans that look
 	// up what lies between two values of the other table's: PostgreSQL's planner does not know how much that is, and guesses a ninth of the index.
 	mostUnequalCost = 100_000
+	// rowsPerCost is how many rows the replica must have to read for each unit of a plan's cost where PostgreSQL looks up by an index what it joins to
+	// some rows of a table that it reads from its beginning to its end. The replica reads and joins so many in 3 to 8 µs of CPU, PostgreSQL
+	// needs 1 µs for the unit if what it reads is in memory. Reading a table costs PostgreSQL more than a unit for so many of its rows: it is the
+	// larger one that is looked up in.
+	rowsPerCost = 80
+	// mostDrivenCost bounds such plans, which are of two tables: PostgreSQL's planner may take many rows for few, and its errors multiply by each join.
+	mostDrivenCost = 20_000
 	// mostSmallCost is that of reading a table from its beginning to its end in no time: 1,000 rows or 100 pages at most.
 	mostSmallCost = 100
 )
@@ -31,8 +38,8 @@ type planNode struct {
 }
 
 // isIndexed reports whether a plan of PostgreSQL's finds all that it reads by indexes, and so soon that the replica is no match for it. unequal says that
-// the statement joins tables by conditions none of which is an equality.
-func isIndexed(explained []byte, unequal bool) bool {
+// the statement joins tables by conditions none of which is an equality, rows is how many the replica would read.
+func isIndexed(explained []byte, unequal bool, rows float64) bool {
 	var plans []struct{ Plan planNode }
 	if err := json.Unmarshal(explained, &plans); err != nil || len(plans) != 1 {
 		return false
@@ -42,7 +49,8 @@ func isIndexed(explained []byte, unequal bool) bool {
 		return true
 	}
 	if !unequal {
-		return false
+		lookups, ok := root.drivenLookups()
+		return ok && lookups == 1 && root.Cost < mostDrivenCost && root.Cost*rowsPerCost < rows
 	}
 	joins, ok := root.indexJoins(root.Cost < mostUnequalCost)
 	return ok && joins > 0
@@ -105,6 +113,40 @@ func (n *planNode) indexJoins(cheap bool) (count int, ok bool) {
 		}
 		below, ok := p.indexJoins(cheap)
 		if !ok {
+			return 0, false
+		}
+		count += below
+	}
+	return count, true
+}
+
+// drivenLookups counts the nested loops that look up what is equal by an index, for each of few rows; ok says that the plan reads nothing else but
+// whole tables, and that its cost is that of one process for all of it.
+func (n *planNode) drivenLookups() (count int, ok bool) {
+	switch n.Type {
+	case "Index Scan", "Index Only Scan", "Bitmap Index Scan":
+		if n.Rows > mostIndexedRows || !strings.Contains(n.IndexCond, " = ") {
+			return 0, false
+		}
+	case "Seq Scan", "Bitmap Heap Scan", "Subquery Scan", "CTE Scan", "Values Scan":
+	case "Nested Loop":
+		if len(n.Plans) != 2 || n.Plans[0].Rows > mostIndexedRows {
+			return 0, false
+		}
+		if indexes, ok := n.Plans[1].indexes(false); !ok || indexes == 0 {
+			return 0, false
+		}
+		count = 1
+	case "Limit", "Gather", "Gather Merge", "Hash Join", "Merge Join":
+		return 0, false
+	default:
+		if strings.HasSuffix(n.Type, "Scan") {
+			return 0, false
+		}
+	}
+	for i := range n.Plans {
+		below, ok := n.Plans[i].drivenLookups()
+		if !ok || n.Plans[i].Relationship == "SubPlan" {
 			return 0, false
 		}
 		count += below

@@ -50,18 +50,26 @@ func TestIsIndexed_asksForIndexesAloneAndLittleCost(t *testing.T) {
 		{"too much that is greater", loop(9e6, 5e3, scan("Seq Scan", "", 500), scan("Index Scan", "(id > a.id)", 900)), true, false},
 		{"a little that is greater", loop(9e4, 5e2, scan("Seq Scan", "", 500), scan("Index Scan", "(id > a.id)", 90)), true, true},
 		{"each row with each", loop(90_000, 5000, byKey, over("Materialize", 30, scan("Seq Scan", "", 20))), true, false},
+		{"an index for the few rows of a table", loop(10_000, 67, scan("Seq Scan", "", 1900), scan("Index Scan", "(a = b.id)", 120)), false, true},
+		{"the same, and the first of it", over("Limit", 100, loop(10_000, 67, scan("Seq Scan", "", 1900), scan("Index Scan", "(a = b.id)", 120))), false, false},
+		{"the same by several processes", over("Gather", 10_000, loop(9_000, 67, scan("Seq Scan", "", 1900), scan("Index Scan", "(a = b.id)", 120))), false, false},
+		{"too much for the rows there are", loop(12_600, 67, scan("Seq Scan", "", 1900), scan("Index Scan", "(a = b.id)", 120)), false, false},
+		{"an index for many rows of a table", loop(10_000, 1500, scan("Seq Scan", "", 1900), scan("Index Scan", "(a = b.id)", 4)), false, false},
+		{"a range for the few rows of a table", loop(10_000, 67, scan("Seq Scan", "", 1900), scan("Index Scan", "(a > b.id)", 120)), false, false},
+		{"an index for the rows that another led to", loop(10_000, 67, loop(5_000, 67, scan("Seq Scan", "", 1900), scan("Index Scan", "(a = b.id)", 12)), scan("Index Scan", "(a = b.id)", 12)), false, false},
+		{"a table for the few rows of another", loop(10_000, 67, scan("Seq Scan", "", 1900), over("Materialize", 2000, scan("Seq Scan", "", 1900))), false, false},
 		{"an index for one row, and a large table", over("Hash Join", 900, scan("Seq Scan", "", 500), loop(8, 1, byKey, byKey)), true, false},
 	} {
 		explained, err := json.Marshal([]map[string]planNode{{"Plan": c.plan}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := isIndexed(explained, c.unequal); got != c.want {
+		if got := isIndexed(explained, c.unequal, 1e6); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
 		}
 	}
 	for _, nonsense := range []string{"", "[]", "{}", `[{"Plan": 3}]`} {
-		if isIndexed([]byte(nonsense), true) {
+		if isIndexed([]byte(nonsense), true, 1e6) {
 			t.Errorf("%q passes for a plan", nonsense)
 		}
 	}

@@ -58,6 +58,7 @@ func TestGateway_leavesToPostgreSQLWhatItAnswersFromAnIndex(t *testing.T) {
 		{sql: "SELECT o_orderkey, o_total FROM orders ORDER BY o_orderkey DESC LIMIT 10"},
 		{sql: "SELECT EXISTS (SELECT FROM orders WHERE o_custkey = 7)"},
 		{sql: "SELECT c_name, o_total FROM customer JOIN orders ON o_custkey = c_custkey WHERE c_custkey = 9 ORDER BY o_orderkey"},
+		{sql: "SELECT sum(o_total) FROM customer JOIN orders ON o_custkey = c_custkey WHERE c_name = 'Customer 12'"},
 		{sql: "SELECT count(*) FROM customer JOIN orders ON o_orderkey BETWEEN c_custkey * 10 AND c_custkey * 10 + 1"},
 	} {
 		got, want := strings.Join(query(t, auto, c.sql, c.args...), "\n"), strings.Join(query(t, oltp, c.sql, c.args...), "\n")
