@@ -129,7 +129,11 @@ func (s *session) endClient(err error) {
 // the client may have closed its writing side alone. One that is gone is noticed as by PostgreSQL, when it is written
 // to, or by client_connection_check_interval.
 func (s *session) finishFor(ended error) {
-	if !errors.Is(ended, io.EOF) && !errors.Is(ended, io.ErrUnexpectedEOF) || closeWrite(s.server) != nil {
+	if !errors.Is(ended, io.EOF) && !errors.Is(ended, io.ErrUnexpectedEOF) {
+		return
+	}
+	// It fails otherwise where PostgreSQL has closed the connection already, whose answers may still be on their way.
+	if errors.Is(closeWrite(s.server), errors.ErrUnsupported) {
 		return
 	}
 	s.dropPortals()
@@ -140,17 +144,16 @@ func (s *session) finishFor(ended error) {
 // closeWrite closes a connection's writing side. With TLS, the end of its connection is what
 // client_connection_check_interval looks for.
 func closeWrite(conn net.Conn) error {
+	var err error
 	if t, ok := conn.(*tls.Conn); ok {
-		if err := t.CloseWrite(); err != nil {
-			return err
-		}
+		err = t.CloseWrite()
 		conn = t.NetConn()
 	}
 	c, ok := conn.(interface{ CloseWrite() error })
 	if !ok {
 		return errors.ErrUnsupported
 	}
-	return c.CloseWrite()
+	return errors.Join(err, c.CloseWrite())
 }
 
 // hangUp ends the client's connection once PostgreSQL's has ended.
