@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
@@ -65,32 +64,26 @@ var (
 // transcript runs a script on a new connection and returns the messages that came back, one per line.
 func transcript(t *testing.T, url string, steps []step) []string {
 	t.Helper()
-	c, err := pgconn.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := c.Hijack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Conn.Close()
+	conn := hijack(t, connect(t, url))
+	defer conn.Close()
 	var lines []string
 	for i, st := range steps {
-		if err := h.Conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		var b []byte
 		for _, m := range st.send {
+			var err error
 			if b, err = m.Encode(b); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := h.Conn.Write(b); err != nil {
+		if _, err := conn.Write(b); err != nil {
 			t.Fatal(err)
 		}
 		lines = append(lines, fmt.Sprintf("step %d", i))
 		for ready, seen := 0, st.until == 0; ready < st.ready || !seen; {
-			kind, body, err := readMessage(h.Conn)
+			kind, body, err := readMessage(conn)
 			if err != nil {
 				return append(lines, "end: "+strings.Join(lines[max(0, len(lines)-3):], " | ")+err.Error())
 			}

@@ -17,8 +17,19 @@ import (
 	"github.com/freshet-io/freshet/gateway/pgwire"
 )
 
+// wire is the connection of a session without the client library, which on a slow machine may have begun to read in
+// the background: what it read so comes first.
+type wire struct {
+	net.Conn
+	from io.Reader
+}
+
+func (w wire) Read(b []byte) (int, error) { return w.from.Read(b) }
+
+func (w wire) CloseWrite() error { return w.Conn.(interface{ CloseWrite() error }).CloseWrite() }
+
 // hijack takes the connection of a session over.
-func hijack(t *testing.T, c *pgconn.PgConn) net.Conn {
+func hijack(t *testing.T, c *pgconn.PgConn) wire {
 	t.Helper()
 	h, err := c.Hijack()
 	if err != nil {
@@ -28,11 +39,11 @@ func hijack(t *testing.T, c *pgconn.PgConn) net.Conn {
 	if err := h.Conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	return h.Conn
+	return wire{h.Conn, h.CustomData[fromServer].(io.Reader)}
 }
 
 // lastWill sends messages, closes the writing side, and returns what comes up to the end of the connection.
-func lastWill(t *testing.T, conn net.Conn, messages ...message) (answers []string) {
+func lastWill(t *testing.T, conn wire, messages ...message) (answers []string) {
 	t.Helper()
 	var b []byte
 	for _, m := range messages {
@@ -44,7 +55,7 @@ func lastWill(t *testing.T, conn net.Conn, messages ...message) (answers []strin
 	if _, err := conn.Write(b); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+	if err := conn.CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	for {

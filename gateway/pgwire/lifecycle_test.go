@@ -111,19 +111,14 @@ func TestSession_stopsForAClientThatLeft(t *testing.T) {
 
 func TestSession_keepsWhatIsSentWhileItRuns(t *testing.T) {
 	b := newBed(t)
-	c := connect(t, b.through)
-	h, err := c.Hijack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Conn.Close()
+	conn := hijack(t, connect(t, b.through))
 	send := func(sql string) {
 		t.Helper()
 		raw, err := ask(sql).send[0].Encode(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Conn.Write(raw); err != nil {
+		if _, err := conn.Write(raw); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +130,7 @@ func TestSession_keepsWhatIsSentWhileItRuns(t *testing.T) {
 	<-b.analytics.stopped
 	var kinds []byte
 	for strings.Count(string(kinds), "Z") < 4 {
-		kind, _, err := readMessage(h.Conn)
+		kind, _, err := readMessage(conn)
 		if err != nil {
 			t.Fatal(err)
 		}

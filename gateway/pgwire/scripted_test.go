@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/freshet-io/freshet/e2e/stand"
 	"github.com/freshet-io/freshet/gateway/cursor"
@@ -228,12 +230,26 @@ func serve(t *testing.T, l net.Listener, cfg pgwire.Config) *pgwire.Server {
 }
 
 // connect opens a connection that is closed with the test.
+// fromServer names what the client library reads from in a connection's custom data.
+const fromServer = "from the server"
+
 func connect(t *testing.T, url string) *pgconn.PgConn {
 	t.Helper()
-	c, err := pgconn.Connect(t.Context(), url)
+	cfg, err := pgconn.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var from io.Reader
+	build := cfg.BuildFrontend
+	cfg.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		from = r
+		return build(r, w)
+	}
+	c, err := pgconn.ConnectConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.CustomData()[fromServer] = from
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
