@@ -170,13 +170,18 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 	return at, true, nil
 }
 
-// forgetCommitted forgets what transactions that ended have changed in a table: a copy that begins has it. Where copies fail again and again, nobody
-// waits for one that does not. It needs mu.
+// forgetCommitted forgets what transactions that ended have changed in a table: a copy that begins has it. Where copies
+// fail again and again, nobody waits for one that does not. It needs mu.
 func (s *session) forgetCommitted(t *table) {
-	s.deferredBytes -= t.deferred.bytes()
-	t.deferred.forget(false)
-	s.deferredBytes += t.deferred.bytes()
+	s.forget(t, false)
 	s.changed.Broadcast()
+}
+
+// forget is [deferred.forget] of a table that is counted. It needs mu.
+func (s *session) forget(t *table, open bool) {
+	s.deferredBytes -= t.deferred.bytes()
+	t.deferred.forget(open)
+	s.deferredBytes += t.deferred.bytes()
 }
 
 // complete gives a table its base. It becomes live as soon as the stream is there, be it inside a transaction: what comes of a large one must not

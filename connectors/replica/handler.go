@@ -218,12 +218,11 @@ func (s *session) catchUp(t *table) {
 	if t.progress != behind {
 		return
 	}
-	s.deferredBytes -= t.deferred.bytes()
 	if !s.reached(t.activated.upTo.Position) {
-		t.deferred.forget(!s.ends.IsZero())
-		s.deferredBytes += t.deferred.bytes()
+		s.forget(t, !s.ends.IsZero())
 		return
 	}
+	s.deferredBytes -= t.deferred.bytes()
 	delete(s.waiting, t)
 	delete(s.deferring, t)
 	t.progress, t.liveSince = live, s.r.clock()

@@ -45,7 +45,7 @@ func (r *Router) freshly(ctx context.Context, s *pgwire.SessionInfo, need freshn
 
 // await waits for the session's freshness.
 func (r *Router) await(ctx context.Context, s *pgwire.SessionInfo, need freshness.Requirement) error {
-	if s.Settings.Route == pgwire.RouteColumnar {
+	if s.Settings.Route == pgwire.RouteColumnar || !need.Waits() {
 		return r.gate.Wait(ctx, need)
 	}
 	before, limit := r.reached(ctx), r.cfg.LagLimit

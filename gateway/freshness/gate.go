@@ -37,7 +37,7 @@ func NewGate(source Source, replica Replica) *Gate { return &Gate{source: source
 // the dispatcher checks at the query's start. An error of the source wraps [ErrSource].
 func (g *Gate) Wait(ctx context.Context, r Requirement) error {
 	target := r.Min
-	if r.Mode == Strong || r.OwnWrites && r.Mode != Eventual {
+	if r.asksSource() {
 		now, err := g.source.Current(ctx)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrSource, err)

@@ -66,3 +66,9 @@ func (r Requirement) Bound() time.Duration {
 	}
 	return r.MaxStaleness
 }
+
+// Waits reports whether there is a position to be waited for, the source's own or another.
+func (r Requirement) Waits() bool { return !r.Min.IsZero() || r.asksSource() }
+
+// asksSource reports whether nothing may be missing that the source has.
+func (r Requirement) asksSource() bool { return r.Mode == Strong || r.OwnWrites && r.Mode != Eventual }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"regexp"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
@@ -71,4 +73,22 @@ func (t *translator) requireASCIICase(c collation) {
 	if !t.asciiCase(c) {
 		fail("upper and lower case under this collation")
 	}
+}
+
+func (q *query) collate(c *pg.CollateClause) expr {
+	e := q.value(c.Arg)
+	if e.isUnknown() {
+		e = resolveUnknown(e)
+	}
+	names := stringsOf(c.Collname)
+	name, ok := bytewiseCollations[names[len(names)-1]]
+	if !ok || len(names) > 1 && names[0] != "pg_catalog" {
+		fail("collation that is not bytewise")
+	}
+	if !isString(e.oid) {
+		fail("COLLATE of something else than a string")
+	}
+	e.collation = collation{name: name, bytewise: true}
+	e.lit = nil
+	return e.plain()
 }

@@ -245,3 +245,31 @@ func numericParam(v []byte) expr {
 	}
 	return numericLiteral(n.rescale(scale))
 }
+
+// describe is what a subquery's output column of that name holds when it is computed by e.
+func describe(e expr, name string) expr {
+	d := e
+	d.sql, d.lit, d.blanks = name, nil, nil
+	if e.hasBlanks() {
+		d.blanks = &blanks{name, name + "b"}
+	}
+	if d.oid == oidNumeric && d.dec.display == displayDynamic {
+		d.dec.displaySQL = name + "s"
+	}
+	return d
+}
+
+// selectItem writes an output column, with its display scale, or its text with blanks, in a second one where that differs by row.
+func selectItem(e expr, name string) string {
+	item := e.sql + " AS " + name
+	if e.lit != nil {
+		item = e.typed() + " AS " + name
+	}
+	if e.displaysByRow() {
+		item += ", " + e.dec.displaySQL + " AS " + name + "s"
+	}
+	if e.hasBlanks() {
+		item += ", " + e.blanks.text + " AS " + name + "b"
+	}
+	return item
+}

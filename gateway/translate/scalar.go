@@ -382,21 +382,3 @@ func (q *query) minMax(m *pg.MinMaxExpr) expr {
 	}
 	return e
 }
-
-func (q *query) collate(c *pg.CollateClause) expr {
-	e := q.value(c.Arg)
-	if e.isUnknown() {
-		e = resolveUnknown(e)
-	}
-	names := stringsOf(c.Collname)
-	name, ok := bytewiseCollations[names[len(names)-1]]
-	if !ok || len(names) > 1 && names[0] != "pg_catalog" {
-		fail("collation that is not bytewise")
-	}
-	if !isString(e.oid) {
-		fail("COLLATE of something else than a string")
-	}
-	e.collation = collation{name: name, bytewise: true}
-	e.lit = nil
-	return e.plain()
-}
