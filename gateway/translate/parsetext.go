@@ -8,7 +8,7 @@ func parsed(e expr, oid uint32) (expr, bool) {
 	var form, value string
 	switch {
 	case isInteger(oid):
-		form, value = fmt.Sprintf("match(%s, '^-?[0-9]{1,18}$')", e.sql), "toInt64("+lazy(e.orEmpty(), "'0'")+")"
+		form, value = fmt.Sprintf("match(%s, '^-?[0-9]{1,18}$')", e.sql), "toInt64OrZero("+e.orEmpty()+")"
 	case oid == oidBool:
 		form, value = e.sql+" IN ('true', 'false', 't', 'f', 'yes', 'no', 'y', 'n', 'on', 'off', '1', '0')", e.sql+" IN ('true', 't', 'yes', 'y', 'on', '1')"
 	case oid == oidDate:
@@ -35,7 +35,8 @@ func parsedNumeric(e expr) expr {
 	d := decimal{integer: parsedInteger, scale: parsedScale, display: displayDynamic}
 	form := fmt.Sprintf("match(%s, '^-?[0-9]{1,%d}([.][0-9]{1,%d})?$')", e.sql, parsedInteger, parsedScale)
 	d.displaySQL = fmt.Sprintf("toInt32(if(position(%s, '.') = 0, 0, length(%[1]s) - position(%[1]s, '.')))", e.sql)
-	sql := fmt.Sprintf("toDecimal128OrNull(%s, %d)", e.sql, parsedScale)
+	// Not NULL for a constant that cannot be read: of two arms that are NULL the engine asks no guard.
+	sql := fmt.Sprintf("toDecimal128OrZero(%s, %d)", e.orEmpty(), parsedScale)
 	out := numericWith(renulled(guarded("CAST("+sql+", 'Nullable("+d.String()+")')", "NOT "+form, "text of another form"), e), d, e)
 	out.fails, out.null = true, true
 	return out
