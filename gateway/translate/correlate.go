@@ -105,6 +105,26 @@ func isPlain(s *pg.SelectStmt) bool {
 		len(s.WindowClause) == 0 && len(s.LockingClause) == 0 && s.IntoClause == nil && len(s.FromClause) > 0 && !hasWindow(s)
 }
 
+// keepsRows reports whether nothing that a plain query returns, or is ordered by, changes how many rows it has. EXISTS translates neither, and an
+// aggregate that is not known here makes one row of all, a function that returns a set any number of each.
+func keepsRows(s *pg.SelectStmt) bool {
+	changes := func(n *pg.Node) bool { return contains(n, func(m *pg.Node) bool { return !isScalarNode(m) }) }
+	return !slices.ContainsFunc(slices.Concat(s.TargetList, s.SortClause), changes)
+}
+
+func isScalarNode(n *pg.Node) bool {
+	switch v := n.Node.(type) {
+	case *pg.Node_FuncCall:
+		_, known := functions[functionName(v.FuncCall)]
+		return known
+	case *pg.Node_ResTarget, *pg.Node_SortBy, *pg.Node_List, *pg.Node_ColumnRef, *pg.Node_AStar, *pg.Node_String_, *pg.Node_AConst, *pg.Node_ParamRef,
+		*pg.Node_TypeCast, *pg.Node_CollateClause, *pg.Node_AExpr, *pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_RowExpr,
+		*pg.Node_CaseExpr, *pg.Node_CaseWhen, *pg.Node_CoalesceExpr, *pg.Node_MinMaxExpr, *pg.Node_SqlvalueFunction:
+		return true
+	}
+	return false
+}
+
 func hasWindow(s *pg.SelectStmt) bool {
 	return slices.ContainsFunc(s.TargetList, callsWindow) || sortsByWindow(s)
 }

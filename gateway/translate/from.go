@@ -206,7 +206,9 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 		result.columns[i].name = name
 	}
 	leaf, names := q.subselect(result, v.Alias, v.Relname)
-	leaf.with, leaf.item = c.stmt, names.items[0]
+	if len(v.GetAlias().GetColnames()) == 0 { // else its columns have other names than elsewhere
+		leaf.with, leaf.item = c.stmt, names.items[0]
+	}
 	return leaf, names
 }
 

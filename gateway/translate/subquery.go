@@ -95,7 +95,7 @@ func negate(e expr, negated bool) expr {
 
 // exists translates EXISTS.
 func (q *query) exists(stmt *pg.SelectStmt) expr {
-	if !isPlain(stmt) || !limitsToSome(stmt) {
+	if !isPlain(stmt) || !keepsRows(stmt) || !limitsToSome(stmt) {
 		r := q.t.selectStmt(stmt, q.ctes, readByExpression)
 		return expr{sql: selecting("count() FROM (SELECT 1 FROM (" + r.sql + ") LIMIT 1)) > 0"), oid: oidBool, pad: -1}
 	}
@@ -147,7 +147,7 @@ func (q *query) joinedExists(n *pg.Node) bool {
 		return false
 	}
 	stmt := s.Subselect.GetSelectStmt()
-	if stmt == nil || !isPlain(stmt) || !limitsToSome(stmt) || len(conjuncts(stmt.WhereClause)) < 2 {
+	if stmt == nil || !isPlain(stmt) || !keepsRows(stmt) || !limitsToSome(stmt) || len(conjuncts(stmt.WhereClause)) < 2 {
 		return false
 	}
 	c := q.correlate(stmt)
