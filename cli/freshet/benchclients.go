@@ -13,6 +13,7 @@ import (
 func benchClientsCommand() *cobra.Command {
 	var cfg driver.Config
 	var out outputs
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "clients",
 		Short: "Run clients of both kinds against a platform that runs already and holds the CH-benCHmark",
@@ -24,6 +25,9 @@ func benchClientsCommand() *cobra.Command {
 			cfg.CompareAtEnd = cfg.Postgres != ""
 			if err := out.open(); err != nil {
 				return err
+			}
+			if err := bench.AwaitReplica(cmd.Context(), cfg.Endpoint, wait); err != nil {
+				return fmt.Errorf("bench clients: %w", err)
 			}
 			r, err := bench.Clients(cmd.Context(), cfg)
 			if err != nil {
@@ -45,6 +49,7 @@ func benchClientsCommand() *cobra.Command {
 	f.BoolVar(&cfg.ConstantSize, "constant-size", false, "delete old orders instead of letting the data grow; conditions 10 to 12 are not checked then")
 	f.DurationVar(&cfg.Warmup, "warmup", 3*time.Second, "time that is not counted")
 	f.DurationVar(&cfg.Duration, "duration", time.Minute, "time that is counted")
+	f.DurationVar(&wait, "wait", 2*time.Minute, "time to wait until the replica holds the tables, which it copies after loading")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the clients")
 	_ = cmd.MarkFlagRequired("endpoint") // the flag exists
 	return cmd

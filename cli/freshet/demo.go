@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/freshet-io/freshet/bench"
 	"github.com/freshet-io/freshet/local/platform"
 	"github.com/freshet-io/freshet/local/toolchain"
 	"github.com/freshet-io/freshet/workload/ch"
@@ -154,10 +154,10 @@ func runDemo(ctx context.Context, o demoOptions, at platform.Platform, p *progre
 	if err != nil {
 		return nil, err
 	}
-	if err := awaitReplica(ctx, at.Monitor, p); err != nil {
+	if err := awaitCopies(ctx, at.Monitor, p); err != nil {
 		return nil, err
 	}
-	if err := catchUp(ctx, at.URL); err != nil {
+	if err := bench.AwaitReplica(ctx, at.URL, replicaLimit); err != nil {
 		return nil, err
 	}
 	cfg := o.run
@@ -178,8 +178,8 @@ func runDemo(ctx context.Context, o demoOptions, at platform.Platform, p *progre
 // replicaLimit bounds the time from one table that the replica has to the next, and that of catching up when it has all.
 const replicaLimit = 2 * time.Minute
 
-// awaitReplica waits until the replica has all tables and is fresh.
-func awaitReplica(ctx context.Context, monitor string, p *progress) error {
+// awaitCopies waits until the replica has all tables and is fresh.
+func awaitCopies(ctx context.Context, monitor string, p *progress) error {
 	limit := time.NewTimer(replicaLimit)
 	defer limit.Stop()
 	again := time.NewTicker(50 * time.Millisecond)
@@ -214,25 +214,4 @@ func awaitReplica(ctx context.Context, monitor string, p *progress) error {
 		case <-again.C:
 		}
 	}
-}
-
-// catchUp waits until snapshots show all that was loaded. The tables are ready earlier, as of positions in the middle of
-// the load, at which the benchmark's conditions do not hold in PostgreSQL either.
-func catchUp(ctx context.Context, endpoint string) error {
-	ctx, cancel := context.WithTimeout(ctx, replicaLimit)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, endpoint)
-	if err != nil {
-		return fmt.Errorf("wait until the columnar replica has caught up: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	const read = "SET freshet.freshness = 'strong'; SET freshet.route = 'columnar'"
-	if _, err := conn.PgConn().Exec(ctx, read).ReadAll(); err != nil {
-		return fmt.Errorf("wait until the columnar replica has caught up: %w", err)
-	}
-	var n int
-	if err := conn.QueryRow(ctx, "SELECT count(*) FROM warehouse").Scan(&n); err != nil {
-		return fmt.Errorf("wait until the columnar replica has caught up: %w", err)
-	}
-	return nil
 }

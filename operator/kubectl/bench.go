@@ -8,8 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/freshet-io/freshet/bench"
@@ -86,8 +84,12 @@ func (p *plugin) bench(ctx context.Context, e *endpoint, o benchOptions) (_ *rep
 		}
 	}
 	fmt.Fprintln(p.errOut, "waiting until the replica holds the tables")
-	if err := awaitReplica(ctx, dsn, o.load > 0); err != nil {
-		return nil, err
+	limit := lookLimit
+	if o.load > 0 {
+		limit = copyLimit
+	}
+	if err := bench.AwaitReplica(ctx, dsn, limit); err != nil {
+		return nil, fmt.Errorf("%w; see columnar.tables, and kubectl freshet status", err)
 	}
 	o.workload.Endpoint, o.workload.OLTP = dsn, dsn
 	o.workload.Check, o.workload.CheckEvery = true, time.Second
@@ -100,43 +102,6 @@ const (
 	copyLimit = 15 * time.Minute
 	lookLimit = 30 * time.Second
 )
-
-// awaitReplica waits until every table of the benchmark can be read on the columnar route as it is now.
-func awaitReplica(ctx context.Context, dsn string, loaded bool) error {
-	limit := lookLimit
-	if loaded {
-		limit = copyLimit
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		return fmt.Errorf("wait for the replica: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.PgConn().Exec(ctx, "SET freshet.freshness = 'strong'; SET freshet.route = 'columnar'").ReadAll(); err != nil {
-		return fmt.Errorf("wait for the replica: %w", err)
-	}
-	again := time.NewTicker(200 * time.Millisecond)
-	defer again.Stop()
-	for _, table := range ch.Tables {
-		for {
-			_, err := conn.PgConn().Exec(ctx, "SELECT count(*) FROM "+table).ReadAll()
-			if err == nil {
-				break
-			}
-			if _, ok := errors.AsType[*pgconn.PgError](err); !ok {
-				return fmt.Errorf("wait for the replica: %w", err)
-			}
-			select {
-			case <-again.C:
-			case <-ctx.Done():
-				return fmt.Errorf("the replica does not hold table %q after %v: %w; see columnar.tables, and kubectl freshet status", table, limit, err)
-			}
-		}
-	}
-	return nil
-}
 
 func writeJSON(path string, r *report.Report) error {
 	if path == "" {
