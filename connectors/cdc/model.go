@@ -24,12 +24,16 @@ type Table struct {
 	// Version changes with everything that changes the table's rows, or what they mean, without changes in the
 	// stream: a copy is of no use under another version. Empty where the source has no such events.
 	Version string
+	// Enums are the labels of the enumerations that the columns have, in the enumeration's order, by the OID of the type. They are part of what
+	// Version stands for. Empty where the source does not tell them.
+	Enums map[uint32][]string `json:",omitempty"`
 }
 
 // FullName returns schema.name, unquoted.
 func (t *Table) FullName() string { return t.Schema + "." + t.Name }
 
-// SameRows reports whether t and o define one table so that a row of the one is a row of the other: they agree in all but their versions.
+// SameRows reports whether t and o define one table so that a row of the one is a row of the other: they agree in all but their versions
+// and the order of labels.
 func (t *Table) SameRows(o *Table) bool {
 	return t.ID == o.ID && t.Schema == o.Schema && t.Name == o.Name && slices.Equal(t.Columns, o.Columns) &&
 		slices.Equal(t.Omitted, o.Omitted) && slices.Equal(t.Key, o.Key)

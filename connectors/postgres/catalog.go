@@ -71,6 +71,8 @@ type catalogColumn struct {
 	BaseType     uint32 `json:"basetype"`
 	BaseKind     string `json:"basekind"`
 	BaseModifier int32  `json:"basemodifier"`
+	// Labels are those of an enumeration, in its order.
+	Labels []string `json:"labels"`
 }
 
 type catalogIndex struct {
@@ -205,6 +207,12 @@ func (t *catalogTable) definition() *definition {
 			continue
 		}
 		table.Columns = append(table.Columns, c.column())
+		if len(c.Labels) > 0 {
+			if table.Enums == nil {
+				table.Enums = map[uint32][]string{}
+			}
+			table.Enums[c.bottom()] = c.Labels
+		}
 	}
 	key, stopped := t.judge(table)
 	table.Key = key

@@ -41,7 +41,9 @@ SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident:
             'generated', a.attgenerated, 'bytewise', coalesce(o.bytewise, true),
             'deterministic', coalesce(o.deterministic, true), 'collation', coalesce(o.name, ''),
             'basetype', coalesce(b.bottom::bigint, 0), 'basekind', coalesce(bt.typtype, ''),
-            'basemodifier', coalesce(b.modifier, -1)) ORDER BY a.attnum), '[]')
+            'basemodifier', coalesce(b.modifier, -1),
+            'labels', (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e
+                WHERE e.enumtypid = coalesce(b.bottom, a.atttypid))) ORDER BY a.attnum), '[]')
         FROM pg_attribute a
         JOIN pg_type t ON t.oid = a.atttypid
         LEFT JOIN collation_order o ON o.oid = a.attcollation

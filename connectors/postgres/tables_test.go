@@ -114,7 +114,7 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 	}
 	good.ID, good.Version = 0, ""
 	want := cdc.Table{
-		Schema: "public", Name: "good", Key: []int{0},
+		Schema: "public", Name: "good", Key: []int{0}, Enums: map[uint32][]string{mood: {"sad", "happy"}},
 		Columns: []cdc.Column{
 			{Name: "id", Type: 20, Modifier: -1, NotNull: true, Attr: 1, BytewiseCollation: true},
 			{Name: "p", Type: 1700, Domain: price, Modifier: (10<<16 | 2) + 4, Attr: 2, BytewiseCollation: true},

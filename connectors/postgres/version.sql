@@ -3,7 +3,7 @@
 --   its attributes' rows, which every ALTER COLUMN rewrites, also one that rewrites values and keeps the type;
 --   the partitions (or children) at every level, since when they are that, and their files: one that comes, goes, changes
 --   while it is detached or is truncated by itself is not streamed (a file that VACUUM FULL or CLUSTER renewed looks the same);
---   the labels of enumerations and their rows, for a label may have had another name in between;
+--   the labels of enumerations in their order, and their rows, for a label may have had another name in between;
 --   row-level security;
 --   of a view its query's row, its owner and its options.
 -- A file of the table's own is left out: TRUNCATE is streamed, VACUUM FULL and CLUSTER change no row.
@@ -23,5 +23,5 @@ md5(concat_ws('/', n.nspname, c.relname, c.relrowsecurity,
             SELECT a.atttypid FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.atttypid >= 16384
           UNION
             SELECT t.typbasetype FROM used u JOIN pg_type t ON t.oid = u.oid WHERE t.typbasetype <> 0)
-        SELECT string_agg(concat_ws(':', e.oid, e.xmin, e.enumlabel), ',' ORDER BY e.oid)
+        SELECT string_agg(concat_ws(':', e.oid, e.xmin, e.enumlabel), '<' ORDER BY e.enumtypid, e.enumsortorder)
         FROM used u JOIN pg_enum e ON e.enumtypid = u.oid)))

@@ -65,6 +65,7 @@ func TestVersions_changeWithWhatTheStreamDoesNotTell(t *testing.T) {
 		{"vacuum what tells of labels", plain, []string{"VACUUM FREEZE pg_enum", "VACUUM FULL pg_enum"}, false},
 		{"label of an enumeration below domains", plain, []string{"ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'"}, true},
 		{"label that was renamed and has its name back", plain, []string{"BEGIN; ALTER TYPE mood RENAME VALUE 'sad' TO 'x'; ALTER TYPE mood RENAME VALUE 'x' TO 'sad'; COMMIT"}, true},
+		{"label between others", plain, []string{"ALTER TYPE mood ADD VALUE 'blue' BEFORE 'sad'"}, true},
 		{"row-level security", plain, []string{"ALTER TABLE t ENABLE ROW LEVEL SECURITY"}, true},
 		{"child", plain, []string{"CREATE TABLE child () INHERITS (t)"}, true},
 		{"rows of partitions", parted, []string{"INSERT INTO t VALUES (1, 1)"}, false},
