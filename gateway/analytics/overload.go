@@ -62,6 +62,15 @@ func overloadSQL(n translate.Names) string {
 	return b.String()
 }
 
+// classSQL adds an obstacle where the database defines how an enumeration is ordered or told apart: by a default operator class for that type alone, which
+// goes before that for all enumerations. ORDER BY and GROUP BY use it, though they name no operator. Other types that the replica has cannot have a second one.
+var classSQL = " UNION ALL " + obstacleColumns("'the order of an enumeration'").sql(isDefined) + " FROM pg_catalog.pg_opclass k JOIN pg_catalog.pg_type t" +
+	" ON t.oid OPERATOR(pg_catalog.=) k.opcintype WHERE k.opcdefault AND k.oid" + later + ` AND t.typtype OPERATOR(pg_catalog.=) 'e'::pg_catalog."char"` +
+	" AND k.opcmethod OPERATOR(pg_catalog.=) ANY (" + sortsOrHashes + ")"
+
+// sortsOrHashes are the access methods btree and hash.
+const sortsOrHashes = "'{403,405}'::pg_catalog.oid[]"
+
 // replicable asks whether something on the replica may have a type. Nothing has a base type, a range or a row type that
 // a user or an extension defines; domains and enumerations are what columns may have.
 func replicable(t string) string {

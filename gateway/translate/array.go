@@ -53,7 +53,7 @@ func (q *query) arrayCast(c *pg.TypeCast) array {
 	if len(c.TypeName.ArrayBounds) != 1 {
 		fail("ANY or ALL over an array")
 	}
-	of := typeOf(&pg.TypeName{Names: c.TypeName.Names, Typmods: c.TypeName.Typmods, Typemod: c.TypeName.Typemod})
+	element := &pg.TypeName{Names: c.TypeName.Names, Typmods: c.TypeName.Typmods, Typemod: c.TypeName.Typemod}
 	var a array
 	if list := c.Arg.GetAArrayExpr(); list != nil {
 		a.elements = q.valuesOf(list.Elements)
@@ -62,7 +62,16 @@ func (q *query) arrayCast(c *pg.TypeCast) array {
 	} else {
 		a = q.array(c.Arg)
 	}
-	out := array{null: a.null, oid: of.oid, elements: make([]expr, len(a.elements))}
+	out := array{null: a.null, elements: make([]expr, len(a.elements))}
+	if enum := q.t.enumNamed(element); enum != nil {
+		out.oid = enum.OID
+		for i, e := range a.elements {
+			out.elements[i] = enum.cast(e)
+		}
+		return out
+	}
+	of := typeOf(element)
+	out.oid = of.oid
 	for i, e := range a.elements {
 		out.elements[i] = q.cast(e, of)
 	}

@@ -26,8 +26,11 @@ func (q *query) compare(name string, l, r expr) expr {
 	}
 	switch {
 	case l.opaque || r.opaque:
-		if ordered || !(l.enum && r.enum) || l.oid != r.oid {
+		if !(l.enum && r.enum) || l.oid != r.oid {
 			fail("comparison of an opaque type")
+		}
+		if ordered {
+			l, r = q.t.position(l), q.t.position(r)
 		}
 	case isFloat(l.oid):
 		return q.compareFloats(op, l, r)

@@ -210,8 +210,15 @@ func (q *query) existsByExtreme(c *correlated) (expr, bool) {
 	q.joinGroups(c)
 	extreme := func(f string) expr {
 		d := inner.plain()
-		d.null = true
-		return q.compare(op, c.sub.aggregated(engineCall{function: f, args: inner.sql}, d), outer)
+		if inner.enum {
+			d = q.t.position(inner).plain()
+		}
+		d.null, d.lit = true, nil
+		e := c.sub.aggregated(engineCall{function: f, args: q.t.orderable(inner)}, d)
+		if inner.enum {
+			e = q.t.atPosition(e, inner)
+		}
+		return q.compare(op, e, outer)
 	}
 	var e expr
 	switch op {

@@ -1,6 +1,12 @@
 package translate
 
 import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -105,4 +111,82 @@ func (t *translator) enumArray(p Param, oid uint32) (array, bool) {
 		a.elements = append(a.elements, e.param(Param{Null: v == nil, Value: v}))
 	}
 	return a, true
+}
+
+// mostOrdered is how many labels an enumeration may have whose order is asked for: all are listed wherever it is.
+const mostOrdered = 500
+
+// order lists the labels of an enumeration in its order, as a table has them that the statement reads.
+func (t *translator) order(oid uint32) []string {
+	for _, s := range t.sources {
+		labels := s.table.Enums[oid]
+		if len(labels) > mostOrdered {
+			fail("order of an enumeration of so many labels")
+		}
+		if len(labels) > 0 {
+			if t.ordered == nil {
+				t.ordered = map[uint32][]string{}
+			}
+			t.ordered[oid] = labels
+			return labels
+		}
+	}
+	fail("order of an enumeration that no table of the statement has")
+	return nil
+}
+
+// requireOrders makes sure that each order is that of a table which the plan reads: it is in force as long as the table has its version.
+func (t *translator) requireOrders(relations []Relation) {
+	for oid, labels := range t.ordered {
+		if !slices.ContainsFunc(relations, func(r Relation) bool { return slices.Equal(r.Table.Enums[oid], labels) }) {
+			fail("order of an enumeration that no table of the statement has")
+		}
+	}
+}
+
+// position is the place that a value of an enumeration has in its order, from 1 on.
+func (t *translator) position(e expr) expr {
+	labels := t.order(e.oid)
+	if e.isNull() {
+		return nullOf(oidInt4)
+	}
+	if label, ok := e.constantText(); ok {
+		i := slices.Index(labels, label)
+		if i < 0 {
+			fail("text that is no label of the enumeration")
+		}
+		return integerLiteral(oidInt4, big.NewInt(int64(i+1)))
+	}
+	requirePresent(e)
+	otherwise := "toInt32(0)" // which no label is, as long as the order is in force
+	if e.null {
+		otherwise = "NULL"
+	}
+	names, places := listed(labels)
+	return with(oidInt4, fmt.Sprintf("transform(%s, %s, %s, %s)", e.sql, names, places, otherwise), e)
+}
+
+func (t *translator) positions(all []expr) []expr {
+	out := make([]expr, len(all))
+	for i, e := range all {
+		out[i] = t.position(e)
+	}
+	return out
+}
+
+// atPosition is the value at a place in the order of the enumeration that another value is of.
+func (t *translator) atPosition(place, like expr) expr {
+	names, places := listed(t.order(like.oid))
+	out := with(like.oid, fmt.Sprintf("transform(%s, %s, %s, NULL)", place.sql, places, names), place)
+	out.opaque, out.enum = true, true
+	return out
+}
+
+// listed are labels and their places as arrays.
+func listed(labels []string) (names, places string) {
+	quoted, numbers := make([]string, len(labels)), make([]string, len(labels))
+	for i, l := range labels {
+		quoted[i], numbers[i] = quote(l), strconv.Itoa(i+1)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]", "CAST([" + strings.Join(numbers, ", ") + "], 'Array(Int32)')"
 }

@@ -7,6 +7,12 @@ func (a aggregation) extreme(name string, x expr, null bool, place func(engineCa
 	if x.oid == oidBool || x.oid == oidUUID || x.oid == oidBytea {
 		fail("%s over this type", name)
 	}
+	if x.enum {
+		p := a.q.t.position(x)
+		d := p.plain()
+		d.null, d.lit = null, nil
+		return a.q.t.atPosition(place(a.call(name, p.sql), d), x)
+	}
 	value := a.q.t.choosable(x)
 	d := x.plain()
 	d.null, d.lit = null, nil // of a constant too: there may be no row

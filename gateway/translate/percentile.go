@@ -62,6 +62,9 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 	count := "toInt64(length(" + values + "))"
 	if name == "percentile_disc" {
 		out.sql = fmt.Sprintf("if(%[1]s = 0, NULL, %[2]s[greatest(1, toInt64(ceil(%[3]s * %[1]s)))])", count, values, fraction)
+		if x.enum {
+			return q.t.atPosition(out, x)
+		}
 		return out
 	}
 	position := "(" + fraction + " * (" + count + " - 1))"

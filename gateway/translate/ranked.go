@@ -37,7 +37,7 @@ func (w *writer) writeRanked(verb string, items []string, columns []outColumn, k
 	for i, k := range keys {
 		name := "s" + strconv.Itoa(i+1)
 		if distinct {
-			name = w.distinctKey(k.e)
+			name = w.distinctOrder(k.e)
 		} else {
 			items = append(items, t.rankable(k.e)+" AS "+name)
 		}

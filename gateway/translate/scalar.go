@@ -354,6 +354,10 @@ func (q *query) minMax(m *pg.MinMaxExpr) expr {
 	for _, p := range parts {
 		requireOrdered(p)
 	}
+	like := parts[0]
+	if like.enum {
+		parts = q.t.positions(parts)
+	}
 	build := func(part func(expr) string) string {
 		texts := make([]string, len(parts))
 		for i, p := range parts {
@@ -362,6 +366,13 @@ func (q *query) minMax(m *pg.MinMaxExpr) expr {
 		return f + "(" + strings.Join(texts, ", ") + ")"
 	}
 	e := q.choice(build, parts)
+	e.null = true
+	for _, p := range parts {
+		e.null = e.null && p.null
+	}
+	if like.enum {
+		return q.t.atPosition(e, like)
+	}
 	q.t.orderable(e)
 	if e.displaysByRow() {
 		// PostgreSQL keeps the first of equal values.
@@ -375,10 +386,6 @@ func (q *query) minMax(m *pg.MinMaxExpr) expr {
 			}
 			return b.String() + "NULL)"
 		})
-	}
-	e.null = true
-	for _, p := range parts {
-		e.null = e.null && p.null
 	}
 	return e
 }

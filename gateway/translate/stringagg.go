@@ -69,14 +69,17 @@ func (q *query) collected(keys []sortKey, distinct bool, value expr) []string {
 		if distinct && k.e.sql != value.sql {
 			fail("string_agg of distinct values ordered by others")
 		}
-		sql := q.t.orderable(k.e)
+		sql, kind := q.t.orderable(k.e), k.e
+		if kind.enum {
+			kind = q.t.position(kind)
+		}
 		if k.e.null {
 			late := "isNull(" + sql + ")"
 			if isNullsFirst(k.by) != isDescending(k.by) { // against the direction
 				late = "isNotNull(" + sql + ")"
 			}
 			parts = append(parts, late)
-			sql = "ifNull(" + sql + ", defaultValueOfTypeName('" + k.e.engineType() + "'))"
+			sql = "ifNull(" + sql + ", defaultValueOfTypeName('" + kind.engineType() + "'))"
 		}
 		parts = append(parts, sql)
 	}

@@ -66,9 +66,16 @@ func (q *query) anySubquery(op string, test *pg.Node, stmt *pg.SelectStmt) expr 
 		fail("subquery with this operator over values that are compared in another order than their own")
 	}
 	extreme := func(f string) expr {
-		e := r.columns[0].e
-		e.refs, e.null, e.table, e.source = 0, true, 0, 0
-		e.sql = selecting(f + "OrNull(" + r.columns[0].e.sql + ") FROM (" + r.sql + "))")
+		c := r.columns[0].e
+		e := c
+		if c.enum {
+			e = q.t.position(c)
+		}
+		e.refs, e.null, e.table, e.source, e.lit = 0, true, 0, 0, nil
+		e.sql = selecting(f + "OrNull(" + e.sql + ") FROM (" + r.sql + "))")
+		if c.enum {
+			return q.t.atPosition(e, c)
+		}
 		return e
 	}
 	var some expr

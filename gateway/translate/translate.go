@@ -76,6 +76,8 @@ type translator struct {
 	failing int
 	// picking counts the queries up to now that may yield other rows when they are computed again.
 	picking int
+	// ordered are the labels of enumerations whose order the translation relies on.
+	ordered map[uint32][]string
 	// accesses are what was read up to now.
 	accesses []Access
 }
@@ -200,6 +202,7 @@ func (t *translator) plan(s *pg.SelectStmt) *Plan {
 	if len(p.Relations) == 0 {
 		fail("reads no table")
 	}
+	t.requireOrders(p.Relations)
 	return p
 }
 

@@ -164,11 +164,21 @@ func (w *writer) orderText(keys []sortKey, distinct bool) string {
 	for i, k := range keys {
 		texts[i] = w.q.t.sortable(k.e) // or refuses the key, in either case
 		if distinct {
-			texts[i] = w.distinctKey(k.e)
+			texts[i] = w.distinctOrder(k.e)
 		}
 		texts[i] += direction(k.by)
 	}
 	return strings.Join(texts, ", ")
+}
+
+// distinctOrder is the text to sort the rows of SELECT DISTINCT by.
+func (w *writer) distinctOrder(e expr) string {
+	name := w.distinctKey(e)
+	if !e.enum {
+		return name
+	}
+	e.sql, e.null, e.lit = name, true, nil
+	return w.q.t.position(e).sql
 }
 
 // distinctKey names the output column that a sort key of SELECT DISTINCT is.
@@ -222,7 +232,7 @@ func requireOrdered(e expr) {
 // requireSortable refuses types that not even a guard makes the engine order as PostgreSQL does.
 func requireSortable(e expr) {
 	requirePresent(e)
-	if e.opaque || e.oid == oidInterval && e.lit != nil {
+	if e.opaque && !e.enum || e.oid == oidInterval && e.lit != nil {
 		fail("order of values of an opaque type")
 	}
 }
@@ -248,6 +258,9 @@ func (t *translator) choosable(e expr) string {
 func (t *translator) orderable(e expr) string {
 	if isString(e.oid) && !t.bytewise(e.collation) {
 		fail("text order under a collation that is not bytewise")
+	}
+	if e.enum {
+		return t.position(e).sql
 	}
 	return e.sql
 }
