@@ -2,6 +2,7 @@ package differential
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/translate"
 )
 
 const catalogSQL = `
@@ -17,7 +19,8 @@ SELECT c.oid, c.relname, a.attname, a.atttypid, a.atttypmod, a.attnum, a.attnotn
  a.attcollation = 0 OR k.collname IN ('C', 'POSIX', 'ucs_basic', 'pg_c_utf8')
   OR k.collname = 'default' AND d.datlocprovider = 'b' AND d.datlocale IN ('C', 'C.UTF-8'),
  coalesce(array_position(i.indkey::int2[], a.attnum), -1), format_type(a.atttypid, a.atttypmod),
- coalesce((SELECT quote_ident(s.nspname) FROM pg_namespace s WHERE s.oid = k.collnamespace) || '.' || quote_ident(k.collname), '')
+ coalesce((SELECT quote_ident(s.nspname) FROM pg_namespace s WHERE s.oid = k.collnamespace) || '.' || quote_ident(k.collname), ''),
+ coalesce((SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder)::text FROM pg_enum e WHERE e.enumtypid = t.oid), '')
 FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
 JOIN pg_type t ON t.oid = a.atttypid
@@ -39,6 +42,21 @@ func (c catalog) Table(_ []string, schema, name string) (*cdc.Table, bool) {
 	return t, ok
 }
 
+// enums are the enumerations that columns have, which is one of a name that statements know.
+func (c catalog) enums() map[translate.EnumRef]*translate.Enum {
+	found := map[translate.EnumRef]*translate.Enum{{Name: "mood"}: nil}
+	for _, t := range c {
+		for oid, labels := range t.Enums {
+			e := &translate.Enum{OID: oid, Labels: map[string]bool{}}
+			for _, l := range labels {
+				e.Labels[l] = true
+			}
+			found[translate.EnumRef{Name: "mood"}], found[translate.EnumRef{OID: oid}] = e, e
+		}
+	}
+	return found
+}
+
 // readCatalog describes a database's tables as a change source would.
 func readCatalog(ctx context.Context, conn *pgconn.PgConn) (catalog, error) {
 	r := conn.ExecParams(ctx, catalogSQL, nil, nil, nil, nil).Read()
@@ -51,7 +69,7 @@ func readCatalog(ctx context.Context, conn *pgconn.PgConn) (catalog, error) {
 		name := string(row[1])
 		t := tables[name]
 		if t == nil {
-			t = &cdc.Table{ID: cdc.TableID(number(row[0])), Schema: "public", Name: name}
+			t = &cdc.Table{ID: cdc.TableID(number(row[0])), Schema: "public", Name: name, Enums: map[uint32][]string{}}
 			tables[name], keys[t] = t, map[int]int{}
 		}
 		if at := number(row[9]); at >= 0 {
@@ -62,6 +80,13 @@ func readCatalog(ctx context.Context, conn *pgconn.PgConn) (catalog, error) {
 			NotNull: string(row[6]) == "t", Enum: string(row[7]) == "t",
 		}
 		column.Collate(string(row[11]), string(row[8]) == "t")
+		if column.Enum {
+			var labels []string
+			if err := json.Unmarshal(row[12], &labels); err != nil {
+				return nil, fmt.Errorf("read the labels of column %s: %w", column.Name, err)
+			}
+			t.Enums[column.Type] = labels
+		}
 		switch column.Type {
 		case pgtype.IntervalOID, pgtype.TextArrayOID:
 			t.Omitted = append(t.Omitted, cdc.OmittedColumn{Column: column, Code: cdc.CodeUnsupportedType, Detail: "has type " + string(row[10])})

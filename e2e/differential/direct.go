@@ -265,6 +265,7 @@ func (d *Direct) plan(st Statement) (*translate.Plan, error) {
 	for i, v := range st.Values {
 		env.Params = append(env.Params, translate.Param{Null: v == nil, Format: st.Formats[i], Value: v})
 	}
+	env.Enums = d.tables.enums()
 	plan, err := translate.Translate(tree, env)
 	if refused, ok := translate.AsUnsupported(err); ok && refused.Defect != "" {
 		return nil, errors.New("the translation panicked: " + refused.Defect)

@@ -31,7 +31,7 @@ func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
 			break
 		}
 		fallthrough
-	case famDate, famTS, famTSTZ, famFloat, famTime, famOther:
+	case famDate, famTS, famTSTZ, famFloat, famTime, famEnum, famOther:
 		if fam == famOther && g.chance(0.7) {
 			e, ok = g.durationAggregate(inner)
 			break

@@ -53,7 +53,7 @@ var archetypes = []archetype{
 	{"jb", "jsonb", typ{kind: JSONB}, 1, fixed(`{"a": 1}`, `[1, 2]`, `null`, `{"b": {"c": "d"}}`, `{"a": "x y", "b": {"c": -2.50}}`, `{"a": 2.50}`, `{"a": true, "b": null}`)},
 	{"iv", "interval", typ{kind: Interval}, 1, fixed("1 day", "24:00:00", "-1 mon", "1 year 2 mons -3 days 04:05:06.789", "00:00:00")},
 	{"ta", "text[]", typ{kind: TextArray}, 1, fixed("{}", "{a}", `{a,NULL,"b c"}`, "{{a,b},{c,d}}", `{"a,b"}`)},
-	{"en", "mood", typ{kind: Enum}, 1, fixed("sad", "ok", "happy")},
+	{"en", "mood", typ{kind: Enum}, 3, fixed("sad", "ok", "happy")},
 }
 
 func numType(scale int, limit float64) typ { return typ{kind: Numeric, scale: scale, max: limit} }

@@ -42,6 +42,7 @@ const (
 	famTSTZ
 	famTime
 	famUUID
+	famEnum
 	famOther // passed through and tested for NULL only
 )
 
@@ -67,6 +68,8 @@ func (k Kind) family() family {
 		return famTime
 	case UUID:
 		return famUUID
+	case Enum:
+		return famEnum
 	default:
 		return famOther
 	}
@@ -86,7 +89,7 @@ func (k Kind) sqlName() string {
 	return map[Kind]string{
 		Bool: "boolean", Int2: "int2", Int4: "int4", Int8: "int8", Numeric: "numeric", Float4: "float4",
 		Float8: "float8", Text: "text", Varchar: "varchar", Bpchar: "bpchar", Date: "date",
-		Timestamp: "timestamp", Timestamptz: "timestamptz", Time: "time", UUID: "uuid", Interval: "interval", TextArray: "text[]",
+		Timestamp: "timestamp", Timestamptz: "timestamptz", Time: "time", UUID: "uuid", Enum: "mood", Interval: "interval", TextArray: "text[]",
 	}[k]
 }
 

@@ -46,6 +46,8 @@ func (g *gen) literalType(fam family, near *column) (Kind, typ) {
 		return Time, typ{kind: Time}
 	case famUUID:
 		return UUID, typ{kind: UUID}
+	case famEnum:
+		return Enum, typ{kind: Enum}
 	default:
 		return Text, typ{kind: Text}
 	}
@@ -78,6 +80,8 @@ func (g *gen) value(fam family, near *column, t *typ) string {
 		return g.one("00:00:00", "12:30:00")
 	case famUUID:
 		return "12345678-9abc-4def-8123-456789abcdef"
+	case famEnum:
+		return g.one("sad", "ok", "happy")
 	default:
 		return g.one("a", "b", "abc", "", "alpha", "z")
 	}

@@ -72,7 +72,7 @@ func (g *gen) simplePredicate(c ctx, depth int) string {
 }
 
 var comparedFamilies = []family{famInt, famInt, famInt, famInt, famNum, famNum, famNum, famStr, famStr, famStr, famDate, famDate,
-	famTS, famBool, famFloat, famTSTZ, famUUID, famTime}
+	famTS, famBool, famFloat, famTSTZ, famUUID, famTime, famEnum}
 
 // comparableFamily picks a family that has an order and, most likely, a column in sight.
 func (g *gen) comparableFamily(c ctx) family { return g.familyOf(c, comparedFamilies) }

@@ -62,7 +62,7 @@ func (g *gen) output(items []item, inner bool) (string, []column) {
 }
 
 var outputFamilies = []family{famInt, famInt, famInt, famNum, famNum, famNum, famStr, famStr, famStr, famDate, famDate,
-	famTS, famTS, famBool, famFloat, famTSTZ, famUUID, famTime, famOther}
+	famTS, famTS, famBool, famFloat, famTSTZ, famUUID, famTime, famEnum, famOther}
 
 var (
 	keyFamilies     = []family{famInt, famInt, famStr, famStr, famDate, famBool, famNum, famFloat}
