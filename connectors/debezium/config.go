@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/freshet-io/freshet/connectors/arraytext"
 	"github.com/freshet-io/freshet/connectors/kafka"
 	"github.com/freshet-io/freshet/connectors/postgres"
 )
@@ -87,7 +88,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.WatermarkInterval < 0 || c.StallLimit < 0 || c.StartWait < 0 || c.MemoryBytes < 0 || c.ChunkChanges < 0 {
 		return c, errors.New("configure source: intervals and sizes must not be negative")
 	}
-	c.Postgres.Unstreamed = []uint32{pgtype.NameOID} // Debezium replaces its values by NULL
+	// Debezium replaces names by NULL, and tells neither the dimensions nor the bounds of arrays.
+	c.Postgres.Unstreamed = append(arraytext.Types(), pgtype.NameOID)
 	c.Postgres.Logger, c.Postgres.Registerer = c.Logger, c.Registerer
 	return c, nil
 }

@@ -193,9 +193,10 @@ func TestStream_leavesColumnsOutAndTakesThemIn(t *testing.T) {
 	}
 	for _, step := range []struct{ ddl, columns, omitted string }{
 		{"ALTER TABLE t ADD COLUMN p point DEFAULT '(1,1)', ADD COLUMN w int", "id v w ", "p"},
-		{"ALTER TABLE t ALTER v TYPE int[] USING v::int[]", "id w ", "vp"},
+		{"ALTER TABLE t ALTER v TYPE interval[] USING v::interval[]", "id w ", "vp"},
 		{"ALTER TABLE t ALTER v TYPE text USING v[1]", "id v w ", "p"},
 		{"ALTER TABLE t DROP COLUMN p", "id v w ", ""},
+		{"ALTER TABLE t ALTER v TYPE text[] USING ARRAY[NULL, v]", "id v w ", ""},
 	} {
 		b.exec("BEGIN; INSERT INTO t (id, v) SELECT max(id) + 1, '{2}' FROM t; "+step.ddl+"; UPDATE t SET id = -id; COMMIT",
 			"UPDATE t SET id = abs(id) + 100")

@@ -31,9 +31,11 @@ CREATE TABLE full_keyless (a int); ALTER TABLE full_keyless REPLICA IDENTITY FUL
 CREATE TABLE keyless (a int, b int);
 CREATE TABLE nothing (a int PRIMARY KEY); ALTER TABLE nothing REPLICA IDENTITY NOTHING;
 CREATE TABLE deferred (a int PRIMARY KEY DEFERRABLE);
-CREATE TABLE arrays (a int PRIMARY KEY, b int[], c int);
-CREATE TABLE by_array (a int[] PRIMARY KEY, b int);
-CREATE TABLE by_other (a int[] PRIMARY KEY, b int UNIQUE NOT NULL); ALTER TABLE by_other REPLICA IDENTITY FULL;
+CREATE TABLE arrays (a int PRIMARY KEY, b interval[], c int);
+CREATE TABLE by_ids (a int[] PRIMARY KEY, b text[], c int);
+CREATE TABLE by_prices (a numeric[] PRIMARY KEY, b int);
+CREATE TABLE by_array (a interval[] PRIMARY KEY, b int);
+CREATE TABLE by_other (a interval[] PRIMARY KEY, b int UNIQUE NOT NULL); ALTER TABLE by_other REPLICA IDENTITY FULL;
 CREATE TABLE virtual (a int PRIMARY KEY, b int GENERATED ALWAYS AS (a + 1), c int);
 CREATE TABLE whole_virtual (a int PRIMARY KEY, b int GENERATED ALWAYS AS (a + 1)); ALTER TABLE whole_virtual REPLICA IDENTITY FULL;
 CREATE TABLE parted_virtual (a int PRIMARY KEY, b int GENERATED ALWAYS AS (a + 1)) PARTITION BY RANGE (a);
@@ -80,7 +82,7 @@ func TestTables_saysWhichCanBeReplicatedAndWhyNot(t *testing.T) {
 		"public.full_keyless": cdc.CodeNoKey, "public.keyless": cdc.CodeNoKey, "public.nothing": cdc.CodeNoKey,
 		"public.deferred": cdc.CodeNoKey, "public.mixed": cdc.CodeNoKey, "public.child": cdc.CodeNoKey,
 		"public.arrays": "", "public.by_other": "", "public.virtual": "", "public.fuzzy": "",
-		"public.by_array": cdc.CodeUnsupportedType, "public.by_fuzzy": cdc.CodeUnsupportedType,
+		"public.by_ids": "", "public.by_prices": cdc.CodeNoKey, "public.by_array": cdc.CodeUnsupportedType, "public.by_fuzzy": cdc.CodeUnsupportedType,
 		"public.whole_virtual": cdc.CodeConfiguration, "public.parted_virtual": cdc.CodeConfiguration,
 		"public.secured": cdc.CodeConfiguration, "public.parent": cdc.CodeConfiguration,
 	}
@@ -137,12 +139,12 @@ func TestTables_describesColumnsAndKey(t *testing.T) {
 	}
 	fuzzy := cdc.Column{Name: "b", Type: 25, Modifier: -1, Attr: 2, Collation: "public.nondeterministic"}
 	wantOmitted := map[string][]cdc.OmittedColumn{
-		"arrays": {{Column: column("b", 1007, 2), Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
+		"arrays": {{Column: column("b", 1187, 2), Code: cdc.CodeUnsupportedType, Detail: "has type interval[]", Remedy: "change the column's type"}},
 		"virtual": {{Column: column("b", 23, 2), Code: cdc.CodeUnsupportedType, Detail: "is a virtual generated column, which is not streamed",
 			Remedy: "make the column STORED (PostgreSQL 18)"}},
 		"fuzzy": {{Column: fuzzy, Code: cdc.CodeUnsupportedType, Detail: "has a nondeterministic collation",
 			Remedy: "use a deterministic collation"}},
-		"by_other": {{Column: column("a", 1007, 1), Code: cdc.CodeUnsupportedType, Detail: "has type integer[]", Remedy: "change the column's type"}},
+		"by_other": {{Column: column("a", 1187, 1), Code: cdc.CodeUnsupportedType, Detail: "has type interval[]", Remedy: "change the column's type"}},
 	}
 	if diff := cmp.Diff(wantOmitted, omitted); diff != "" {
 		t.Errorf("columns left out differ (-want +got):\n%s", diff)
@@ -167,6 +169,8 @@ func TestTables_followsKeysOfEveryKindByOneCopy(t *testing.T) {
 		"DELETE FROM full_unique WHERE b = 1",
 		"INSERT INTO arrays VALUES (1, '{1,2}', 3), (2, NULL, 4)", "UPDATE arrays SET c = 5, b = '{}'", "UPDATE arrays SET a = 9 WHERE a = 1",
 		"INSERT INTO by_other VALUES ('{1}', 1), ('{2}', 2)", "UPDATE by_other SET a = '{3}' WHERE b = 1", "UPDATE by_other SET b = 5 WHERE b = 2",
+		"INSERT INTO by_ids VALUES ('{1,2}', '{a,NULL,\"b c\"}', 1), ('{}', NULL, 2), ('[0:0]={3}', '{{x}}', 3)", "UPDATE by_ids SET c = 5 WHERE a = '{}'", "UPDATE by_ids SET a = '{7}' WHERE c = 3",
+		"UPDATE by_ids SET b = (SELECT array_agg(md5(i::text)) FROM generate_series(1, 1000) i)", "UPDATE by_ids SET c = c + 1", "DELETE FROM by_ids WHERE a = '{1,2}'",
 		"INSERT INTO virtual (a, c) VALUES (1, 1), (2, 2)", "UPDATE virtual SET c = 7 WHERE a = 1", "UPDATE virtual SET a = 8 WHERE a = 2",
 		"INSERT INTO fuzzy VALUES (1, 'x'), (2, 'y')", "DELETE FROM fuzzy WHERE b = 'x'",
 		"INSERT INTO good (id, p, m, t, u) VALUES (1, 2.50, 'sad', 'x', 'y'), (2, 1, 'happy', NULL, '')", "UPDATE good SET id = 3 WHERE id = 1")

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/freshet-io/freshet/connectors/arraytext"
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
-// supportedTypes are the type OIDs whose values every replica can hold; enumerations come on top.
+// supportedTypes are the type OIDs whose values every replica can hold; enumerations and arrays come on top.
 var supportedTypes = []uint32{
 	16,         // bool
 	21, 23, 20, // int2, int4, int8
@@ -81,7 +82,7 @@ func (t *catalogTable) omission(c *catalogColumn) *cdc.OmittedColumn {
 		return &cdc.OmittedColumn{Column: c.column(), Code: cdc.CodeUnsupportedType, Detail: fmt.Sprintf(detail, args...), Remedy: remedy}
 	}
 	switch {
-	case c.kind() != "e" && !slices.Contains(supportedTypes, c.bottom()):
+	case !c.supported():
 		return omit("change the column's type", "has type %s", c.TypeName)
 	case slices.Contains(t.unstreamed, c.bottom()):
 		return omit("change the column's type, or use the direct stream", "has type %s, which the transport does not carry", c.TypeName)
@@ -93,6 +94,16 @@ func (t *catalogTable) omission(c *catalogColumn) *cdc.OmittedColumn {
 		return omit("use a deterministic collation", "has a nondeterministic collation")
 	}
 	return nil
+}
+
+// supported reports whether every replica can hold the column's values.
+func (c *catalogColumn) supported() bool {
+	return c.kind() == "e" || isArray(c.bottom()) || slices.Contains(supportedTypes, c.bottom())
+}
+
+func isArray(oid uint32) bool {
+	_, ok := arraytext.Element(oid)
+	return ok
 }
 
 // streams reports whether the column is part of what the server sends.
@@ -166,7 +177,7 @@ func columnsOf(table *cdc.Table, x catalogIndex) (key []int, omitted *cdc.Omitte
 			at := slices.IndexFunc(table.Omitted, func(c cdc.OmittedColumn) bool { return c.Attr == attr })
 			return nil, &table.Omitted[at]
 		}
-		if !table.Columns[i].NotNull {
+		if c := &table.Columns[i]; !c.NotNull || isArray(c.Type) && !arraytext.Alike(c.Type) { // of equal arrays there must be one text
 			return nil, nil
 		}
 		key = append(key, i)

@@ -36,6 +36,8 @@ const (
 	// IntervalSum is a sum or an average of such: whole numbers in a text (String), namely the sums of the days, of the microseconds beside them
 	// and of the days without their signs, and of an average the number of intervals.
 	IntervalSum
+	// Array is an array that travels as PostgreSQL's own text (String).
+	Array
 )
 
 // Dynamic is the Display of a numeric whose display scale differs by row: it

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ClickHouse/ch-go/proto"
 
+	"github.com/freshet-io/freshet/connectors/arraytext"
 	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/timezone"
 )
@@ -114,6 +115,16 @@ func (d *Decoder) add(c Column, binary bool, style Style) error {
 		d.addIntervalSum(binary)
 	case String:
 		d.addBytes(new(proto.ColStr), stringWriter(c.Type, binary))
+	case Array:
+		element, ok := arraytext.Element(c.Type)
+		switch {
+		case !ok:
+			return fmt.Errorf("decode column %q: type %d is not an array", c.Name, c.Type)
+		case binary:
+			d.addArray(element)
+		default:
+			d.addBytes(new(proto.ColStr), raw)
+		}
 	case OpaqueNumeric:
 		d.addBytes(new(proto.ColStr), pick(binary, binaryNumericText, raw))
 	case Char:

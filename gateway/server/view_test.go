@@ -33,7 +33,7 @@ CREATE VIEW sorted AS SELECT id, n FROM orders ORDER BY n DESC NULLS LAST, id LI
 CREATE VIEW guarded WITH (security_barrier) AS SELECT id FROM orders;
 CREATE VIEW listed AS SELECT id, generate_series(1, 2) AS g FROM orders;
 CREATE VIEW catalogue AS SELECT relname FROM pg_class;
-CREATE TABLE parcel (tags text[], id int PRIMARY KEY, spot point, item int, sent interval);
+CREATE TABLE parcel (tags tsvector, id int PRIMARY KEY, spot point, item int, sent interval);
 INSERT INTO parcel SELECT '{a,b}', i, point(i, i), i % 5, '1 day' FROM generate_series(1, 50) i;
 CREATE VIEW parcels AS SELECT * FROM parcel`
 
@@ -83,7 +83,7 @@ func TestGateway_saysWhyAViewIsNotColumnar(t *testing.T) {
 		"SELECT count(*) FROM catalogue":        "view public.catalogue: a relation that is built in",
 		"SELECT * FROM sorted":                  "view public.sorted: its order, which the statement shows without asking for one",
 		"SELECT * FROM plain WHERE id = 5":      "point read by key: PostgreSQL is the faster store",
-		"SELECT * FROM parcels":                 `column "tags" has type text[], and is not on the replica`,
+		"SELECT * FROM parcels":                 `column "tags" has type tsvector, and is not on the replica`,
 		"SELECT count(spot) FROM parcel":        `column "spot" has type point, and is not on the replica`,
 		"SELECT count(*) FROM pg_tables":        "view pg_catalog.pg_tables: a relation that is built in",
 		"SELECT count(*) FROM pg_stat_activity": "view pg_catalog.pg_stat_activity: function that is not known to be free of effects",

@@ -178,6 +178,9 @@ func arrayElements(value []byte, format int16) [][]byte {
 
 // quantified translates ANY and ALL over an array: the comparison with each element, tied by OR or AND.
 func (q *query) quantified(a *pg.A_Expr, name string) expr {
+	if !isList(a.Rexpr) {
+		return q.memberTest(a, name, false)
+	}
 	list, x := q.array(a.Rexpr), q.value(a.Lexpr)
 	all := a.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL
 	requireComputed(x, list.elements)

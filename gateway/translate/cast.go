@@ -44,6 +44,9 @@ func typeOf(n *pg.TypeName) castType {
 }
 
 func (q *query) typeCast(c *pg.TypeCast) expr {
+	if len(c.TypeName.ArrayBounds) == 1 {
+		return q.arrayTypeCast(c)
+	}
 	x := q.value(c.Arg)
 	if enum := q.t.enumNamed(c.TypeName); enum != nil {
 		return enum.cast(x)

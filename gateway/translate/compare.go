@@ -80,6 +80,7 @@ func (q *query) comparable(l, r expr) (expr, expr) {
 	case r.isUnknown():
 		return l, q.constantFor(r, l)
 	case l.opaque || r.opaque:
+		collationOf(l, r) // of which there must be one for arrays
 		return l, r
 	case isInteger(l.oid) && isInteger(r.oid):
 		return l, r
@@ -113,6 +114,8 @@ func (q *query) comparable(l, r expr) (expr, expr) {
 // constantFor types an untyped constant after the other operand.
 func (q *query) constantFor(c, other expr) expr {
 	switch {
+	case elementOf(other.oid) != 0:
+		return q.arrayConstant(c, other.oid)
 	case other.enum:
 		out := c
 		if !c.isNull() {

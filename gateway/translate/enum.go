@@ -162,7 +162,7 @@ func (t *translator) position(e expr) expr {
 	if e.null {
 		otherwise = "NULL"
 	}
-	names, places := listed(labels)
+	names, places := placed(labels)
 	return with(oidInt4, fmt.Sprintf("transform(%s, %s, %s, %s)", e.sql, names, places, otherwise), e)
 }
 
@@ -176,14 +176,14 @@ func (t *translator) positions(all []expr) []expr {
 
 // atPosition is the value at a place in the order of the enumeration that another value is of.
 func (t *translator) atPosition(place, like expr) expr {
-	names, places := listed(t.order(like.oid))
+	names, places := placed(t.order(like.oid))
 	out := with(like.oid, fmt.Sprintf("transform(%s, %s, %s, NULL)", place.sql, places, names), place)
 	out.opaque, out.enum = true, true
 	return out
 }
 
-// listed are labels and their places as arrays.
-func listed(labels []string) (names, places string) {
+// placed are labels and their places as arrays.
+func placed(labels []string) (names, places string) {
 	quoted, numbers := make([]string, len(labels)), make([]string, len(labels))
 	for i, l := range labels {
 		quoted[i], numbers[i] = quote(l), strconv.Itoa(i+1)

@@ -29,8 +29,10 @@ type expr struct {
 	pad int
 	// blanks is set where a bpchar has blanks at its end that pad does not tell of.
 	blanks *blanks
-	// opaque values can be passed through, and compared for equality if enum is set.
+	// opaque values can be passed through, and compared for equality if enum is set, as it is for arrays of which equal ones have one text.
 	opaque, enum bool
+	// made is set for an array that the statement spells out.
+	made *madeArray
 	// low and high bound an integer more narrowly than its type, where bounded.
 	bounded   bool
 	low, high int64
@@ -108,7 +110,7 @@ func with(oid uint32, sql string, operands ...expr) expr {
 		e.fails = e.fails || o.fails
 		e.constantNull = e.constantNull || o.constantNull
 	}
-	if isString(oid) {
+	if isCollated(oid) {
 		e.collation = collationOf(operands...)
 	}
 	return e
@@ -118,7 +120,7 @@ func with(oid uint32, sql string, operands ...expr) expr {
 func collationOf(operands ...expr) collation {
 	var c collation
 	for _, o := range operands {
-		if isString(o.oid) {
+		if isCollated(o.oid) {
 			c = c.and(o.collation)
 		}
 	}

@@ -25,8 +25,14 @@ func (q *query) operator(a *pg.A_Expr) expr {
 			return q.jsonText(a)
 		case "?":
 			return q.jsonHas(a)
-		case "@>":
-			return q.jsonContains(a)
+		case "@>", "<@", "&&":
+			l := q.value(a.Lexpr)
+			if l.oid != oidJSONB {
+				return q.arrayOperator(name, l, q.value(a.Rexpr))
+			}
+			if name == "@>" {
+				return q.jsonContains(a)
+			}
 		}
 		if p, ok := matchers[name]; ok { // as PostgreSQL prints LIKE
 			return q.matchPattern(p, q.value(a.Lexpr), a.Rexpr)

@@ -52,8 +52,11 @@ func finishColumn(e expr, f Field) finish.Column {
 		c.Kind = finish.IntervalSum
 	case e.opaque:
 		c.Kind = finish.String
-		if e.oid == oidNumeric {
+		switch {
+		case e.oid == oidNumeric:
 			c.Kind = finish.OpaqueNumeric
+		case elementOf(e.oid) != 0:
+			c.Kind = finish.Array
 		}
 	case e.oid == oidNumeric:
 		if e.dec.display == displayUnknown {

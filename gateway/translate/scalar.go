@@ -54,6 +54,10 @@ func (q *query) cond(n *pg.Node) expr {
 		return combine(v.BoolExpr.Boolop, parts)
 	case *pg.Node_SubLink:
 		return q.subLink(v.SubLink, false, true)
+	case *pg.Node_AExpr:
+		if v.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && !isList(v.AExpr.Rexpr) && !q.isKey(n) {
+			return q.memberTest(v.AExpr, operatorName(v.AExpr.Name), true)
+		}
 	}
 	return q.boolean(n)
 }
@@ -132,7 +136,14 @@ func (q *query) translated(n *pg.Node) expr {
 	case *pg.Node_AConst:
 		return constant(v.AConst)
 	case *pg.Node_ParamRef:
+		if elementOf(q.t.paramType(v.ParamRef.Number)) != 0 {
+			return q.arrayOf(q.t.arrayParam(v.ParamRef.Number))
+		}
 		return q.t.param(v.ParamRef.Number)
+	case *pg.Node_AArrayExpr:
+		return q.arrayOf(q.array(n))
+	case *pg.Node_AIndirection:
+		return q.subscript(v.AIndirection)
 	case *pg.Node_AExpr:
 		return q.operator(v.AExpr)
 	case *pg.Node_BoolExpr:

@@ -20,6 +20,8 @@ func (q *query) asText(e expr) expr {
 
 func (q *query) concatenate(l, r expr) expr {
 	switch textual := func(e expr) bool { return e.isUnknown() || isString(e.oid) }; {
+	case elementOf(l.oid) != 0 || elementOf(r.oid) != 0:
+		fail("|| of arrays")
 	case textual(l) && !textual(r):
 		r = q.castToText(r)
 	case textual(r) && !textual(l):

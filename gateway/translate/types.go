@@ -3,6 +3,7 @@ package translate
 import (
 	"fmt"
 
+	"github.com/freshet-io/freshet/connectors/arraytext"
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
@@ -52,6 +53,8 @@ func typeName(oid uint32) string {
 		}
 	}
 	switch {
+	case elementOf(oid) != 0:
+		return typeName(elementOf(oid)) + "[]"
 	case oid == oidJSONB:
 		return "jsonb"
 	case oid >= firstDefinedOID:
@@ -122,7 +125,10 @@ func columnType(c cdc.Column) expr {
 		}
 		e.dec = decimal{integer: p - s, scale: s, display: s}
 	default:
-		e.enum, e.opaque = c.Enum, true
+		e.enum, e.opaque = c.Enum || arraytext.Alike(c.Type), true
+		if isCollated(c.Type) {
+			e.collation = columnCollation(c)
+		}
 	}
 	return e
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ClickHouse/ch-go/proto"
 	"pgregory.net/rapid"
 
+	"github.com/freshet-io/freshet/connectors/arraytext"
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
@@ -231,6 +232,36 @@ func TestColumn_refusesWhatItCannotHold(t *testing.T) {
 	}
 }
 
+// null stands for NULL among the elements of an array.
+const null = "\x00null"
+
+// binaryArray encodes an array of one dimension as PostgreSQL sends it.
+func binaryArray(element uint32, values ...string) []byte {
+	a := arraytext.Array{}
+	if len(values) > 0 {
+		a.Dims = []arraytext.Dim{{Length: len(values), Lower: 1}}
+	}
+	for _, v := range values {
+		if v == null {
+			a.Elements = append(a.Elements, nil)
+			continue
+		}
+		a.Elements = append(a.Elements, []byte(v))
+	}
+	return a.AppendBinary(nil, element)
+}
+
+func TestColumn_refusesMalformedArrays(t *testing.T) {
+	for _, c := range []struct {
+		oid   uint32
+		value []byte
+	}{{1007, nil}, {1007, binaryArray(oidInt4, "\x00")}, {1009, binaryArray(oidText, "a")[:20]}, {2951, binaryArray(oidUUID, "x")}, {1231, binaryArray(oidNumeric, "")}} {
+		if got, err := decoded(t, cdc.Column{Type: c.oid}, cdc.Datum{Kind: cdc.Binary, Data: c.value}); err == nil {
+			t.Errorf("%q as type %d is stored as %v", c.value, c.oid, got)
+		}
+	}
+}
+
 func TestColumn_keysOfTextAndBinaryAgree(t *testing.T) {
 	for _, c := range []struct {
 		column cdc.Column
@@ -246,6 +277,15 @@ func TestColumn_keysOfTextAndBinaryAgree(t *testing.T) {
 		{cdc.Column{Type: oidJSONB}, "{}", []byte("\x01{}")},
 		{cdc.Column{Type: oidBytea}, `\x78`, []byte("x")},
 		{cdc.Column{Type: oidNumeric, Modifier: numericModifier(12, 2)}, "12345.60", binaryNumeric("12345.60")},
+		{cdc.Column{Type: 1007}, "{}", binaryArray(oidInt4)},
+		{cdc.Column{Type: 1005}, "{-5,7}", binaryArray(oidInt2, "\xff\xfb", "\x00\x07")},
+		{cdc.Column{Type: 1007}, "{-5}", binaryArray(oidInt4, "\xff\xff\xff\xfb")},
+		{cdc.Column{Type: 1016}, "{-5}", binaryArray(oidInt8, "\xff\xff\xff\xff\xff\xff\xff\xfb")},
+		{cdc.Column{Type: 1000}, "{t,f}", binaryArray(oidBool, "\x01", "\x00")},
+		{cdc.Column{Type: 1009}, `{a,"",NULL,"NULL","b c","\"\\"}`, binaryArray(oidText, "a", "", null, "NULL", "b c", `"\`)},
+		{cdc.Column{Type: 1231}, "{1.50,NULL}", binaryArray(oidNumeric, string(binaryNumeric("1.50")), null)},
+		{cdc.Column{Type: 2951}, "{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}", binaryArray(oidUUID, "\xa0\xee\xbc\x99\x9c\x0b\x4e\xf8\xbb\x6d\x6b\xb9\xbd\x38\x0a\x11")},
+		{cdc.Column{Type: 3807}, `{"{\"a\": 1}"}`, binaryArray(oidJSONB, "\x01{\"a\": 1}")},
 	} {
 		col, err := New(c.column)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ClickHouse/ch-go/proto"
 
+	"github.com/freshet-io/freshet/connectors/arraytext"
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
@@ -75,6 +76,9 @@ func baseType(c cdc.Column) (string, bool) {
 	case oidText, oidVarchar, oidName, oidChar, oidBPChar, oidBytea, oidJSON, oidJSONB:
 		return "String", true
 	}
+	if _, ok := arraytext.Element(c.Type); ok {
+		return "String", true
+	}
 	return "", false
 }
 
@@ -125,6 +129,9 @@ func newValues(c cdc.Column) values {
 		return &text{decode: decodeBytea}
 	case oidJSONB:
 		return &text{decode: decodeJSONB}
+	}
+	if element, ok := arraytext.Element(c.Type); ok {
+		return &text{decode: arrayText(element)}
 	}
 	return &text{decode: verbatim}
 }

@@ -1,0 +1,143 @@
+package server_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// Arrays of all shapes: none, empty, with NULLs, of several dimensions, with other bounds, with elements that are written in quotes.
+const articles = `CREATE DOMAIN labels AS varchar(12)[];
+CREATE TABLE article (id int PRIMARY KEY, tags text[] COLLATE "C", short varchar(12)[], labels labels, ids int[], big bigint[], small smallint[], flags boolean[], tokens uuid[], prices numeric(9,2)[], docs jsonb[], codes char(3)[],
+	name text COLLATE "C", wanted int, token uuid, others text[] COLLATE "C");
+INSERT INTO article (id, tags, ids, name, wanted) VALUES
+	(0, NULL, NULL, NULL, NULL), (1, '{}', '{}', '', 0), (2, '{a}', '{1}', 'a', 1), (3, '{a,b,c}', '{1,-2,3}', 'b', -2), (4, '{NULL}', '{NULL}', 'NULL', 7),
+	(5, '{a,NULL,b}', '{1,NULL,2147483647}', 'a', NULL), (6, '{"NULL","null",Null}', '{-2147483648}', 'null', -2147483648), (7, '{"a,b","{a}","\"","\\"," ",""}', '{2,2,2}', '"', 2),
+	(8, '{{a,b},{c,d}}', '{{1,2},{3,4}}', 'd', 4), (9, '[0:1]={a,b}', '[-2:-1]={5,6}', 'a', 6), (10, '[2:2][1:2]={{a,"x y"}}', '{{{1}}}', 'x y', 1),
+	(11, ARRAY['é', E'tab\t', E'line\nbreak', E'v\v', 'a\b', chr(160), 'x,a,y'], '{0}', E'line\nbreak', 0), (12, '{a,a,"x,a,y"}', '{1,1}', '', 3), (13, '{",a,"}', '{10,100}', ',a,', 10),
+	(14, '{"a b",c}', '{11,1}', 'a b', 1), (15, '{"{",a}', '{21,12}', '{', 12), (16, '{"\\\\",a}', '{1,21}', '\\', 21), (17, '{ab,ba}', '{12}', '\', 2), (18, '{"x\"","y"}', '{3}', 'x"', 3);
+UPDATE article SET short = tags, big = ids, others = CASE id % 4 WHEN 0 THEN '{a}' WHEN 1 THEN tags WHEN 2 THEN '{b,NULL}' END,
+	small = CASE WHEN id IN (5, 6) THEN '{5}' ELSE ids END::smallint[], flags = CASE id % 5 WHEN 0 THEN '{t,f,NULL}' WHEN 1 THEN '{}' WHEN 2 THEN '{f}' END::boolean[],
+	token = md5(id::text)::uuid, tokens = ARRAY[md5((id % 3)::text)::uuid, NULL, md5(id::text)::uuid],
+	labels = CASE WHEN id % 2 = 0 THEN tags END, prices = CASE id % 3 WHEN 0 THEN '{1.10,NULL}' WHEN 1 THEN '{{NaN,-2},{0,3.5}}' END::numeric[],
+	docs = ARRAY['{"a": "x y"}', NULL, '[1, 2]']::jsonb[], codes = '{a,"b c",""}'`
+
+// Arrays are shown as PostgreSQL shows them, copied or streamed, in either format.
+func TestGateway_showsArraysAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	g := start(t, articles)
+	columnar, oltp := g.routes()
+	exec(t, columnar, "SET freshet.freshness = strong")
+	check := func() {
+		t.Helper()
+		wantAlikeIn(t, columnar, oltp, 1, []string{"SELECT * FROM article ORDER BY id", "SELECT a.* FROM article a JOIN article b ON a.id = b.id + 1 ORDER BY a.id"})
+		for _, format := range []int16{pgx.TextFormatCode, pgx.BinaryFormatCode} {
+			ask := func(c *pgx.Conn) []string {
+				r := c.PgConn().ExecParams(t.Context(), "SELECT * FROM article ORDER BY id", nil, nil, nil, []int16{format}).Read()
+				if r.Err != nil {
+					t.Fatal(r.Err)
+				}
+				return texts(r.Rows)
+			}
+			if got, want := strings.Join(ask(columnar), "\n"), strings.Join(ask(oltp), "\n"); got != want {
+				t.Errorf("in format %d: %q, PostgreSQL says %q", format, got, want)
+			}
+		}
+	}
+	check()
+	exec(t, oltp, "INSERT INTO article SELECT (jsonb_populate_record(a, jsonb_build_object('id', id + 100))).* FROM article a; DELETE FROM article WHERE id % 7 = 3; UPDATE article SET tags = tags || '{NULL,\"ä,\",z}' WHERE id % 3 = 1")
+	check()
+}
+
+// Statements of which the answers are found in the elements of arrays.
+func TestGateway_looksIntoArraysAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, articles).routes()
+	texts := []string{"tags", "short", "labels", "coalesce(short, '{NULL,b}')", "(SELECT max(s.short) FROM article s WHERE s.id = article.id)"}
+	var values []string
+	add := func(columns []string, forms ...string) {
+		for _, c := range columns {
+			for _, f := range forms {
+				values = append(values, strings.ReplaceAll(f, "$", c))
+			}
+		}
+	}
+	for _, x := range []string{"a", "x", "b", "x y", "", "NULL", "null", "a,b", "{a}", `"`, `\`, " ", "é", "a b", ",a,", "{", "d"} {
+		add(texts[:4], "'"+x+"' = ANY ($)", "'"+x+"' <> ALL ($)", "NOT ('"+x+"' = ANY ($))")
+	}
+	add(texts[:4], `E'line\nbreak' = ANY ($)`, `E'v\v' = ANY ($)`, "name = ANY ($)", "name <> ALL ($)", "upper(name) = ANY ($)", "left(name, 1) = ANY ($) IS NULL", "$::text", "'<' || $::text", "concat($, '!')",
+		"$ = '{}'", "$ <> '{}'", "$ = '{a}'", "$ = '{\"a\",b, c}'", "$ IS NULL", "$ IS DISTINCT FROM '{a,NULL,b}'", "$ IN ('{}', '{a,b,c}', NULL)", "coalesce($, '{}')", "nullif($, '{a}')", "CASE WHEN id % 2 = 0 THEN $ END",
+		"$[1]", "$[2]", "$[3] || '!'", "$[1] = 'a'", "$[7]", "cardinality($)", "array_length($, 1)", "array_upper($, 1)", "array_to_string($, ',')", "array_to_string($, '', '-')", "cardinality($) > 2 AND $[2] <> 'b'",
+		"array_to_string($, ',') LIKE '%a%'", "length($[1])")
+	for _, list := range []string{"{}", "{a}", "{b,a}", `{a,NULL}`, "{NULL}", `{"x y"}`, `{"a,b",""}`, `{zzz}`, `{"NULL"}`} {
+		add([]string{"tags"}, "$ @> '"+list+"'", "$ <@ '"+list+"'", "$ && '"+list+"'", "'"+list+"' <@ $", "$ @> '"+list+"'::text[]", "NOT ($ && '"+list+"')")
+		add([]string{"short"}, "$ @> '"+list+"'", "$ <@ '"+list+"'::varchar[]", "'"+list+"' && $")
+	}
+	add([]string{"tags"}, "$ @> ARRAY['a', 'b']", "$ && ARRAY['zzz', name]", "$ @> ARRAY[name]", "$ @> ARRAY[name, NULL]", "ARRAY['a', 'b', 'c', name] @> $", "ARRAY[name] <@ $", "$ = ARRAY['a', 'b', 'c']", "$ = ARRAY[name]", "$ = ARRAY[]::text[]",
+		"$ @> ARRAY[]::text[]", "$ && others", "$ @> others", "others <@ $", "$ = others", "$ @> $", "$::varchar[] = short")
+	add([]string{"ids", "big", "small"}, "1 = ANY ($)", "-2 = ANY ($)", "2147483647 = ANY ($)", "3000000000 = ANY ($)", "wanted = ANY ($)", "wanted::bigint <> ALL ($)", "id % 3 = ANY ($)", "'1' = ANY ($)", "NOT 1 = ANY ($)",
+		"$ = '{}'", "$ = '{1,-2,3}'", "$[1]", "$[1] + $[2]", "$[2] IS NULL", "cardinality($)", "array_length($, 1) * 2", "array_to_string($, '-', '?')", "$ && '{2,3,NULL}'", "$ @> '{1,2}'", "$ <@ '{1,2,3,NULL}'", "$::text", "sum(id) OVER (PARTITION BY $)")
+	add([]string{"ids"}, "$ @> ARRAY[1]", "$ @> ARRAY[wanted]", "$ && ARRAY[wanted, 3]", "ARRAY[1, 2] && $", "$ @> ARRAY[1, NULL]")
+	add([]string{"flags"}, "true = ANY ($)", "false <> ALL ($)", "(id > 5) = ANY ($)", "$[1]", "$ @> '{t}'", "$ = '{true,f,NULL}'", "array_to_string($, ',')", "cardinality($)")
+	add([]string{"tokens"}, "token = ANY ($)", "'CFCD2084-95d5-65ef-66e7-dff9f98764da' = ANY ($)", "$[1]", "$[3] = token", "$ @> ARRAY[token]", "$ && ARRAY['cfcd2084-95d5-65ef-66e7-dff9f98764da'::uuid]", "$ = '{cfcd2084-95d5-65ef-66e7-dff9f98764da,NULL,CFCD208495D565EF66E7DFF9F98764DA}'")
+	add([]string{"prices", "docs", "codes"}, "cardinality($)", "array_to_string($, ';')", "$ IS NULL")
+	wantAlikeByRow(t, columnar, oltp, 0.8, values, "article", 19)
+}
+
+// Statements that group, join and filter by arrays.
+func TestGateway_groupsByArraysAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	wantAlike(t, articles, 0.75, []string{
+		"SELECT count(*) FROM article WHERE 'a' = ANY (tags)", "SELECT count(*) FROM article WHERE NOT 'a' = ANY (tags)", "SELECT count(*) FROM article WHERE 'a' <> ALL (tags)", "SELECT id FROM article WHERE 'a' = ANY (tags) OR 'b' = ANY (short) ORDER BY id",
+		"SELECT id FROM article WHERE NOT (tags @> '{a}') ORDER BY id", "SELECT id FROM article WHERE tags && '{b,c}' AND ids @> '{1}' ORDER BY id", "SELECT id FROM article WHERE ('a' = ANY (tags)) IS NULL ORDER BY id",
+		"SELECT tags::text, count(*) FROM article GROUP BY tags ORDER BY 1", "SELECT flags::text, count(*), min(id) FROM article GROUP BY flags ORDER BY 3", "SELECT count(DISTINCT tags), count(DISTINCT ids), count(tags) FROM article",
+		"SELECT count(*) FROM (SELECT DISTINCT others FROM article) v", "SELECT cardinality(ids) AS n, count(*) FROM article GROUP BY 1 ORDER BY 1", "SELECT a.id, b.id FROM article a JOIN article b ON a.tags = b.others ORDER BY 1, 2",
+		"SELECT a.id, b.id FROM article a JOIN article b ON a.name = ANY (b.tags) ORDER BY 1, 2", "SELECT a.id, b.id FROM article a LEFT JOIN article b ON a.tags && b.others ORDER BY 1, 2", "SELECT id FROM article WHERE others IN (SELECT tags FROM article) ORDER BY id",
+		"SELECT max(cardinality(tags)), sum(cardinality(ids)) FROM article", "SELECT min(tags) FROM article", "SELECT id FROM article ORDER BY tags, id", "SELECT 'a' = ANY (tags) AS has, count(*) FROM article GROUP BY 1 ORDER BY 1",
+		"SELECT id, tags FROM article WHERE tags = '{}' UNION ALL SELECT id, others FROM article WHERE id < 4 ORDER BY 1, 2", "SELECT tags FROM article INTERSECT SELECT others FROM article ORDER BY 1",
+		"SELECT v.tags FROM (SELECT tags, id FROM article WHERE id < 9) v WHERE 'a' = ANY (v.tags) ORDER BY v.id", "SELECT count(*) FILTER (WHERE 'b' = ANY (tags)), bool_or(tags @> '{c}') FROM article",
+		"SELECT ids[1] AS first, string_agg(name, ',' ORDER BY id) FROM article WHERE id < 8 GROUP BY ids[1] ORDER BY 1", "SELECT id FROM article WHERE id = ANY (ids) ORDER BY id", "SELECT id FROM article a WHERE EXISTS (SELECT FROM article b WHERE a.name = ANY (b.tags) AND b.id < 4) ORDER BY id",
+	})
+}
+
+// What an array is compared with arrives as a parameter, in either format.
+func TestGateway_looksForParametersInArrays(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, articles).routes()
+	types := pgtype.NewMap()
+	for _, p := range []struct {
+		oid        uint32
+		conditions []string
+		values     []string
+	}{
+		{pgtype.TextOID, []string{"$1 = ANY (tags)", "$1 <> ALL (tags)", "tags @> ARRAY[$1]", "array_to_string(tags, $1) = 'axbxc'"}, []string{"a", "x", "NULL", "", "a,b", `"`, `\`, "x y", "é"}},
+		{pgtype.VarcharOID, []string{"$1 = ANY (short)", "$1 = short[1]"}, []string{"a", "x,a,y"}},
+		{pgtype.TextArrayOID, []string{"tags @> $1", "tags <@ $1", "tags && $1", "tags = $1", "$1 && tags", "coalesce(tags, $1) = $1"}, []string{"{}", "{a}", "{a,b,c}", "{NULL}", `{"NULL","a,b",zzz}`, `{"x y",NULL}`}},
+		{pgtype.VarcharArrayOID, []string{"short @> $1", "labels && $1", "labels = $1"}, []string{"{}", `{"a b",c}`}},
+		{pgtype.Int8OID, []string{"$1 = ANY (ids)", "$1 = ANY (big)"}, []string{"1", "-2", "5000000000"}},
+		{pgtype.Int4ArrayOID, []string{"ids && $1", "ids @> $1", "ids <@ $1", "ids = $1"}, []string{"{1,-2}", "{}", "{1,NULL}", "{2,2,2}"}},
+		{pgtype.UUIDOID, []string{"$1 = ANY (tokens)", "$1 <> ALL (tokens)"}, []string{"cfcd2084-95d5-65ef-66e7-dff9f98764da", "00000000-0000-0000-0000-000000000000"}},
+		{pgtype.UUIDArrayOID, []string{"tokens @> $1", "tokens && $1"}, []string{"{cfcd2084-95d5-65ef-66e7-dff9f98764da,NULL}", "{C4CA4238-a0b9-2382-0dcc-509a6f75849b}"}},
+		{pgtype.BoolArrayOID, []string{"flags @> $1"}, []string{"{t}", "{false,true}"}},
+	} {
+		for _, condition := range p.conditions {
+			sql := "SELECT id FROM article WHERE " + condition + " ORDER BY id"
+			for _, text := range p.values {
+				for _, format := range []int16{pgx.TextFormatCode, pgx.BinaryFormatCode} {
+					value := []byte(text)
+					if format == pgx.BinaryFormatCode {
+						value = binaryArray(t, types, columnar, sql, p.oid, text)
+						value = append([]byte{}, value...) // nil is NULL
+					}
+					got, want := bound(t, columnar, sql, value, p.oid, format), bound(t, oltp, sql, value, p.oid, format)
+					if !slices.Equal(got, want) {
+						t.Errorf("%s with %s in format %d: %v, PostgreSQL says %v", sql, text, format, got, want)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package translate
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/connectors/arraytext"
+)
+
+// isList reports whether the right side of ANY or ALL is an array that the statement spells out.
+func isList(n *pg.Node) bool {
+	return n.GetAArrayExpr() != nil || n.GetAConst() != nil || n.GetParamRef() != nil || n.GetTypeCast() != nil && isList(n.GetTypeCast().Arg)
+}
+
+// memberTest translates x = ANY and x <> ALL over an array column. If only its truth matters, NULL comes out as false.
+func (q *query) memberTest(e *pg.A_Expr, name string, truth bool) expr {
+	all := e.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL
+	if !(name == "=" && !all) && !((name == "<>" || name == "!=") && all) {
+		fail("ANY or ALL over an array by this operator")
+	}
+	a, x := q.value(e.Rexpr), q.value(e.Lexpr)
+	if elementOf(a.oid) == 0 {
+		fail("ANY or ALL over an array")
+	}
+	requireArray(a, true)
+	x = q.asElement(x, a)
+	found := q.holds(a, x)
+	out := with(oidBool, found, a, x)
+	out.costly = true
+	if truth && !all {
+		out.null = false
+		return out
+	}
+	unknown := holdsToken(a, arraytext.Nullary)
+	if x.null {
+		unknown = "isNull(" + x.sql + ") AND " + present(a) + " != '{}' OR " + unknown
+	}
+	out.sql, out.null = "multiIf("+found+", true, "+unknown+", NULL, false)", true
+	return negate(out.renulledBy(a), all)
+}
+
+// asElement brings a value to what the elements of an array are compared as.
+func (q *query) asElement(x, a expr) expr {
+	element := elementOf(a.oid)
+	switch {
+	case x.isNull():
+		fail("comparison of NULL with the elements of an array")
+	case x.isUnknown():
+		return q.coerce(x, element)
+	case x.opaque:
+		fail("comparison of an opaque type")
+	case isInteger(x.oid) && isInteger(element), x.oid == element && !isString(element):
+		return x
+	case isText(x.oid) && isText(element) && x.oid != oidName:
+		collationOf(x, a) // of which there must be one
+		return x
+	}
+	fail("comparison of the elements of an array with another type")
+	return x
+}
+
+// holds asks whether a value is among the elements of an array: false where either is NULL.
+func (q *query) holds(a, x expr) string {
+	if text, ok := constantToken(x); ok {
+		return holdsToken(a, text)
+	}
+	token := q.token(x)
+	if x.null { // nothing is written as an empty token
+		token = "ifNull(" + token + ", '')"
+	}
+	return "has(" + tokens(a) + ", " + token + ")"
+}
+
+// holdsToken asks whether a constant is among the tokens of an array, first without finding out where these begin and end.
+func holdsToken(a expr, token string) string {
+	var places []string
+	for _, before := range []string{"{", ","} {
+		for _, behind := range []string{"}", ","} {
+			places = append(places, quote(before+token+behind))
+		}
+	}
+	sure := "has(" + tokens(a) + ", " + quote(token) + ")"
+	if !strings.Contains(token, `"`) {
+		sure = "position(" + present(a) + ", '\"') = 0 OR " + sure
+	}
+	return "if(multiSearchAny(" + present(a) + ", [" + strings.Join(places, ", ") + "]), " + sure + ", false)"
+}
+
+// arrayOperator is @>, <@ or && over arrays.
+func (q *query) arrayOperator(name string, l, r expr) expr {
+	l, r = q.sameArrays(l, r)
+	if name == "<@" {
+		l, r = r, l
+	}
+	if l.isNull() || r.isNull() {
+		return nullOf(oidBool)
+	}
+	overlaps := name == "&&"
+	if _, ok := r.spelledOut(); !ok && overlaps {
+		l, r = r, l
+	}
+	var sql string
+	if elements, ok := r.spelledOut(); ok {
+		sql = q.holdsAmong(l, elements, overlaps)
+	} else {
+		sql = holdsTokens(l, r, overlaps)
+	}
+	e := with(oidBool, sql, l, r).renulledBy(l, r)
+	e.costly = true
+	return e
+}
+
+// holdsAmong asks whether an array has all of some elements, or any. NULL is equal to none.
+func (q *query) holdsAmong(a expr, elements []expr, overlaps bool) string {
+	word, nothing := " AND ", "false"
+	if overlaps {
+		word = " OR "
+	}
+	parts := []string{}
+	for _, x := range elements {
+		if x.isNull() {
+			if !overlaps {
+				return nothing
+			}
+			continue
+		}
+		parts = append(parts, "("+q.holds(a, x)+")")
+	}
+	switch {
+	case len(parts) > 0:
+		return "(" + strings.Join(parts, word) + ")"
+	case overlaps:
+		return nothing
+	}
+	return "true"
+}
+
+// holdsTokens asks the same of the elements of another array.
+func holdsTokens(l, r expr, overlaps bool) string {
+	null := quote(arraytext.Nullary)
+	if overlaps {
+		return "hasAny(arrayFilter(t -> t != " + null + ", " + tokens(l) + "), " + tokens(r) + ")"
+	}
+	return "hasAll(arrayFilter(t -> t != " + null + ", " + tokens(l) + "), " + tokens(r) + ")"
+}
