@@ -87,7 +87,7 @@ func TestGateway_looksIntoArraysAsPostgreSQLDoes(t *testing.T) {
 	wantAlikeByRow(t, columnar, oltp, 0.8, values, "article", 19)
 }
 
-// Statements that group, join and filter by arrays.
+// Statements that group, join and filter by arrays, and those that make rows of the elements.
 func TestGateway_groupsByArraysAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()
 	wantAlike(t, articles, 0.75, []string{
@@ -100,6 +100,42 @@ func TestGateway_groupsByArraysAsPostgreSQLDoes(t *testing.T) {
 		"SELECT id, tags FROM article WHERE tags = '{}' UNION ALL SELECT id, others FROM article WHERE id < 4 ORDER BY 1, 2", "SELECT tags FROM article INTERSECT SELECT others FROM article ORDER BY 1",
 		"SELECT v.tags FROM (SELECT tags, id FROM article WHERE id < 9) v WHERE 'a' = ANY (v.tags) ORDER BY v.id", "SELECT count(*) FILTER (WHERE 'b' = ANY (tags)), bool_or(tags @> '{c}') FROM article",
 		"SELECT ids[1] AS first, string_agg(name, ',' ORDER BY id) FROM article WHERE id < 8 GROUP BY ids[1] ORDER BY 1", "SELECT id FROM article WHERE id = ANY (ids) ORDER BY id", "SELECT id FROM article a WHERE EXISTS (SELECT FROM article b WHERE a.name = ANY (b.tags) AND b.id < 4) ORDER BY id",
+	})
+}
+
+func TestGateway_makesRowsOfElementsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	var statements []string
+	for _, c := range []string{"tags", "short", "labels", "ids", "big", "small", "flags", "tokens"} {
+		for _, sql := range []string{
+			"SELECT v, count(*), min(p.id), count(DISTINCT p.name) FROM article p, unnest(p.$) AS t(v) GROUP BY v ORDER BY 2, 3, v::text", "SELECT p.id, p.name, v::text FROM article p CROSS JOIN LATERAL unnest(p.$) v ORDER BY 1, 3",
+			"SELECT p.id, v::text, p.$ FROM article p LEFT JOIN LATERAL unnest($) AS t(v) ON true ORDER BY 1, 2", "SELECT unnest($) AS v, count(*) FROM article GROUP BY 1 ORDER BY 2, 1", "SELECT DISTINCT unnest($)::text FROM article ORDER BY 1",
+		} {
+			statements = append(statements, strings.ReplaceAll(sql, "$", c))
+		}
+	}
+	statements = append(statements,
+		"SELECT * FROM article p, unnest(p.tags) t WHERE p.id < 8 ORDER BY p.id, t", "SELECT p.id, t FROM article p, unnest(p.tags) t WHERE t = 'a' AND p.wanted > 0 ORDER BY 1", "SELECT count(*) FROM article p, unnest(p.tags) t WHERE t IS NULL",
+		"SELECT p.id, q.id, t FROM article p JOIN article q ON q.id = p.id + 1, unnest(p.tags) AS t ORDER BY 1, 2, 3", "SELECT p.id, q.id, t FROM article p JOIN article q ON q.wanted = p.wanted CROSS JOIN unnest(q.tags) AS t WHERE p.name <> t ORDER BY 1, 2, 3",
+		"SELECT p.id, t, q.id FROM article p CROSS JOIN LATERAL unnest(p.tags) t JOIN article q ON q.name = t ORDER BY 1, 2, 3", "SELECT p.id, q.id, t FROM article p LEFT JOIN article q ON q.id = p.wanted CROSS JOIN LATERAL unnest(p.tags) t ORDER BY 1, 2, 3",
+		"SELECT p.id, t.v FROM article p JOIN LATERAL unnest(p.ids) AS t(v) ON t.v > 1 ORDER BY 1, 2", "SELECT p.id, q.id, t.v FROM article p JOIN (article q CROSS JOIN LATERAL unnest(q.ids) AS t(v)) ON t.v = p.id ORDER BY 1, 2, 3",
+		"SELECT p.id, q.id, t.v FROM article p LEFT JOIN (article q CROSS JOIN LATERAL unnest(q.ids) AS t(v)) ON t.v = p.id ORDER BY 1, 2, 3", "SELECT p.id, t.v FROM article p JOIN LATERAL unnest(p.ids) AS t(v) ON t.v > 1 LEFT JOIN article q ON q.id = t.v ORDER BY 1, 2",
+		"SELECT p.id, sum(v), p.name FROM article p, unnest(p.ids) v GROUP BY p.id ORDER BY 1", "SELECT v, row_number() OVER (PARTITION BY v ORDER BY p.id, p.id) FROM article p, unnest(p.flags) v WHERE p.id < 5 ORDER BY 1, 2",
+		"SELECT p.id FROM article p WHERE p.wanted IN (SELECT v FROM article q, unnest(q.ids) v WHERE q.id < 5) ORDER BY 1", "SELECT (SELECT count(*) FROM article q, unnest(q.ids) v WHERE v = 1)", "SELECT p.id, t FROM article p, unnest(coalesce(p.tags, '{none}')) t ORDER BY 1, 2",
+		"SELECT x.t, count(*) FROM (SELECT id, unnest(tags) AS t FROM article) x WHERE x.id > 2 GROUP BY 1 ORDER BY 2, 1", "SELECT upper(unnest(short)) AS u, max(id) FROM article WHERE id NOT IN (11) GROUP BY 1 ORDER BY 1", "SELECT unnest(tags), count(*) FROM article GROUP BY unnest(tags) ORDER BY 2, 1",
+		"SELECT id, unnest(ids) FROM article ORDER BY 1, 2", "SELECT id, unnest(ids) * 2 AS v FROM article WHERE id <> 5 AND id <> 6 ORDER BY v, id LIMIT 5", "SELECT 1 FROM article, unnest(ids)", "WITH e AS (SELECT id, unnest(ids) AS v FROM article) SELECT a.v, count(*) FROM e a JOIN e b ON a.v = b.v GROUP BY a.v ORDER BY 1",
+		"SELECT v, count(*) FROM article p, unnest(p.tags) v GROUP BY v HAVING count(*) > 1 ORDER BY 2 DESC, 1 LIMIT 3", "SELECT p.name, count(v) FROM article p LEFT JOIN LATERAL unnest(p.tags) v ON true GROUP BY 1 ORDER BY 1", "SELECT avg(v), count(*) FROM article, unnest(big) v WHERE v < 100",
+		"SELECT p.wanted, count(DISTINCT v), sum(q.id) FROM article p, unnest(p.ids) v, article q WHERE q.id = v GROUP BY 1 ORDER BY 1",
+	)
+	wantAlike(t, articles, 0.95, statements)
+	// What means something else, or is not translated.
+	wantAlike(t, articles, 0, []string{
+		"SELECT unnest(tags) AS tags, count(*) FROM article GROUP BY tags ORDER BY 1, 2", "SELECT unnest(tags) AS id, count(*) FROM article GROUP BY id ORDER BY 1, 2", "SELECT unnest(tags), unnest(ids) FROM article ORDER BY 1, 2", "SELECT *, unnest(tags) AS t FROM article ORDER BY id, t",
+		"SELECT id, unnest(ids), row_number() OVER (ORDER BY id) FROM article ORDER BY 1, 2", "SELECT DISTINCT ON (id) id, unnest(ids) AS v FROM article ORDER BY id, v", "SELECT q.id, t FROM article p LEFT JOIN article q ON q.id = p.wanted CROSS JOIN LATERAL unnest(q.tags) t ORDER BY 1, 2",
+		"SELECT p.id, a, b FROM article p, unnest(p.tags) a, unnest(p.ids) b ORDER BY 1, 2, 3", "SELECT p.id, t.n, t.v FROM article p, unnest(p.tags) WITH ORDINALITY AS t(v, n) ORDER BY 1, 2", "SELECT p.id, v FROM article p LEFT JOIN LATERAL unnest(p.ids) v ON v > 1 ORDER BY 1, 2",
+		"SELECT id, 'a' < ANY (tags) AS v, tags || 'x' AS w FROM article ORDER BY 1", "SELECT id, array_position(tags, 'b') AS v FROM article WHERE id < 8 ORDER BY 1", "SELECT id FROM article WHERE tags < others ORDER BY 1", "SELECT id, codes[1] AS v, prices[1] AS w FROM article ORDER BY 1",
+		"SELECT id FROM article WHERE 1.0 = ANY (ids) ORDER BY 1", "SELECT id, array_length(tags, 2) AS v, tags[1:2] AS w, tags[id] AS x FROM article ORDER BY 1", "SELECT id FROM article WHERE codes = others::char(3)[] OR prices @> prices OR codes @> codes ORDER BY 1",
+		"SELECT id, count(unnest) FROM article, unnest(tags) GROUP BY id ORDER BY 1", "SELECT id FROM article p WHERE EXISTS (SELECT FROM unnest(p.tags) t WHERE t LIKE 'a%') ORDER BY 1",
 	})
 }
 

@@ -22,6 +22,8 @@ type tree struct {
 	key    []int
 	// computed are values that the relation's subquery computes beside its columns.
 	computed []string
+	// unnested is set if there is a row for each element of an array of a row.
+	unnested *unnested
 	// probed are values that it computes, and nobody reads.
 	probed []string
 	// fails says of a subquery that it computes what PostgreSQL refuses for some rows, before conditions on what it yields are asked; nil: it does
@@ -73,6 +75,10 @@ func (q *query) fromClause(nodes []*pg.Node) {
 	var ns namespace
 	outers := 0
 	for _, n := range nodes {
+		if f := unnestOf(n); f != nil {
+			ns = ns.and(q.unnest(f, q.from.parts, ns, false))
+			continue
+		}
 		part, names, ties := q.fromItemAfter(n, ns)
 		q.from.conds = append(q.from.conds, ties...)
 		if part.hasOuter() {

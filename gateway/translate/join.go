@@ -9,6 +9,9 @@ import (
 
 func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 	left, leftNames := q.fromItem(j.Larg)
+	if f := unnestOf(j.Rarg); f != nil {
+		return q.joinUnnest(j, f, left, leftNames)
+	}
 	right, rightNames, ties := q.fromItemAfter(j.Rarg, leftNames)
 	if j.Jointype != pg.JoinType_JOIN_INNER && !right.isLeaf() {
 		right = q.wrap(right, rightNames, nil)

@@ -78,15 +78,21 @@ func (n *tree) probe(asked []expr) {
 
 // withComputed is a relation with what is computed of its rows.
 func (n *tree) withComputed(relation string) string {
-	if len(n.computed) == 0 && len(n.probed) == 0 {
+	if len(n.computed) == 0 && len(n.probed) == 0 && n.unnested == nil {
 		return relation
 	}
 	var b strings.Builder
-	b.WriteString("(SELECT *")
+	b.WriteString("(SELECT " + leafName(n.id) + ".*")
+	if n.unnested != nil {
+		b.WriteString(", " + elementName(n.id))
+	}
 	for i, sql := range n.computed {
 		b.WriteString(", " + sql + " AS " + computedColumn(n.id, i))
 	}
 	b.WriteString(" FROM " + relation + " AS " + leafName(n.id))
+	if n.unnested != nil {
+		b.WriteString(n.unnested.arrayJoin(n.id))
+	}
 	if len(n.probed) > 0 {
 		b.WriteString(" WHERE NOT ignore(" + strings.Join(n.probed, ", ") + ")")
 	}

@@ -96,7 +96,7 @@ func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *row
 	case len(s.ValuesLists) > 0:
 		return t.values(s, ctes, by)
 	}
-	s = seriesFrom(s)
+	s = unnestFrom(seriesFrom(s))
 	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing, picking: t.picking}
 	q.base(s)
 	r := q.finish(s)

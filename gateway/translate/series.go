@@ -175,11 +175,11 @@ func signOf(i interval) int {
 
 // seriesFrom moves the generate_series of a SELECT without FROM there: SELECT f(generate_series(…)).
 func seriesFrom(s *pg.SelectStmt) *pg.SelectStmt {
-	if len(s.FromClause) > 0 || s.WhereClause != nil || isGrouped(s) || len(seriesIn(s.TargetList)) != 1 {
+	if len(s.FromClause) > 0 || s.WhereClause != nil || isGrouped(s) || len(callsOf(s.TargetList, "generate_series")) != 1 {
 		return s
 	}
 	s = proto.CloneOf(s)
-	n := seriesIn(s.TargetList)[0]
+	n := callsOf(s.TargetList, "generate_series")[0]
 	function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: n.Node}}}}}
 	s.FromClause = []*pg.Node{{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{Functions: []*pg.Node{function}}}}}
 	name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: "generate_series"}}}
@@ -187,11 +187,11 @@ func seriesFrom(s *pg.SelectStmt) *pg.SelectStmt {
 	return s
 }
 
-// seriesIn finds the calls of generate_series in a list of expressions, not in their subqueries.
-func seriesIn(list []*pg.Node) []*pg.Node {
+// callsOf finds the calls of a function in a list of expressions, not in their subqueries.
+func callsOf(list []*pg.Node, name string) []*pg.Node {
 	var found []*pg.Node
 	walkAll(list, func(n *pg.Node) bool {
-		if f := n.GetFuncCall(); f != nil && functionName(f) == "generate_series" {
+		if f := n.GetFuncCall(); f != nil && functionName(f) == name {
 			found = append(found, n)
 		}
 		return n.GetSelectStmt() == nil

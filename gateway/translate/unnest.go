@@ -1,0 +1,168 @@
+package translate
+
+import (
+	"slices"
+	"strconv"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+)
+
+// unnested are the elements of an array of each row of a relation, which the relation's subquery makes rows of.
+type unnested struct {
+	array expr
+	// outer says that a row without elements stays, with NULL for one.
+	outer bool
+}
+
+// unnestOf is a FROM item that is unnest(…); nil: it is another one.
+func unnestOf(n *pg.Node) *pg.RangeFunction {
+	f := n.GetRangeFunction()
+	if f == nil || f.IsRowsfrom || len(f.Functions) != 1 {
+		return nil
+	}
+	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || functionName(call) != "unnest" {
+		return nil
+	}
+	return f
+}
+
+// unnest makes rows of an array's elements where the array's table is read: before any join, which multiplies the table's rows alike. left is what
+// the FROM item follows, with its names.
+func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer bool) namespace {
+	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
+	if f.Ordinality || len(f.Coldeflist) > 0 || len(call.Args) != 1 {
+		fail("unnest in this form")
+	}
+	inner := &query{t: q.t, ctes: q.ctes, noJoins: true}
+	inner.scope = &scope{owner: inner, items: names.items, visible: names.visible}
+	a := inner.value(call.Args[0])
+	requireArray(a, false)
+	leaf := (&tree{parts: left}).keeping(a.refs)
+	if leaf == nil || leaf.source == 0 {
+		fail("unnest of what is no column of one table that every row has")
+	}
+	// Its rows are not those of the table any more, which a key tells apart.
+	leaf.source, leaf.key, leaf.unnested = 0, nil, &unnested{a, outer}
+	e := with(elementOf(a.oid), leafName(leaf.id)+"."+elementName(leaf.id), a)
+	e.null = true
+	name := "unnest"
+	if f.Alias != nil {
+		name = f.Alias.Aliasname // of the only column, too
+	}
+	it := &item{name: name, columns: []*column{{name: name, e: e}}}
+	rename(it, f.Alias)
+	return namespace{[]*item{it}, it.columns}
+}
+
+func elementName(leaf int) string { return computedName + strconv.Itoa(leaf) + "_element" }
+
+// keeping finds the relation that refs names, if no outer join lacks rows of it.
+func (n *tree) keeping(refs uint64) *tree {
+	var sides []*tree
+	switch {
+	case n == nil:
+	case n.isLeaf():
+		if refs == bit(n.id) {
+			return n
+		}
+	case n.kind == "":
+		sides = n.parts
+	case n.kind == "LEFT":
+		sides = []*tree{n.left}
+	case n.kind == "RIGHT":
+		sides = []*tree{n.right}
+	}
+	for _, side := range sides {
+		if leaf := side.keeping(refs); leaf != nil {
+			return leaf
+		}
+	}
+	return nil
+}
+
+// arrayJoin follows the relation in its subquery.
+func (u *unnested) arrayJoin(leaf int) string {
+	join := " ARRAY JOIN "
+	if u.outer {
+		join = " LEFT ARRAY JOIN "
+	}
+	return join + "arrayMap(t -> " + elementValue("t", elementOf(u.array.oid)) + ", " + tokens(u.array) + ") AS " + elementName(leaf)
+}
+
+// joinUnnest translates a join with unnest(…), which stays a part of the left side.
+func (q *query) joinUnnest(j *pg.JoinExpr, f *pg.RangeFunction, left *tree, names namespace) (*tree, namespace) {
+	outer := j.Jointype == pg.JoinType_JOIN_LEFT
+	if !outer && j.Jointype != pg.JoinType_JOIN_INNER || j.IsNatural || len(j.UsingClause) > 0 || j.Alias != nil {
+		fail("join of this type with unnest")
+	}
+	elements := q.unnest(f, []*tree{left}, names, outer)
+	conds, _ := q.joinConditions(j, names, elements, "")
+	conds = slices.DeleteFunc(conds, func(c expr) bool { return c.lit != nil && c.lit.boolean != nil && *c.lit.boolean })
+	switch {
+	case len(conds) == 0:
+		return left, names.and(elements)
+	case outer:
+		fail("LEFT JOIN with unnest by a condition")
+	}
+	return innerJoin(left, &tree{parts: []*tree{}}, conds), names.and(elements)
+}
+
+// unnestFrom moves the unnest(…) of a SELECT's list into FROM, where it means the same: all that is made of it is made of each row and element.
+func unnestFrom(s *pg.SelectStmt) *pg.SelectStmt {
+	calls := callsOf(s.TargetList, "unnest")
+	if len(calls) == 0 || len(s.FromClause) == 0 {
+		return s
+	}
+	s = proto.CloneOf(s)
+	everywhere := slices.Concat(s.TargetList, s.GroupClause, s.SortClause)
+	calls = callsOf(everywhere, "unnest")
+	if slices.ContainsFunc(calls, func(n *pg.Node) bool { return !proto.Equal(unlocated(n), unlocated(calls[0])) }) {
+		fail("several unnest in a SELECT's list")
+	}
+	if hasWindow(s) || len(s.DistinctClause) > 0 && !isDistinct(s) || slices.ContainsFunc(s.TargetList, isStar) || isGrouped(s) && !groupsElements(s) {
+		fail("unnest in the list of such a SELECT")
+	}
+	const hidden = "_unnest"
+	name := func() *pg.Node { return &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: hidden}}} }
+	function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: calls[0].Node}}}}}
+	s.FromClause = append(s.FromClause, &pg.Node{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{
+		Lateral: true, Functions: []*pg.Node{function}, Alias: &pg.Alias{Aliasname: hidden},
+	}}})
+	for _, target := range s.TargetList {
+		if r := target.GetResTarget(); r.Name == "" && len(callsOf([]*pg.Node{target}, "unnest")) > 0 {
+			r.Name = outputName(r.Val)
+		}
+	}
+	for _, n := range calls {
+		n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{name(), name()}}}
+	}
+	return s
+}
+
+// isStar reports whether a target is * without a table's name, which would show what FROM hides.
+func isStar(n *pg.Node) bool {
+	fields := n.GetResTarget().GetVal().GetColumnRef().GetFields()
+	return len(fields) == 1 && fields[0].GetAStar() != nil
+}
+
+// groupsElements reports whether all targets that an unnest(…) is in are grouped by: PostgreSQL makes rows of the elements before it groups then.
+func groupsElements(s *pg.SelectStmt) bool {
+	grouped := func(i int, r *pg.ResTarget) bool {
+		name := r.Name
+		if name == "" {
+			name = outputName(r.Val)
+		}
+		return slices.ContainsFunc(s.GroupClause, func(n *pg.Node) bool {
+			fields := n.GetColumnRef().GetFields()
+			return n.GetAConst().GetIval() != nil && int(n.GetAConst().GetIval().Ival) == i+1 ||
+				len(fields) == 1 && fields[0].GetString_().GetSval() == name && r.Name != "" || proto.Equal(unlocated(n), unlocated(r.Val))
+		})
+	}
+	for i, n := range s.TargetList {
+		if len(callsOf([]*pg.Node{n}, "unnest")) > 0 && !grouped(i, n.GetResTarget()) {
+			return false
+		}
+	}
+	return true
+}
