@@ -88,7 +88,7 @@ func readCatalog(ctx context.Context, conn *pgconn.PgConn) (catalog, error) {
 			t.Enums[column.Type] = labels
 		}
 		switch column.Type {
-		case pgtype.IntervalOID, pgtype.TextArrayOID:
+		case pgtype.IntervalOID:
 			t.Omitted = append(t.Omitted, cdc.OmittedColumn{Column: column, Code: cdc.CodeUnsupportedType, Detail: "has type " + string(row[10])})
 		default:
 			t.Columns = append(t.Columns, column)

@@ -52,7 +52,8 @@ var archetypes = []archetype{
 	{"js", "json", typ{kind: JSON}, 1, fixed(`{"a": 1}`, `[1,  2]`, `null`, `"x"`)},
 	{"jb", "jsonb", typ{kind: JSONB}, 1, fixed(`{"a": 1}`, `[1, 2]`, `null`, `{"b": {"c": "d"}}`, `{"a": "x y", "b": {"c": -2.50}}`, `{"a": 2.50}`, `{"a": true, "b": null}`)},
 	{"iv", "interval", typ{kind: Interval}, 1, fixed("1 day", "24:00:00", "-1 mon", "1 year 2 mons -3 days 04:05:06.789", "00:00:00")},
-	{"ta", "text[]", typ{kind: TextArray}, 1, fixed("{}", "{a}", `{a,NULL,"b c"}`, "{{a,b},{c,d}}", `{"a,b"}`)},
+	{"ta", "text[]", typ{kind: TextArray}, 2, fixed("{}", "{a}", "{a,b}", `{a,NULL,"b c"}`, "{{a,b},{c,d}}", `{"a,b"}`, `[0:1]={b,"NULL"}`, `{"\\",""}`)},
+	{"ia", "int4[]", typ{kind: IntArray}, 2, fixed("{}", "{1}", "{1,2,1}", "{NULL,-3}", "{{1,2},{3,4}}", "[-1:0]={2,1}", "{2147483647}")},
 	{"en", "mood", typ{kind: Enum}, 3, fixed("sad", "ok", "happy")},
 }
 

@@ -39,6 +39,46 @@ func (g *gen) quantified(c ctx, depth int) string {
 	return fmt.Sprintf("%s %s (%s)", e.sql, op, g.array(kind, values))
 }
 
+// arrayTest asks an array column for its elements; false: there is none at hand.
+func (g *gen) arrayTest(c ctx) (string, bool) {
+	a := g.leaf(c, famOther)
+	kind, fam, values := Text, famStr, []string{"a", "b", "b c", "a,b", "", "NULL", `\\`}
+	switch {
+	case a.col == nil:
+		return "", false
+	case a.t.kind == IntArray:
+		kind, fam, values = Int4, famInt, []string{"1", "2", "-3", "2147483647"}
+	case a.t.kind != TextArray:
+		return "", false
+	}
+	var some []*string
+	for range 1 + g.r.IntN(3) {
+		some = append(some, &values[g.r.IntN(len(values))])
+	}
+	if g.chance(0.1) {
+		some = append(some, nil)
+	}
+	g.use("array column")
+	value := QuoteLiteral(*some[0])
+	switch g.r.IntN(6) {
+	case 0:
+		x := g.leaf(c, fam)
+		if x.t.kind != Bpchar {
+			value = x.sql
+		}
+		return fmt.Sprintf("%s %s (%s)", value, g.one("= ANY", "<> ALL"), a.sql), true
+	case 1:
+		return fmt.Sprintf("%s %s (%s)", value, g.one("= ANY", "= ANY", "<> ALL"), a.sql), true
+	case 2:
+		return fmt.Sprintf("%s %s %s", a.sql, g.one("=", "<>", "IS DISTINCT FROM"), g.array(kind, some)), true
+	case 3:
+		return fmt.Sprintf("%s %s %d", fmt.Sprintf(g.one("cardinality(%s)", "array_length(%s, 1)"), a.sql), g.one("=", ">", "<"), g.r.IntN(4)), true
+	case 4:
+		return fmt.Sprintf("%s[%d] = %s", a.sql, 1+g.r.IntN(3), value), true
+	}
+	return fmt.Sprintf("%s %s %s", a.sql, g.one("@>", "&&", "<@"), g.array(kind, some)), true
+}
+
 // array writes an array as drivers and people do.
 func (g *gen) array(kind Kind, values []*string) string {
 	text := g.arrayText(values)

@@ -26,6 +26,7 @@ const (
 	Enum
 	Interval
 	TextArray
+	IntArray
 )
 
 // family groups the kinds that expressions mix freely.
@@ -80,7 +81,7 @@ func (k Kind) OID() uint32 {
 	return map[Kind]uint32{
 		Bool: 16, Int2: 21, Int4: 23, Int8: 20, Numeric: 1700, Float4: 700, Float8: 701,
 		Text: 25, Varchar: 1043, Bpchar: 1042, Date: 1082, Timestamp: 1114, Timestamptz: 1184,
-		Time: 1083, UUID: 2950, Bytea: 17, JSON: 114, JSONB: 3802, Interval: 1186, TextArray: 1009,
+		Time: 1083, UUID: 2950, Bytea: 17, JSON: 114, JSONB: 3802, Interval: 1186, TextArray: 1009, IntArray: 1007,
 	}[k]
 }
 
@@ -89,7 +90,7 @@ func (k Kind) sqlName() string {
 	return map[Kind]string{
 		Bool: "boolean", Int2: "int2", Int4: "int4", Int8: "int8", Numeric: "numeric", Float4: "float4",
 		Float8: "float8", Text: "text", Varchar: "varchar", Bpchar: "bpchar", Date: "date",
-		Timestamp: "timestamp", Timestamptz: "timestamptz", Time: "time", UUID: "uuid", Enum: "mood", Interval: "interval", TextArray: "text[]",
+		Timestamp: "timestamp", Timestamptz: "timestamptz", Time: "time", UUID: "uuid", Enum: "mood", Interval: "interval", TextArray: "text[]", IntArray: "int4[]",
 	}[k]
 }
 
