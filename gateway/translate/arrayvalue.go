@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -147,8 +148,20 @@ func present(a expr) string {
 func tokens(a expr) string {
 	return once(present(a), func(text string) string {
 		body := "if(startsWith(" + text + ", '['), substring(" + text + ", position(" + text + ", '=') + 1), " + text + ")"
-		return "extractAll(" + body + ", " + quote(`"(?:[^"\\]|\\(?s:.))*"|[^,{}]+`) + ")"
+		simple := "position(" + text + ", '\"') = 0 AND startsWith(" + text + ", '{') AND NOT startsWith(" + text + ", '{{')"
+		return "multiIf(" + text + " = '{}', CAST([], 'Array(String)'), " + simple + ", splitByChar(',', " + inner(text) + "), " +
+			"extractAll(" + body + ", " + quote(`"(?:[^"\\]|\\(?s:.))*"|[^,{}]+`) + "))"
 	})
+}
+
+// inner is the text of an array without its braces.
+func inner(text string) string { return "substring(" + text + ", 2, length(" + text + ") - 2)" }
+
+// tokenAt is the token of an element by its number, in an array that is a list; empty: there is none.
+func tokenAt(a expr, n int) string {
+	text := present(a)
+	nth := fmt.Sprintf("if(countSubstrings(%s, ',') < %d, '', substringIndex(substringIndex(%s, ',', %d), ',', -1))", text, n-1, inner(text), n)
+	return "if(position(" + text + ", '\"') = 0, " + nth + ", (" + tokens(a) + ")[" + itoa(n) + "])"
 }
 
 // unquoted is the text of an element, from its token.
@@ -204,7 +217,8 @@ func (q *query) subscript(n *pg.A_Indirection) expr {
 	if !ok || i > 1<<30 {
 		fail("element of an array by what is no positive constant")
 	}
-	return a.element(listed(elementValue("("+tokens(a)+")["+itoa(int(i))+"]", elementOf(a.oid)), a))
+	value := once(tokenAt(a, int(i)), func(token string) string { return elementValue(token, elementOf(a.oid)) })
+	return a.element(listed(value, a))
 }
 
 // cardinality counts the elements of all dimensions.

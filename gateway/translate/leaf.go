@@ -82,10 +82,11 @@ func (n *tree) withComputed(relation string) string {
 		return relation
 	}
 	var b strings.Builder
-	b.WriteString("(SELECT " + leafName(n.id) + ".*")
-	if n.unnested != nil {
-		b.WriteString(", " + elementName(n.id))
+	all := "*"
+	if n.unnested != nil { // which * may show or not
+		all = leafName(n.id) + ".*, " + elementName(n.id)
 	}
+	b.WriteString("(SELECT " + all)
 	for i, sql := range n.computed {
 		b.WriteString(", " + sql + " AS " + computedColumn(n.id, i))
 	}

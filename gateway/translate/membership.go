@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -32,7 +34,7 @@ func (q *query) memberTest(e *pg.A_Expr, name string, truth bool) expr {
 		out.null = false
 		return out
 	}
-	unknown := holdsToken(a, arraytext.Nullary)
+	unknown := holdsConstants(a, []string{arraytext.Nullary}, false)
 	if x.null {
 		unknown = "isNull(" + x.sql + ") AND " + present(a) + " != '{}' OR " + unknown
 	}
@@ -62,8 +64,8 @@ func (q *query) asElement(x, a expr) expr {
 
 // holds asks whether a value is among the elements of an array: false where either is NULL.
 func (q *query) holds(a, x expr) string {
-	if text, ok := constantToken(x); ok {
-		return holdsToken(a, text)
+	if token, ok := constantToken(x); ok {
+		return holdsConstants(a, []string{token}, false)
 	}
 	token := q.token(x)
 	if x.null { // nothing is written as an empty token
@@ -72,19 +74,31 @@ func (q *query) holds(a, x expr) string {
 	return "has(" + tokens(a) + ", " + token + ")"
 }
 
-// holdsToken asks whether a constant is among the tokens of an array, first without finding out where these begin and end.
-func holdsToken(a expr, token string) string {
-	var places []string
-	for _, before := range []string{"{", ","} {
-		for _, behind := range []string{"}", ","} {
-			places = append(places, quote(before+token+behind))
-		}
+// mostSearched is how many texts the engine searches for at once.
+const mostSearched = 255
+
+// holdsConstants asks whether all of some constants are among the tokens of an array, or any: first without finding out where tokens begin and end, which
+// is sure where there are no quotes. The engine would find that out for all rows if several conditions did.
+func holdsConstants(a expr, some []string, either bool) string {
+	var places [][]string // where each of them stands
+	list := make([]string, len(some))
+	for i, token := range some {
+		list[i] = quote(token)
+		places = append(places, []string{quote("{" + token + "}"), quote("{" + token + ","), quote("," + token + ","), quote("," + token + "}")})
 	}
-	sure := "has(" + tokens(a) + ", " + quote(token) + ")"
-	if !strings.Contains(token, `"`) {
-		sure = "position(" + present(a) + ", '\"') = 0 OR " + sure
+	has := "hasAll"
+	if either {
+		has, places = "hasAny", [][]string{slices.Concat(places...)}
 	}
-	return "if(multiSearchAny(" + present(a) + ", [" + strings.Join(places, ", ") + "]), " + sure + ", false)"
+	sure := has + "(" + tokens(a) + ", [" + strings.Join(list, ", ") + "])"
+	if len(places[0]) > mostSearched {
+		return sure
+	}
+	found := make([]string, len(places))
+	for i, p := range places {
+		found[i] = "multiSearchAny(" + present(a) + ", [" + strings.Join(p, ", ") + "])"
+	}
+	return "if(" + strings.Join(found, " AND ") + ", position(" + present(a) + ", '\"') = 0 OR " + sure + ", false)"
 }
 
 // arrayOperator is @>, <@ or && over arrays.
@@ -113,27 +127,30 @@ func (q *query) arrayOperator(name string, l, r expr) expr {
 
 // holdsAmong asks whether an array has all of some elements, or any. NULL is equal to none.
 func (q *query) holdsAmong(a expr, elements []expr, overlaps bool) string {
-	word, nothing := " AND ", "false"
+	word := " AND "
 	if overlaps {
 		word = " OR "
 	}
-	parts := []string{}
+	var parts, constants []string
 	for _, x := range elements {
-		if x.isNull() {
-			if !overlaps {
-				return nothing
-			}
-			continue
+		token, constant := constantToken(x)
+		switch {
+		case x.isNull() && overlaps:
+		case x.isNull():
+			return "false"
+		case constant:
+			constants = append(constants, token)
+		default:
+			parts = append(parts, "("+q.holds(a, x)+")")
 		}
-		parts = append(parts, "("+q.holds(a, x)+")")
 	}
-	switch {
-	case len(parts) > 0:
-		return "(" + strings.Join(parts, word) + ")"
-	case overlaps:
-		return nothing
+	if len(constants) > 0 {
+		parts = append(parts, "("+holdsConstants(a, constants, overlaps)+")")
 	}
-	return "true"
+	if len(parts) == 0 {
+		return strconv.FormatBool(!overlaps)
+	}
+	return "(" + strings.Join(parts, word) + ")"
 }
 
 // holdsTokens asks the same of the elements of another array.

@@ -27,7 +27,7 @@ func unnestOf(n *pg.Node) *pg.RangeFunction {
 	return f
 }
 
-// unnest makes rows of an array's elements where the array's table is read: before any join, which multiplies the table's rows alike. left is what
+// unnest makes rows of an array's elements where the array's relation is read: before any join, which multiplies the relation's rows alike. left is what
 // the FROM item follows, with its names.
 func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer bool) namespace {
 	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
@@ -39,8 +39,8 @@ func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer
 	a := inner.value(call.Args[0])
 	requireArray(a, false)
 	leaf := (&tree{parts: left}).keeping(a.refs)
-	if leaf == nil || leaf.source == 0 {
-		fail("unnest of what is no column of one table that every row has")
+	if leaf == nil || !leaf.multipliable() {
+		fail("unnest of what is no column of one relation that every row has")
 	}
 	// Its rows are not those of the table any more, which a key tells apart.
 	leaf.source, leaf.key, leaf.unnested = 0, nil, &unnested{a, outer}
@@ -53,6 +53,12 @@ func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer
 	it := &item{name: name, columns: []*column{{name: name, e: e}}}
 	rename(it, f.Alias)
 	return namespace{[]*item{it}, it.columns}
+}
+
+// multipliable reports whether a relation's subquery may have rows for the elements of an array of it: it is a table, or a subquery of which nothing
+// depends on how it is read, and has none yet.
+func (n *tree) multipliable() bool {
+	return n.unnested == nil && (n.source != 0 || n.with == nil && n.fails == nil && n.apart == nil && n.stays == nil && n.narrow == nil && !n.whole)
 }
 
 func elementName(leaf int) string { return computedName + strconv.Itoa(leaf) + "_element" }
