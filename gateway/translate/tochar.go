@@ -88,11 +88,14 @@ func padded(sql string, width int) string {
 	return fmt.Sprintf("leftPad(toString(%s), %d, '0')", sql, width)
 }
 
-// toChar is to_char of dates and timestamps with a constant template.
+// toChar is to_char of dates, timestamps and numbers with a constant template.
 func toChar(q *query, _ string, args []expr) expr {
 	x, template := args[0], args[1].lit
 	if template == nil || template.text == nil || *template.text == "" {
 		fail("to_char with a template that is not constant")
+	}
+	if isNumber(x.oid) {
+		return numberToChar(q, x, *template.text)
 	}
 	if x.oid == oidDate {
 		x = q.coerce(x, oidTimestampTZ)

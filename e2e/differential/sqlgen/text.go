@@ -10,7 +10,7 @@ import (
 func (g *gen) textExpr(c ctx, depth int) expr {
 	arg := func() expr { return g.expr(c, famStr, depth-1) }
 	text := typ{kind: Text}
-	switch g.weighted(4, 4, 4, 3, 2, 2, 2, 2, 1, 1) {
+	switch g.weighted(4, 4, 4, 3, 2, 2, 2, 2, 1, 1, 1) {
 	case 0:
 		a, b := arg(), arg()
 		g.use("||")
@@ -56,6 +56,10 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		}
 		g.use("->> and #>>")
 		return expr{sql: fmt.Sprintf(g.one("(%s ->> 'a')", "(%s -> 'b' ->> 'c')", "(%s #>> '{b,c}')", "(%s -> 'b' ->> 'a')"), document.sql), t: text}
+	case 9:
+		g.use("to_char of a number")
+		n := g.expr(c, []family{famInt, famNum, famNum}[g.r.IntN(3)], depth-1)
+		return expr{sql: fmt.Sprintf("to_char(%s, '%s')", n.sql, g.one("FM999,999,990.00", "999,999", "FM000", "0.00", "FM9.99", "9990.0%", `FM$9,999,999.90`, "99", "FM0,999", "9,999,999,999.999")), t: text}
 	default:
 		d := g.leaf(c, []family{famDate, famTS}[g.r.IntN(2)])
 		if d.t.wild {
