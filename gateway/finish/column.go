@@ -34,7 +34,7 @@ const (
 	// Interval is the difference of two timestamps (Int64 microseconds).
 	Interval
 	// IntervalSum is a sum or an average of such: whole numbers in a text (String), namely the sums of the days, of the microseconds beside them
-	// and of the days without their signs, and of an average the number of intervals.
+	// and of the days without their signs, and of an average the number of intervals. Or an interval by its months, days and microseconds, after a P.
 	IntervalSum
 	// Array is an array that travels as PostgreSQL's own text (String).
 	Array

@@ -10,15 +10,15 @@ import (
 	"github.com/ClickHouse/ch-go/proto"
 )
 
-// interval is PostgreSQL's, without months.
+// interval is PostgreSQL's.
 type interval struct {
-	days   int32
-	micros int64
+	months, days int32
+	micros       int64
 }
 
 // durationOf is the difference of two timestamps: whole days and a rest of the same sign (timestamp_mi in PostgreSQL's timestamp.c).
 func durationOf(micros int64) interval {
-	return interval{int32(micros / microsPerDay), micros % microsPerDay}
+	return interval{days: int32(micros / microsPerDay), micros: micros % microsPerDay}
 }
 
 func textDuration(dst []byte, micros int64) []byte   { return textInterval(dst, durationOf(micros)) }
@@ -26,11 +26,27 @@ func binaryDuration(dst []byte, micros int64) []byte { return binaryInterval(dst
 
 // textInterval writes an interval as EncodeInterval in PostgreSQL's datetime.c does under IntervalStyle postgres.
 func textInterval(dst []byte, v interval) []byte {
-	if v.days != 0 {
-		dst = append(strconv.AppendInt(dst, int64(v.days), 10), " day"...)
-		if v.days != 1 {
+	start, negative := len(dst), false // negative: the unit before is, which every other one tells by a sign then
+	for _, unit := range []struct {
+		n    int32
+		name string
+	}{{v.months / 12, " year"}, {v.months % 12, " mon"}, {v.days, " day"}} {
+		if unit.n == 0 {
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, ' ')
+		}
+		if negative && unit.n > 0 {
+			dst = append(dst, '+')
+		}
+		dst = append(strconv.AppendInt(dst, int64(unit.n), 10), unit.name...)
+		if unit.n != 1 {
 			dst = append(dst, 's')
 		}
+		negative = unit.n < 0
+	}
+	if len(dst) > start {
 		if v.micros == 0 {
 			return dst
 		}
@@ -40,7 +56,7 @@ func textInterval(dst []byte, v interval) []byte {
 	switch {
 	case rest < 0:
 		dst, rest = append(dst, '-'), -rest
-	case v.days < 0:
+	case negative:
 		dst = append(dst, '+')
 	}
 	if hours := rest / (3600 * microsPerSecond); hours > 99 { // of a sum
@@ -53,10 +69,10 @@ func textInterval(dst []byte, v interval) []byte {
 func binaryInterval(dst []byte, v interval) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(v.micros))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(v.days))
-	return binary.BigEndian.AppendUint32(dst, 0) // months
+	return binary.BigEndian.AppendUint32(dst, uint32(v.months))
 }
 
-// addIntervalSum adds a column of sums or averages of intervals.
+// addIntervalSum adds a column of sums or averages of intervals, or of intervals that are told by their parts.
 func (d *Decoder) addIntervalSum(binary bool) {
 	values := new(proto.ColStr)
 	col := proto.NewColNullable[string](values)
@@ -66,12 +82,25 @@ func (d *Decoder) addIntervalSum(binary bool) {
 		if col.Nulls[i] != 0 {
 			return dst, false, nil
 		}
-		v, err := readIntervalSum(string(values.RowBytes(i)))
+		v, err := readInterval(string(values.RowBytes(i)))
 		if err != nil {
 			return nil, false, err
 		}
 		return write(dst, v), true, nil
 	})
+}
+
+// readInterval reads the parts of an interval, which follow a P, or a sum.
+func readInterval(text string) (interval, error) {
+	parts, ok := strings.CutPrefix(text, "P ")
+	if !ok {
+		return readIntervalSum(text)
+	}
+	var v interval
+	if _, err := fmt.Sscan(parts, &v.months, &v.days, &v.micros); err != nil {
+		return interval{}, fmt.Errorf("%w: parts of an interval: %w", errIntervalRange, err)
+	}
+	return v, nil
 }
 
 // readIntervalSum reads days, microseconds, the days without their signs and, of an average, the number of intervals.
@@ -90,7 +119,7 @@ func readIntervalSum(text string) (interval, error) {
 	if numbers[2] > math.MaxInt32 { // PostgreSQL may have failed on the way
 		return interval{}, errIntervalRange
 	}
-	sum := interval{int32(numbers[0]), numbers[1]}
+	sum := interval{days: int32(numbers[0]), micros: numbers[1]}
 	if len(numbers) == 3 {
 		return sum, nil
 	}

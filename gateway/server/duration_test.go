@@ -65,15 +65,12 @@ func TestGateway_leavesOtherIntervalsToPostgreSQL(t *testing.T) {
 	g := start(t, tickets)
 	c := g.client()
 	for sql, reason := range map[string]string{
-		"SELECT a - b FROM endless":                                                             "a value needs PostgreSQL's own arithmetic: timestamp out of range",
-		"SELECT DISTINCT closed - opened FROM ticket":                                           "grouping intervals",
-		"SELECT interval '1 day' FROM ticket":                                                   "interval constant as a result",
-		"SELECT coalesce(closed - opened, '1 mon') FROM ticket":                                 "interval constant that is not in the form of a duration",
-		"SELECT (closed - opened) * 2 FROM ticket":                                              "interval that is not constant",
-		"SELECT (closed - opened)::text FROM ticket":                                            "",
-		"SELECT kind FROM ticket GROUP BY kind ORDER BY avg(closed - opened)":                   "order of values of an opaque type",
-		"SELECT kind FROM ticket GROUP BY kind HAVING sum(closed - opened) > interval '1 hour'": "comparison of an opaque type",
-		"SELECT opened + (closed - opened) FROM ticket":                                         "interval that is not constant",
+		"SELECT a - b FROM endless":                             "a value needs PostgreSQL's own arithmetic: timestamp out of range",
+		"SELECT DISTINCT closed - opened FROM ticket":           "grouping intervals",
+		"SELECT interval '1 day' FROM ticket":                   "interval constant as a result",
+		"SELECT coalesce(closed - opened, '1 mon') FROM ticket": "interval constant that is not in the form of a duration",
+		"SELECT (closed - opened) * 2 FROM ticket":              "interval that is not constant",
+		"SELECT (closed - opened)::text FROM ticket":            "",
 	} {
 		want := query(t, c, "/* the same */ "+sql)
 		if got := query(t, c, sql); !slices.Equal(got, want) {

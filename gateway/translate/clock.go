@@ -21,11 +21,17 @@ func (t *Tree) AsksTime() bool {
 	asks := false
 	for _, s := range t.statements {
 		walk(s.Stmt, func(n *pg.Node) bool {
-			asks = asks || n.GetSqlvalueFunction() != nil || n.GetFuncCall() != nil && isNow(functionName(n.GetFuncCall()))
+			asks = asks || n.GetSqlvalueFunction() != nil || n.GetFuncCall() != nil && asksTime(n.GetFuncCall())
 			return !asks
 		})
 	}
 	return asks
+}
+
+// asksTime says whether a function's value depends on the time of the transaction.
+func asksTime(f *pg.FuncCall) bool {
+	name := functionName(f)
+	return isNow(name) || name == "age" && len(f.Args) == 1
 }
 
 // isNow says whether a function returns the time of the transaction. That of the statement depends on how it reached the server.

@@ -18,6 +18,9 @@ func (q *query) compare(name string, l, r expr) expr {
 		e.refs = l.refs | r.refs
 		return e
 	}
+	if l.oid == oidInterval && r.oid == oidInterval {
+		l, r = l.comparedAs(), r.comparedAs()
+	}
 	ordered := op != "=" && op != "!="
 	if ordered {
 		if e, ok := compareAverage(op, l, r); ok {
@@ -34,8 +37,6 @@ func (q *query) compare(name string, l, r expr) expr {
 		}
 	case isFloat(l.oid):
 		return q.compareFloats(op, l, r)
-	case l.oid == oidInterval:
-		l, r = l.comparedAs(), r.comparedAs()
 	case l.oid == oidNumeric:
 		l.sql, r.sql = commonDecimal(l, r)
 	case isString(l.oid) && ordered && !q.t.bytewise(collationOf(l, r)):
@@ -123,7 +124,7 @@ func (q *query) constantFor(c, other expr) expr {
 		}
 		out.oid, out.opaque, out.enum = other.oid, true, true
 		return out
-	case other.opaque:
+	case other.opaque && other.intervalParts() == nil:
 		fail("comparison of an opaque type")
 	case other.oid == oidVarchar:
 		return q.coerce(c, oidText)

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -41,6 +42,8 @@ func (i interval) total() int64 { return (i.months*30+i.days)*microsPerDay + i.m
 func (e expr) comparedAs() expr {
 	if i, ok := e.constantInterval(); ok {
 		e.sql = fmt.Sprintf("toInt64(%d)", i.total())
+	} else if f := e.intervalParts(); f != nil && e.opaque {
+		e.sql, e.opaque = f.total(), false
 	}
 	e.lit = nil
 	return e
@@ -64,6 +67,9 @@ func dayRest(micros string) string {
 
 // extractDuration is EXTRACT (numeric) and date_part (float8) from a duration (interval_part_common).
 func (q *query) extractDuration(name, field string, x expr) expr {
+	if f := x.intervalParts(); f != nil && x.opaque {
+		return f.extractField(name, field, x)
+	}
 	requireDuration(x)
 	if field == "epoch" && name == "date_part" {
 		return with(oidFloat8, once(x.sql, func(at string) string {
@@ -109,5 +115,20 @@ func (a aggregation) durations(x expr, average bool, place func(engineCall, expr
 	}
 	e := with(oidInterval, "concat("+strings.Join(texts, ", ' ', ")+")", parts...)
 	e.null, e.opaque = true, true
+	f := sumFields(parts)
+	if average {
+		f = f.divided("toFloat64(" + parts[3].sql + ")").renulled(parts[0])
+	}
+	f.sql, e.fields = e.sql, &f
 	return e
+}
+
+// sumFields are the parts of a sum of durations.
+func sumFields(parts []expr) intervalFields {
+	days, micros, unsigned := parts[0].sql, parts[1].sql, parts[2].sql
+	return intervalFields{
+		months: noPart,
+		days:   "toInt64(" + guarded(days, unsigned+fmt.Sprintf(" > %d", math.MaxInt32), "interval out of range") + ")",
+		micros: "toInt64(" + guarded(micros, outside(micros, -longestInterval*microsPerDay, longestInterval*microsPerDay), "interval out of range") + ")",
+	}
 }

@@ -65,6 +65,8 @@ type expr struct {
 	omitted string
 	// ratio says of which operands the value is the quotient.
 	ratio *ratio
+	// fields are the parts of an interval that is computed by the row.
+	fields *intervalFields
 }
 
 // ratio is a division whose quotient package finish may compute instead of the engine.

@@ -32,6 +32,7 @@ func init() {
 		"extract": {2, 2, extract}, "date_part": {2, 2, extract}, "date_trunc": {2, 3, dateTrunc}, "date_bin": {3, 3, dateBin},
 		"to_char": {2, 2, toChar}, "to_timestamp": {2, 2, readMoment}, "to_date": {2, 2, readMoment}, "timezone": {2, 2, atTimeZone},
 		"cardinality": {1, 1, cardinality}, "array_length": {2, 2, arrayLength}, "array_upper": {2, 2, arrayLength}, "array_to_string": {2, 3, arrayToString},
+		"age": {1, 2, age},
 		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
 		"round": {1, 2, round}, "trunc": {1, 2, truncate}, "ceil": {1, 1, ceilFloor}, "ceiling": {1, 1, ceilFloor}, "floor": {1, 1, ceilFloor},
 	}

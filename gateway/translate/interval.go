@@ -74,7 +74,10 @@ func (i interval) exactly(n int64) bool {
 }
 
 // intervalArithmetic computes with constant intervals, part by part as PostgreSQL does.
-func intervalArithmetic(op string, l, r expr) expr {
+func (q *query) intervalArithmetic(op string, l, r expr) expr {
+	if op == "/" && l.oid == oidInterval {
+		return q.quotientOfInterval(l, r)
+	}
 	if l.oid != oidInterval {
 		if op != "*" {
 			fail("operator over an interval")
@@ -84,6 +87,8 @@ func intervalArithmetic(op string, l, r expr) expr {
 	i, ok := l.constantInterval()
 	j, both := r.constantInterval()
 	switch {
+	case ok && op == "*" && isNumber(r.oid) && r.lit == nil:
+		return intervalOf(q.product(i, r), r)
 	case !ok, r.oid == oidInterval && !both:
 		fail("arithmetic with an interval that is not constant")
 	case op == "+" && both:
@@ -125,12 +130,14 @@ func wholeFactor(e expr) (int64, bool) {
 // makeIntervalUnits are the arguments of make_interval, in order.
 var makeIntervalUnits = []string{"years", "months", "weeks", "days", "hours", "mins", "secs"}
 
-// makeInterval is make_interval() of whole numbers, by position or by name.
+// makeInterval is make_interval() of numbers, by position or by name. Constants are whole ones.
 func (q *query) makeInterval(f *pg.FuncCall) expr {
 	if len(f.Args) > len(makeIntervalUnits) {
 		fail("make_interval with so many arguments")
 	}
 	var out interval
+	var computed []intervalFields
+	var operands []expr
 	seen := map[string]bool{}
 	for at, arg := range f.Args {
 		name := makeIntervalUnits[at]
@@ -142,14 +149,22 @@ func (q *query) makeInterval(f *pg.FuncCall) expr {
 			fail("make_interval with this argument")
 		}
 		seen[name] = true
-		n, ok := wholeFactor(q.value(arg))
+		x := q.value(arg)
+		if isNumber(x.oid) && x.lit == nil {
+			computed, operands = append(computed, q.product(unit, x)), append(operands, x)
+			continue
+		}
+		n, ok := wholeFactor(x)
 		if !ok {
-			fail("make_interval of what is not a constant whole number")
+			fail("make_interval of a constant that is not a whole number")
 		}
 		out = out.plus(unit.times(n))
 	}
 	if !out.fits() {
 		fail("interval out of range")
+	}
+	if len(computed) > 0 {
+		return intervalOf(sumOfFields(append(computed, out.fields())), operands...)
 	}
 	return intervalLiteral(out)
 }

@@ -87,20 +87,23 @@ func (q *query) addDays(op string, l, r expr) expr {
 	return with(oidDate, "toInt32("+guarded(sum, bad, "date out of range")+")", l, r)
 }
 
-// addInterval adds a constant interval. A date becomes a timestamp.
+// addInterval adds an interval. A date becomes a timestamp.
 func (q *query) addInterval(op string, l, r expr) expr {
-	i, ok := r.constantInterval()
-	if !ok {
-		fail("interval that is not constant")
-	}
-	if op == "-" {
-		i = i.times(-1)
-	}
 	if l.isNull() {
 		return nullOf(oidTimestamp)
 	}
 	if l.oid == oidDate {
 		l = q.dateToTimestamp(l, oidTimestamp)
+	}
+	i, ok := r.constantInterval()
+	if f := r.intervalParts(); f != nil {
+		return q.addParts(op, l, *f, r)
+	}
+	if !ok {
+		fail("interval that is not constant")
+	}
+	if op == "-" {
+		i = i.times(-1)
 	}
 	if zone := q.t.env.TimeZone; l.oid == oidTimestampTZ && !finish.IsUTC(zone) {
 		// Months and days are counted by the zone's clocks, each by itself; hours are the same everywhere.

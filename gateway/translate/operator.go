@@ -80,7 +80,7 @@ func (q *query) binary(name string, l, r expr) expr {
 		return q.momentArithmetic(name, l, r)
 	}
 	if l.oid == oidInterval || r.oid == oidInterval {
-		return intervalArithmetic(name, l, r)
+		return q.intervalArithmetic(name, l, r)
 	}
 	if l.isUnknown() && isNumber(r.oid) {
 		l = q.coerce(l, r.oid)
@@ -102,7 +102,7 @@ func (q *query) binary(name string, l, r expr) expr {
 
 func (q *query) prefix(name string, e expr) expr {
 	if name == "-" && e.oid == oidInterval {
-		return intervalArithmetic("*", e, integerLiteral(oidInt4, big.NewInt(-1)))
+		return q.intervalArithmetic("*", e, integerLiteral(oidInt4, big.NewInt(-1)))
 	}
 	if e.isUnknown() || !isNumber(e.oid) || e.opaque {
 		fail("prefix operator over this type")

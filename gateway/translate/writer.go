@@ -152,6 +152,9 @@ func (w *writer) sortKeys() []sortKey {
 	for i, n := range w.stmt.SortClause {
 		by := n.GetSortBy()
 		keys[i] = sortKey{w.sortExpr(by.Node), by}
+		if keys[i].e.intervalParts() != nil {
+			keys[i].e = keys[i].e.comparedAs()
+		}
 		requireSortable(keys[i].e)
 		w.q.t.env.Dialect.checkOrder(keys[i].e, by)
 	}
