@@ -211,12 +211,15 @@ func (q *query) subscript(n *pg.A_Indirection) expr {
 	if len(n.Indirection) != 1 || n.Indirection[0].GetAIndices() == nil || n.Indirection[0].GetAIndices().IsSlice {
 		fail("slice or field of a value")
 	}
-	a := q.value(n.Arg)
-	requireArray(a, false)
 	i, ok := q.value(n.Indirection[0].GetAIndices().Uidx).constantFrom(1)
 	if !ok || i > 1<<30 {
 		fail("element of an array by what is no positive constant")
 	}
+	if call := n.Arg.GetFuncCall(); call != nil && functionName(call) == "regexp_match" {
+		return q.matchElement(call, int(i))
+	}
+	a := q.value(n.Arg)
+	requireArray(a, false)
 	value := once(tokenAt(a, int(i)), func(token string) string { return elementValue(token, elementOf(a.oid)) })
 	return a.element(listed(value, a))
 }

@@ -25,7 +25,8 @@ func (q *query) matchRegex(by matcher, x, p expr) expr {
 		pattern = similarPattern(pattern)
 	}
 	q.t.requireLetters(pattern, by.fold, x.collation)
-	sql := "match(" + withBlanks(x) + ", " + quote(rewriteRegex(pattern, by.fold)) + ")"
+	text, classes := rewriteRegex(pattern, by.fold)
+	sql := "match(" + classes.guard(withBlanks(x)) + ", " + quote(text) + ")"
 	if text, ok := regexAsLike(pattern, by.fold); ok {
 		sql = withBlanks(x) + " LIKE " + quote(text)
 	}
@@ -90,21 +91,33 @@ type regex struct {
 	// captures says that groups can be referred to; groups counts them.
 	captures bool
 	groups   int
+	classes  classes
 	out      strings.Builder
 }
 
 // rewriteRegex returns a pattern for the engine's match function.
-func rewriteRegex(pattern string, fold bool) string {
+func rewriteRegex(pattern string, fold bool) (string, classes) {
 	r := regex{in: []rune(pattern), fold: fold}
 	// In a group: of a pattern that starts with ^ the engine derives a range of the key, in which it overlooks alternatives.
-	return r.rewrite("(?:")
+	text := r.rewrite("(?:")
+	return text, r.classes
 }
 
-// rewriteCapturing returns a pattern for the engine's functions that replace matches, and the number of its groups.
-func rewriteCapturing(pattern string, fold bool) (text string, groups int) {
+// capturing is a pattern for the engine's functions that replace or extract matches.
+type capturing struct {
+	text    string
+	groups  int
+	classes classes
+}
+
+// rewriteCapturing returns a pattern by which PostgreSQL and the engine match the same part of any text.
+func rewriteCapturing(pattern string, fold bool) capturing {
 	r := regex{in: []rune(pattern), fold: fold, captures: true}
-	text = r.rewrite("(?s:") // there, a newline would not be a character like others
-	return text, r.groups
+	text := r.rewrite("(?s:") // there, a newline would not be a character like others
+	if !matchesAlike(text) {
+		refuseRegex()
+	}
+	return capturing{text, r.groups, r.classes}
 }
 
 // rewrite writes the pattern into a group that begins with open.
@@ -199,6 +212,10 @@ func (r *regex) piece() part {
 	case '[':
 		r.bracket()
 	case '\\':
+		if set, ok := r.class(); ok {
+			r.writeSet(set, false)
+			break
+		}
 		r.literal(r.escaped())
 	case '*', '+', '?', '{', '}', ']', '^':
 		refuseRegex()
@@ -320,6 +337,17 @@ func (r *regex) bracket() {
 	var set [128]bool
 	some := false
 	for !r.next(']') {
+		if len(r.in) > 1 && r.in[0] == '\\' && strings.ContainsRune("dsw", r.in[1]) {
+			r.take()
+			members, _ := r.class()
+			for c, in := range members {
+				set[c] = set[c] || in
+			}
+			if some = true; r.atAny("-") && len(r.in) > 1 && r.in[1] != ']' { // no end of a range
+				refuseRegex()
+			}
+			continue
+		}
 		low := r.member(some)
 		high := low
 		if len(r.in) > 1 && r.in[0] == '-' && r.in[1] != ']' {

@@ -34,11 +34,8 @@ func regexpReplace(q *query, _ string, args []expr) expr {
 	if strings.Contains(flags, "g") {
 		function = "replaceRegexpAll"
 	}
-	text, groups := rewriteCapturing(pattern, fold)
-	if !matchesAlike(text) {
-		refuseRegex()
-	}
-	e := with(oidText, function+"("+x.sql+", "+quote(text)+", "+quote(replacement(by, groups))+")", x)
+	p := rewriteCapturing(pattern, fold)
+	e := with(oidText, function+"("+p.classes.guard(x.sql)+", "+quote(p.text)+", "+quote(replacement(by, p.groups))+")", x)
 	e.costly = true
 	return e
 }

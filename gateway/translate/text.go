@@ -95,6 +95,9 @@ func (q *query) asInt(e expr) expr {
 func substring(q *query, name string, args []expr) expr {
 	// PostgreSQL takes untyped constants for texts where a function has a form for these. The one called substr has not.
 	pattern := name == "substring" && args[1].isUnknown() && args[len(args)-1].isUnknown()
+	if len(args) == 2 && (pattern || name == "substring" && isText(args[1].oid)) {
+		return q.extractMatch(args[0], args[1], firstGroup)
+	}
 	if pattern || !args[1].isUnknown() && !isInteger(args[1].oid) {
 		fail("substring by pattern")
 	}
