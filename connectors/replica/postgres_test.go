@@ -46,7 +46,7 @@ const (
 	engineKinds = `SELECT concat(toString(id), '|', ifNull(toString(b), '~'), '|', ifNull(toString(i2), '~'), '|', ifNull(toString(i8), '~'), '|',
 	 ifNull(toString(toInt256(n * toDecimal256('10000000000', 0))), '~'), '|', ifNull(u, '~'), '|', ifNull(t, '~'), '|', ifNull(c, '~'), '|',
 	 ifNull(toString(d), '~'), '|', ifNull(toString(ts), '~'), '|', ifNull(toString(tz), '~'), '|', ifNull(toString(ti), '~'), '|',
-	 ifNull(lower(hex(g)), '~'), '|', ifNull(lower(hex(y)), '~'), '|', ifNull(j, '~'), '|', ifNull(m, '~'), '|', ifNull(lower(hex(MD5(big))), '~')) AS n
+	 ifNull(lower(hex(g)), '~'), '|', ifNull(lower(hex(y)), '~'), '|', ifNull(replaceRegexpAll(trimLeft(j), '" *:', '": '), '~'), '|', ifNull(m, '~'), '|', ifNull(lower(hex(MD5(big))), '~')) AS n
 	 FROM %s ORDER BY id`
 )
 

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/freshet-io/freshet/connectors/replica/document"
 )
 
 const (
@@ -53,7 +55,9 @@ func raw(dst, v []byte) []byte { return append(dst, v...) }
 func stringWriter(oid uint32, binary bool) func(dst, v []byte) []byte {
 	switch {
 	case oid == oidJSONB && binary:
-		return func(dst, v []byte) []byte { return append(append(dst, 1), v...) }
+		return func(dst, v []byte) []byte { return document.AppendText(append(dst, 1), v) }
+	case oid == oidJSONB:
+		return document.AppendText
 	case oid == oidQChar && !binary:
 		return textQChar
 	}

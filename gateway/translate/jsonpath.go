@@ -12,45 +12,29 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// jsonText is ->> or #>> by constant keys, of a jsonb: the text of what is there, NULL if nothing or null is. The replica has jsonb as PostgreSQL
-// writes it. What is an object or an array is left to PostgreSQL, which writes it otherwise than the engine.
+// jsonText is ->> or #>> by constant keys, of a jsonb: the text of what is there, NULL if nothing or null is.
 func (q *query) jsonText(a *pg.A_Expr) expr {
-	var keys []string
+	doc, keys := q.jsonSteps(a.Lexpr)
 	if operatorName(a.Name) == "#>>" {
-		keys = q.jsonPath(a.Rexpr)
+		keys = append(keys, q.jsonPath(a.Rexpr)...)
 	} else {
-		keys = []string{q.jsonKey(a.Rexpr)}
+		keys = append(keys, q.jsonKey(a.Rexpr))
 	}
-	document := a.Lexpr
-	for {
-		inner := document.GetAExpr()
-		if inner == nil || inner.Kind != pg.A_Expr_Kind_AEXPR_OP || operatorName(inner.Name) != "->" || inner.Lexpr == nil {
-			break
-		}
-		keys = append([]string{q.jsonKey(inner.Rexpr)}, keys...)
-		document = inner.Lexpr
-	}
-	doc := q.jsonDocument(document)
-	path := doc.sql
-	for _, k := range keys {
-		path += ", " + quote(k)
-	}
-	raw := "JSONExtractRaw(" + path + ")"
-	// As it is written in the document: the engine's numbers have 64 bits. The key followed by a colon is in no string, where its quotes would be
-	// escaped; once in the document it is the one that was found.
-	last := `"` + keys[len(keys)-1] + `": `
-	fraction := "(match(" + raw + ", '^[-0-9]') AND JSONType(" + path + ") = 'Double')"
-	written := "extract(" + doc.sql + ", " + quote(regexp.QuoteMeta(last)+"(-?[0-9.]+)") + ")"
-	unescaped := "if(position(" + raw + ", '\\\\') = 0, substring(" + raw + ", 2, length(" + raw + ") - 2), JSONExtractString(" + raw + "))"
-	// The engine may compute a guard for rows of which the value is another. It parses a document once for all that is written alike, and again
-	// for a number's type only. It parsed all several times where the text had a name, or stood within another condition.
-	sql := "multiIf(" + raw + " = 'null', NULL, startsWith(" + raw + ", '\"'), " + unescaped + ", " + fraction + ", " +
-		guarded(written, fraction+" AND countSubstrings("+doc.sql+", "+quote(last)+") != 1", "number in a json document") + ", " +
-		raw + " = '', " + guarded("NULL", raw+" = '' AND isValidJSON("+doc.sql+") = 0", "json document") + ", " +
-		guarded(raw, "substring("+raw+", 1, 1) IN ('{', '[')", "json object or array") + ")"
-	e := with(oidText, "CAST("+sql+", 'Nullable(String)')", doc) // NULL where the document is
+	e := with(oidText, "CAST("+textAt(doc.sql, keys)+", 'Nullable(String)')", doc) // NULL where the document is
 	e.null, e.costly = true, true
 	return e
+}
+
+// jsonSteps are a document and the keys by which -> goes into it.
+func (q *query) jsonSteps(n *pg.Node) (doc expr, keys []string) {
+	for {
+		step := n.GetAExpr()
+		if step == nil || step.Kind != pg.A_Expr_Kind_AEXPR_OP || operatorName(step.Name) != "->" || step.Lexpr == nil {
+			return q.jsonDocument(n), keys
+		}
+		keys = append([]string{q.jsonKey(step.Rexpr)}, keys...)
+		n = step.Lexpr
+	}
 }
 
 // jsonDocument is an expression that must be a jsonb.
@@ -97,9 +81,12 @@ var pathKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // jsonHas is jsonb ? key.
 func (q *query) jsonHas(a *pg.A_Expr) expr {
 	doc, key := q.jsonDocument(a.Lexpr), q.jsonKey(a.Rexpr)
-	found := "JSONHas(" + doc.sql + ", " + quote(key) + ")"
 	// Of an array and of a string PostgreSQL asks whether the key is in it, and the engine does not read documents with numbers beyond 64 bits.
-	return with(oidBool, guarded(found, "NOT startsWith("+doc.sql+", '{') OR isValidJSON("+doc.sql+") = 0", "json document"), doc)
+	sql := guarded("JSONHas("+doc.sql+", "+quote(key)+")", "NOT "+isObject(doc.sql)+" OR isValidJSON("+doc.sql+") = 0", "json document")
+	if keys := []string{key}; isSearchable(keys) {
+		sql = "if(" + storedForm(doc.sql, keys) + ", simpleJSONHas(" + doc.sql + ", " + quote(key) + "), " + sql + ")"
+	}
+	return with(oidBool, sql, doc)
 }
 
 // jsonContains is jsonb @> an object of scalars and of such objects.
@@ -119,7 +106,7 @@ func (q *query) jsonContains(a *pg.A_Expr) expr {
 	if err := decoder.Decode(&object); err != nil || object == nil || decoder.More() {
 		fail("json document that is not an object")
 	}
-	conditions := []string{"startsWith(" + doc.sql + ", '{')"}
+	conditions := []string{isObject(doc.sql)}
 	unsure := []string{"isValidJSON(" + doc.sql + ") = 0"}
 	memberConditions(object, doc.sql, &conditions, &unsure)
 	return with(oidBool, guarded("("+strings.Join(conditions, " AND ")+")", strings.Join(unsure, " OR "), "json document"), doc)

@@ -57,7 +57,7 @@ func elementWriter(oid uint32) func(b []byte, d cdc.Datum) ([]byte, error) {
 	case oidUUID:
 		return uuidText
 	case oidJSONB:
-		return decodeJSONB
+		return jsonbText
 	}
 	return verbatim
 }

@@ -274,7 +274,7 @@ func TestColumn_keysOfTextAndBinaryAgree(t *testing.T) {
 		{cdc.Column{Type: oidTime}, "00:00:00.000001", []byte{0, 0, 0, 0, 0, 0, 0, 1}},
 		{cdc.Column{Type: oidBool}, "t", []byte{1}},
 		{cdc.Column{Type: oidBPChar}, "x", []byte("x   ")},
-		{cdc.Column{Type: oidJSONB}, "{}", []byte("\x01{}")},
+		{cdc.Column{Type: oidJSONB}, `{"a": [1, 2]}`, []byte("\x01" + `{"a": [1, 2]}`)},
 		{cdc.Column{Type: oidBytea}, `\x78`, []byte("x")},
 		{cdc.Column{Type: oidNumeric, Modifier: numericModifier(12, 2)}, "12345.60", binaryNumeric("12345.60")},
 		{cdc.Column{Type: 1007}, "{}", binaryArray(oidInt4)},

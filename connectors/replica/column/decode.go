@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/document"
 )
 
 func malformed(kind string, d cdc.Datum) error {
@@ -134,15 +135,30 @@ func stripBlanks(b []byte, d cdc.Datum) ([]byte, error) {
 	return append(b, bytes.TrimRight(d.Data, " ")...), nil
 }
 
-// decodeJSONB stores jsonb's text, which its binary format carries behind a version.
+// decodeJSONB stores a jsonb in the form that statements look into.
 func decodeJSONB(b []byte, d cdc.Datum) ([]byte, error) {
-	if d.Kind == cdc.Binary {
-		if len(d.Data) == 0 || d.Data[0] != 1 {
-			return nil, malformed("jsonb", d)
-		}
-		return append(b, d.Data[1:]...), nil
+	written, err := textOfJSONB(d)
+	if err != nil {
+		return nil, err
 	}
-	return append(b, d.Data...), nil
+	return document.Append(b, written), nil
+}
+
+// jsonbText stores a jsonb as the source writes it.
+func jsonbText(b []byte, d cdc.Datum) ([]byte, error) {
+	written, err := textOfJSONB(d)
+	return append(b, written...), err
+}
+
+// textOfJSONB is jsonb's text, which its binary format carries behind a version.
+func textOfJSONB(d cdc.Datum) ([]byte, error) {
+	if d.Kind != cdc.Binary {
+		return d.Data, nil
+	}
+	if len(d.Data) == 0 || d.Data[0] != 1 {
+		return nil, malformed("jsonb", d)
+	}
+	return d.Data[1:], nil
 }
 
 // decodeBytea reads the text format "hex"; the source sets bytea_output to it.

@@ -34,8 +34,12 @@ func NewRows(t *cdc.Table) (*Rows, error) {
 		return nil, err
 	}
 	r := &Rows{}
-	for _, c := range t.Columns {
-		col, err := New(c)
+	for i, c := range t.Columns {
+		create := New
+		if slices.Contains(t.Key, i) {
+			create = NewKey
+		}
+		col, err := create(c)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +116,7 @@ func (r *Rows) Reset() {
 	burst := r.Bytes() > keepBytes
 	for _, c := range r.Columns {
 		if burst {
-			c.values, c.nulls = newValues(c.def), nil
+			c.values, c.nulls = c.newValues(), nil
 		} else {
 			c.Reset()
 		}
