@@ -23,12 +23,19 @@ FROM orders JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id
 	{Name: "names in a row", SQL: "SELECT c_w_id, c_d_id, string_agg(c_first, ', ' ORDER BY c_first) FROM customer WHERE c_credit = 'BC' GROUP BY c_w_id, c_d_id ORDER BY c_w_id, c_d_id", Order: []int{0, 1}},
 	{Name: "quartiles", SQL: `SELECT quarter, count(*), min(amount), max(amount) FROM (SELECT sum(ol_amount) AS amount, ntile(4) OVER (ORDER BY sum(ol_amount), ol_i_id) AS quarter
 FROM order_line GROUP BY ol_i_id) AS items GROUP BY quarter ORDER BY quarter`, Order: []int{0}},
+	{Name: "one key of documents", SQL: "SELECT c_doc->>'state', count(*) FROM customer GROUP BY 1 ORDER BY 1", Order: []int{0}},
+	{Name: "four keys of documents", SQL: `SELECT c_doc->>'state', c_doc->'terms'->>'credit', count(*), sum((c_doc->>'payments')::int) FROM customer
+WHERE c_doc->>'kind' = 'retail' GROUP BY 1, 2 ORDER BY 1, 2`, Order: []int{0, 1}},
 	{Name: "table with an array", SQL: "SELECT c_state, count(*), avg(c_balance) FROM (SELECT * FROM customer) AS c GROUP BY c_state ORDER BY c_state", Order: []int{0}},
 }
 
-// asPeopleHaveIt gives the data what tables have that were not made for benchmarks: names in a language's order, and a column that the replica cannot have.
+// asPeopleHaveIt gives the data what tables have that were not made for benchmarks: names in a language's order, a column that the replica cannot have, and
+// documents of some 300 bytes.
 const asPeopleHaveIt = `ALTER TABLE customer ALTER c_last TYPE varchar(16) COLLATE "en-x-icu", ALTER c_city TYPE varchar(20) COLLATE "en-x-icu",
-	ADD COLUMN c_tags text[] DEFAULT '{new,"in arrears"}'`
+	ADD COLUMN c_tags text[] DEFAULT '{new,"in arrears"}', ADD COLUMN c_doc jsonb;
+UPDATE customer SET c_doc = jsonb_build_object('kind', (ARRAY['retail', 'trade', 'public'])[c_id % 3 + 1], 'name', concat_ws(' ', c_first, c_middle, c_last), 'state', c_state, 'city', c_city,
+	'street', c_street_1, 'phone', c_phone, 'payments', c_payment_cnt, 'active', c_id % 2 = 0, 'labels', jsonb_build_array('new', 'x' || c_id % 7),
+	'terms', jsonb_build_object('credit', c_credit, 'limit', c_credit_lim, 'discount', c_discount), 'page', 'https://example.com/customers/' || c_id)`
 
 // Reports runs reports on both stores, one at a time, and compares the answers.
 func Reports(ctx context.Context, o Options) (_ *report.Report, err error) {
