@@ -103,23 +103,6 @@ func rewriteRegex(pattern string, fold bool) (string, classes) {
 	return text, r.classes
 }
 
-// capturing is a pattern for the engine's functions that replace or extract matches.
-type capturing struct {
-	text    string
-	groups  int
-	classes classes
-}
-
-// rewriteCapturing returns a pattern by which PostgreSQL and the engine match the same part of any text.
-func rewriteCapturing(pattern string, fold bool) capturing {
-	r := regex{in: []rune(pattern), fold: fold, captures: true}
-	text := r.rewrite("(?s:") // there, a newline would not be a character like others
-	if !matchesAlike(text) {
-		refuseRegex()
-	}
-	return capturing{text, r.groups, r.classes}
-}
-
 // rewrite writes the pattern into a group that begins with open.
 func (r *regex) rewrite(open string) string {
 	if len(r.in) > maxRegex {
@@ -337,15 +320,8 @@ func (r *regex) bracket() {
 	var set [128]bool
 	some := false
 	for !r.next(']') {
-		if len(r.in) > 1 && r.in[0] == '\\' && strings.ContainsRune("dsw", r.in[1]) {
-			r.take()
-			members, _ := r.class()
-			for c, in := range members {
-				set[c] = set[c] || in
-			}
-			if some = true; r.atAny("-") && len(r.in) > 1 && r.in[1] != ']' { // no end of a range
-				refuseRegex()
-			}
+		if r.classMember(&set) {
+			some = true
 			continue
 		}
 		low := r.member(some)

@@ -1,6 +1,9 @@
 package translate
 
-import "unicode"
+import (
+	"strings"
+	"unicode"
+)
 
 // classes are those of a regular expression which the locale decides of, for characters beyond ASCII: of a text with such the replica makes nothing.
 type classes struct{ some, space bool }
@@ -27,6 +30,22 @@ func (r *regex) class() (set [128]bool, ok bool) {
 	}
 	set[0] = false // which is in no text
 	return set, true
+}
+
+// classMember adds a class to a set, if one comes next. It cannot be an end of a range.
+func (r *regex) classMember(set *[128]bool) bool {
+	if len(r.in) < 2 || r.in[0] != '\\' || !strings.ContainsRune("dsw", r.in[1]) {
+		return false
+	}
+	r.take()
+	members, _ := r.class()
+	for c, in := range members {
+		set[c] = set[c] || in
+	}
+	if len(r.in) > 1 && r.in[0] == '-' && r.in[1] != ']' {
+		refuseRegex()
+	}
+	return true
 }
 
 // guard is the text in which the classes are looked for. ICU takes the separators 28 to 31 for blanks, too.

@@ -40,6 +40,23 @@ func regexpReplace(q *query, _ string, args []expr) expr {
 	return e
 }
 
+// capturing is a pattern for the engine's functions that replace or extract matches.
+type capturing struct {
+	text    string
+	groups  int
+	classes classes
+}
+
+// rewriteCapturing returns a pattern by which PostgreSQL and the engine match the same part of any text.
+func rewriteCapturing(pattern string, fold bool) capturing {
+	r := regex{in: []rune(pattern), fold: fold, captures: true}
+	text := r.rewrite("(?s:") // there, a newline would not be a character like others
+	if !matchesAlike(text) {
+		refuseRegex()
+	}
+	return capturing{text, r.groups, r.classes}
+}
+
 // replacement rewrites what matches are replaced by: \1 to \9 stand for groups, \& for the match. (The engine, version 26.7, takes \\1 for one, too.)
 func replacement(by string, groups int) string {
 	var b strings.Builder
