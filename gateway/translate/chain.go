@@ -37,7 +37,7 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 		root, todo[next] = todo[next], root
 	}
 	t.joinText(b, root)
-	done := root.mask()
+	joined, done := &tree{parts: []*tree{root}}, root.mask()
 	rest = slices.Clone(rest)
 	for ; len(todo) > 0; next = pickNext(todo, rest, done) {
 		part := todo[next]
@@ -52,6 +52,9 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 			}
 			return false
 		})
+		if len(on) == 0 {
+			on = t.spanKey(joined, part, rest)
+		}
 		if len(todo) == 0 && !where && len(on) > 0 {
 			refuseConstants(rest)
 			on, rest = append(on, rest...), nil
@@ -65,7 +68,7 @@ func (t *translator) chain(b *strings.Builder, root *tree, parts []*tree, conds 
 			t.joinText(b, part)
 			b.WriteString(onText(on))
 		}
-		done |= mask
+		joined.parts, done = append(joined.parts, part), done|mask
 	}
 	if len(rest) > 0 && !where {
 		fail("condition under an outer join that joins nothing")

@@ -273,6 +273,14 @@ func conjuncts(n *pg.Node) []*pg.Node {
 	return []*pg.Node{n}
 }
 
+// isTrue reports whether a condition is always true, as it is written: true, or 1 = 1.
+func isTrue(n *pg.Node) bool {
+	if a := n.GetAExpr(); a != nil && a.Kind == pg.A_Expr_Kind_AEXPR_OP && operatorName(a.Name) == "=" {
+		return a.Lexpr.GetAConst().GetIval() != nil && sameExpr(a.Lexpr, a.Rexpr)
+	}
+	return n.GetAConst().GetBoolval().GetBoolval()
+}
+
 // operatorName returns the name of a built-in operator, or "" if it names another schema.
 func operatorName(nodes []*pg.Node) string {
 	names := stringsOf(nodes)

@@ -27,6 +27,7 @@ func (q *query) compare(name string, l, r expr) expr {
 			return e
 		}
 	}
+	a, b := l, r
 	switch {
 	case l.opaque || r.opaque:
 		if !(l.enum && r.enum) || l.oid != r.oid {
@@ -45,7 +46,7 @@ func (q *query) compare(name string, l, r expr) expr {
 	e := with(oidBool, l.operand()+" "+op+" "+r.operand(), l, r)
 	switch {
 	case ordered:
-		e.share = inequalityShare
+		e.share, e.orders = inequalityShare, []ordering{orderingOf(op, a, b)}
 	case op == "!=":
 		e.share = 1
 	}

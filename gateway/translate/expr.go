@@ -20,6 +20,8 @@ type expr struct {
 	refs uint64
 	// keys is set for an equality between relations.
 	keys *equality
+	// orders are what holds, beside others, where a condition does.
+	orders []ordering
 	// lit is set while the value is known at translation.
 	lit *literal
 	// dec describes a numeric that is not opaque.

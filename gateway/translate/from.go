@@ -49,6 +49,10 @@ type tree struct {
 	kept float64
 	// inside says that it is of a query inside another, whose conditions may come down to it.
 	inside bool
+	// repeats says of a subquery that it yields the same rows when it is computed again.
+	repeats bool
+	// single says of a subquery that it yields exactly one row.
+	single bool
 	// wrapped writes an inner join as a subquery of columns with qualified names; nil: it is not one.
 	wrapped func(*translator) string
 	// outer join
@@ -276,7 +280,7 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 	}
 	rename(it, alias)
 	sql := r.sql
-	leaf := &tree{id: id, whole: r.cut}
+	leaf := &tree{id: id, whole: r.cut, repeats: r.repeats, single: r.single}
 	if r.yieldsApart() {
 		leaf.apart = func() []string { return slices.Compact(slices.Sorted(slices.Values(read))) }
 	}

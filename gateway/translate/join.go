@@ -23,7 +23,9 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 			right = q.wrap(right, rightNames, nil)
 		}
 	case pg.JoinType_JOIN_LEFT:
-		kind = "LEFT"
+		if kind = "LEFT"; right.single && isTrue(j.Quals) {
+			kind = ""
+		}
 	case pg.JoinType_JOIN_RIGHT:
 		kind = "RIGHT"
 	case pg.JoinType_JOIN_FULL:
@@ -32,9 +34,12 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		fail("join of this type")
 	}
 	conds, merged := q.joinConditions(j, leftNames, rightNames, kind)
-	if len(ties) > 0 { // ON true
-		conds = append(slices.DeleteFunc(conds, func(c expr) bool { return c.lit != nil && c.lit.boolean != nil && *c.lit.boolean }), ties...)
+	mirrored := kind == "RIGHT" && !isKeyed(left, right, conds) // the engine takes far longer for it than for its mirror image
+	if mirrored && !left.isLeaf() {
+		left = q.wrap(left, leftNames, nil)
+		conds, merged = q.joinConditions(j, leftNames, rightNames, kind)
 	}
+	conds = append(conds, ties...)
 	// NULL extension comes after the condition, which sees the sides as they are.
 	if kind == "RIGHT" || kind == "FULL" {
 		leftNames.makeNullable()
@@ -51,6 +56,9 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 	q.t.outer = q.t.outer || kind != ""
 	if kind == "" {
 		return innerJoin(left, right, conds), ns
+	}
+	if mirrored {
+		kind, left, right = "LEFT", right, left
 	}
 	return &tree{kind: kind, left: left, right: right, conds: conds}, ns
 }
@@ -121,7 +129,9 @@ func (q *query) joinConditions(j *pg.JoinExpr, left, right namespace, kind strin
 		conds = append(conds, inner.compare("=", l.use(), r.use()))
 	}
 	for _, c := range conjuncts(j.Quals) {
-		conds = append(conds, inner.cond(c))
+		if !isTrue(c) {
+			conds = append(conds, inner.cond(c))
+		}
 	}
 	return conds, merged
 }
@@ -278,16 +288,19 @@ func (t *translator) outerJoin(b *strings.Builder, n *tree) {
 
 // joinRight writes an outer join after its left side. The engine wants an equality between the sides.
 func (t *translator) joinRight(b *strings.Builder, n *tree) {
-	leftMask := n.left.mask()
-	keyed := slices.ContainsFunc(n.conds, func(c expr) bool { return c.keys != nil && c.keys.joins(leftMask, n.right.mask()) })
-	if !keyed {
-		fail("outer join without an equality between its sides")
-	}
 	refuseConstants(n.conds)
 	conds := n.right.asWhole(n.conds)
+	if !isKeyed(n.left, n.right, n.conds) {
+		conds = append(t.looseKey(n), conds...)
+	}
 	b.WriteString(" " + n.kind + " JOIN ")
 	t.joinText(b, n.right)
 	b.WriteString(onText(conds))
+}
+
+// isKeyed reports whether conditions equate something of two relations.
+func isKeyed(a, b *tree, conds []expr) bool {
+	return slices.ContainsFunc(conds, func(c expr) bool { return c.keys != nil && c.keys.joins(a.mask(), b.mask()) })
 }
 
 // onText writes the condition of an outer, semi or anti join. A subquery's value that is NULL the engine takes there for true, as it does with any constant.

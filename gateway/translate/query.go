@@ -64,8 +64,8 @@ type rows struct {
 	// few says that there are few rows, as far as can be guessed.
 	few bool
 	hazards
-	// picks says that it may yield other rows when it is computed again.
-	picks bool
+	// repeats says that it yields the same rows when it is computed again, single that it yields exactly one.
+	repeats, single bool
 	// uniform says of a set operation that its arms have the same types.
 	uniform bool
 	// list says that sql is a list of UNION ALL.
@@ -82,9 +82,14 @@ type outColumn struct {
 
 // selectStmt translates a query, which refers to nothing outside.
 func (t *translator) selectStmt(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
-	visible := t.visible
+	visible, picking := t.visible, t.picking
 	defer func() { t.visible = visible }() // nobody outside names what is in there
-	ctes = withClause(s, ctes)
+	r := t.selected(s, withClause(s, ctes), by)
+	r.repeats, r.single = t.picking == picking, isSingleRow(s) && !cuts(s)
+	return r
+}
+
+func (t *translator) selected(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 	if picks(s) {
 		t.picking++
 	}

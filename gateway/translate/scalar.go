@@ -82,6 +82,11 @@ func combine(op pg.BoolExprType, parts []expr) expr {
 	}
 	e := with(oidBool, strings.Join(texts, word), parts...)
 	e.share = combinedShare(op, parts)
+	for _, p := range parts {
+		if op == pg.BoolExprType_AND_EXPR {
+			e.orders = append(e.orders, p.orders...)
+		}
+	}
 	return e
 }
 

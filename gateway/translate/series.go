@@ -30,7 +30,7 @@ func (q *query) rangeFunction(f *pg.RangeFunction) (*tree, namespace) {
 		name = f.Alias.Aliasname // of the only column, too
 	}
 	s := q.series(call)
-	leaf, names := q.subselect(&rows{sql: s.sql(), columns: []outColumn{{name, s.e}}}, nil, name)
+	leaf, names := q.subselect(&rows{sql: s.sql(), columns: []outColumn{{name, s.e}}, repeats: true}, nil, name)
 	rename(names.items[0], f.Alias)
 	leaf.rows = s.count
 	return leaf, names

@@ -309,7 +309,7 @@ func (q *query) inSubquery(test *pg.Node, stmt *pg.SelectStmt, negated, truth bo
 
 // requireRepeatable is for subqueries whose text is used several times.
 func (r *rows) requireRepeatable() {
-	if r.picks {
+	if !r.repeats {
 		fail("subquery that picks rows, needed several times")
 	}
 }
@@ -355,10 +355,7 @@ func (q *query) tryRows(stmt *pg.SelectStmt) (r *rows, ok bool) {
 			ok = false
 		}
 	}()
-	picking := q.t.picking
-	r = q.t.selectStmt(stmt, q.ctes, readByExpression)
-	r.picks = q.t.picking > picking
-	return r, true
+	return q.t.selectStmt(stmt, q.ctes, readByExpression), true
 }
 
 // correlatedIn: x IN (SELECT y … tied by equalities) is EXISTS with the further equality x = y as long as only

@@ -44,7 +44,7 @@ func isMaterialized(c *pg.CommonTableExpr, s *pg.SelectStmt) bool {
 // computed has the engine compute all of a query that may fail, also a column that nothing reads and a row that a
 // condition leaves out later, where PostgreSQL does so.
 func (r *rows) computed() *rows {
-	return &rows{columns: r.columns, hazards: r.hazards.computed(), sql: r.computing("*")}
+	return &rows{columns: r.columns, hazards: r.hazards.computed(), sql: r.computing("*"), repeats: r.repeats, single: r.single}
 }
 
 // computing is the query with what is listed computed for all of its rows.

@@ -51,14 +51,15 @@ func (g *gen) join(f *fromClause, limit float64) {
 	if !ok {
 		return
 	}
-	if right.table && len(right.key) > 0 && !strings.Contains(on, " < ") && g.chance(0.06) {
+	unequal := strings.Contains(on, " <")
+	if right.table && len(right.key) > 0 && !unequal && g.chance(0.06) {
 		g.lateral(f, right, sql, on)
 		f.rows = max(rows, f.rows)
 		return
 	}
 	kind := g.one("JOIN", "INNER JOIN", "JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
-	if strings.Contains(on, " < ") {
-		kind = "JOIN"
+	if unequal {
+		kind = g.one("JOIN", "LEFT JOIN", "RIGHT JOIN")
 	}
 	if kind != "FULL JOIN" && g.chance(0.15) {
 		on += " AND " + g.simplePredicate(ctx{sc: &scope{rels: wide.rels}, plain: true}, 1)
@@ -194,14 +195,34 @@ func (g *gen) joinCondition(f *fromClause, right *relation, wide *scope, limit f
 	n := g.r.IntN(total)
 	for _, p := range pairs {
 		if n -= p.weight; n < 0 {
-			if f.rows*right.rows < 20000 && g.chance(0.04) {
+			if f.rows*right.rows < 20000 && g.chance(0.07) {
 				g.use("non-equality join")
-				return strings.Replace(p.sql, " = ", " < ", 1), f.rows * right.rows / 2, f.rows*right.rows < limit
+				return g.between(p.sql, right), f.rows * right.rows / 2, f.rows*right.rows < limit
 			}
 			return p.sql, p.rows, true
 		}
 	}
 	return "", 0, false
+}
+
+// between makes of an equality with a column of a relation a comparison, or that the value is between this column and another one.
+func (g *gen) between(sql string, right *relation) string {
+	value, bound, _ := strings.Cut(sql, " = ")
+	own := &scope{rels: []*relation{right}, outer: &scope{}}
+	for i, c := range right.cols {
+		ref := own.ref(right, i).sql
+		at := slices.IndexFunc(right.cols, func(o column) bool { return strings.HasSuffix(bound, "."+QuoteIdent(o.name)) })
+		if at < 0 || at == i || c.t != right.cols[at].t || c.t.special || g.chance(0.4) {
+			continue
+		}
+		g.use("range join")
+		return fmt.Sprintf("%s %s %s AND %s %s %s", value, g.one(">=", ">"), bound, value, g.one("<", "<="), ref)
+	}
+	if k := right.cols[0].t.kind; len(right.cols) == 1 && (k == Timestamp || k == Timestamptz) {
+		g.use("join with the days of a series")
+		return fmt.Sprintf("%s >= %s AND %s < %s + interval '%s'", value, bound, value, bound, g.one("1 day", "1 month", "6 hours"))
+	}
+	return value + " < " + bound
 }
 
 // overlap says that two columns have values in common, as far as is known.
