@@ -100,8 +100,11 @@ func requireSafe(outer expr) {
 }
 
 // isPlain reports whether a query only filters: its rows are those of FROM and WHERE, or with DISTINCT some of them.
-func isPlain(s *pg.SelectStmt) bool {
-	return s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 && !isGrouped(s) && s.LimitOffset == nil &&
+func isPlain(s *pg.SelectStmt) bool { return isSimple(s) && !isGrouped(s) }
+
+// isSimple reports whether a query only filters and groups, and may show the first rows of that.
+func isSimple(s *pg.SelectStmt) bool {
+	return s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 && s.LimitOffset == nil && s.LimitOption != pg.LimitOption_LIMIT_OPTION_WITH_TIES &&
 		len(s.WindowClause) == 0 && len(s.LockingClause) == 0 && s.IntoClause == nil && len(s.FromClause) > 0 && !hasWindow(s)
 }
 
@@ -140,21 +143,30 @@ func limitsToSome(s *pg.SelectStmt) bool {
 	return s.LimitCount == nil || s.LimitCount.GetAConst().GetIval().GetIval() > 0
 }
 
+// limitsToOne reports whether a LIMIT leaves one row at most.
+func limitsToOne(s *pg.SelectStmt) bool { return s.LimitCount.GetAConst().GetIval().GetIval() == 1 }
+
 // joinGroups groups a subquery by the keys that tie it and joins the groups; expressions of the
 // subquery are then those over its groups.
 func (q *query) joinGroups(c *correlated) {
 	q.requireLocal(c.outer)
+	c.group()
 	sub := c.sub
-	sub.where = c.local
-	sub.startGroups(&pg.SelectStmt{}, nil)
-	sub.group.correlated = c.inner
-	sub.emptyGroups = true
 	x := extraJoin{kind: "LEFT", id: sub.group.id, text: func() string { return "(" + sub.groupText() + ")" }}
 	for i := range c.inner {
 		key := leafName(sub.group.id) + ".k" + strconv.Itoa(i+1)
 		x.conds = append(x.conds, with(oidBool, c.outer[i].operand()+" = "+key, c.outer[i]))
 	}
 	q.joins = append(q.joins, x)
+}
+
+// group groups a subquery by the keys that tie it, and returns the relation of the groups.
+func (c *correlated) group() *tree {
+	c.sub.where = c.local
+	c.sub.startGroups(&pg.SelectStmt{}, nil)
+	c.sub.group.correlated = c.inner
+	c.sub.emptyGroups = true
+	return c.sub.from
 }
 
 // sides splits a comparison into its inner and outer operand; op is seen from the inner one.

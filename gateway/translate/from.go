@@ -53,6 +53,8 @@ type tree struct {
 	repeats bool
 	// single says of a subquery that it yields exactly one row.
 	single bool
+	// fills says of a join that what it shows of its right side may be there where the side has no row.
+	fills bool
 	// wrapped writes an inner join as a subquery of columns with qualified names; nil: it is not one.
 	wrapped func(*translator) string
 	// outer join
@@ -84,7 +86,12 @@ func (q *query) fromClause(nodes []*pg.Node) {
 			continue
 		}
 		part, names, ties := q.fromItemAfter(n, ns)
-		q.from.conds = append(q.from.conds, ties...)
+		if ties.always {
+			*q.from = tree{inside: q.from.inside, parts: []*tree{joinAlways(&tree{parts: q.from.parts, conds: q.from.conds}, part, ties)}}
+			outers, ns = 1, ns.and(names)
+			continue
+		}
+		q.from.conds = append(q.from.conds, ties.conds...)
 		if part.hasOuter() {
 			if outers++; outers > 1 {
 				part = q.wrap(part, names, nil)
@@ -98,16 +105,21 @@ func (q *query) fromClause(nodes []*pg.Node) {
 		}
 		ns = ns.and(names)
 	}
+	if len(q.from.parts) == 1 && len(q.from.conds) == 0 && q.from.parts[0].fills { // what WHERE asks of the left side joins its parts
+		inside := q.from.inside
+		*q.from = *q.from.parts[0]
+		q.from.inside = inside
+	}
 	q.scope.items, q.scope.visible = ns.items, ns.visible
 }
 
 // fromItemAfter translates an item that may be tied to those before it, and returns the conditions that do.
-func (q *query) fromItemAfter(n *pg.Node, before namespace) (*tree, namespace, []expr) {
+func (q *query) fromItemAfter(n *pg.Node, before namespace) (*tree, namespace, ties) {
 	if v := n.GetRangeSubselect(); v.GetLateral() {
 		return q.lateral(v, before)
 	}
 	part, names := q.fromItem(n)
-	return part, names, nil
+	return part, names, ties{}
 }
 
 func (q *query) fromItem(n *pg.Node) (*tree, namespace) {

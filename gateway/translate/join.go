@@ -13,6 +13,9 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		return q.joinUnnest(j, f, left, leftNames)
 	}
 	right, rightNames, ties := q.fromItemAfter(j.Rarg, leftNames)
+	if left.hasFilled() && (j.Jointype == pg.JoinType_JOIN_RIGHT || j.Jointype == pg.JoinType_JOIN_FULL) {
+		left = q.wrap(left, leftNames, nil)
+	}
 	if j.Jointype != pg.JoinType_JOIN_INNER && !right.isLeaf() {
 		right = q.wrap(right, rightNames, nil)
 	}
@@ -39,12 +42,15 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		left = q.wrap(left, leftNames, nil)
 		conds, merged = q.joinConditions(j, leftNames, rightNames, kind)
 	}
-	conds = append(conds, ties...)
+	if ties.always && len(conds) > 0 {
+		fail("LATERAL with aggregates, joined by more than true")
+	}
+	conds = append(conds, ties.conds...)
 	// NULL extension comes after the condition, which sees the sides as they are.
 	if kind == "RIGHT" || kind == "FULL" {
 		leftNames.makeNullable()
 	}
-	if kind == "LEFT" || kind == "FULL" {
+	if (kind == "LEFT" || kind == "FULL") && !ties.always {
 		rightNames.makeNullable()
 	}
 	ns := mergeNames(leftNames, rightNames, merged, kind)
@@ -54,6 +60,9 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		ns = namespace{[]*item{it}, it.columns}
 	}
 	q.t.outer = q.t.outer || kind != ""
+	if ties.always {
+		return joinAlways(left, right, ties), ns
+	}
 	if kind == "" {
 		return innerJoin(left, right, conds), ns
 	}

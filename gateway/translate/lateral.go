@@ -2,30 +2,95 @@ package translate
 
 import (
 	"math/big"
+	"slices"
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// lateral translates LATERAL (SELECT … WHERE inner = outer … ORDER BY … LIMIT n): the subquery without what ties it, joined by that. A LIMIT is one of
-// each tied group of rows, which a window numbers. It returns the conditions of the join; left is what the subquery may refer to.
-func (q *query) lateral(v *pg.RangeSubselect, left namespace) (*tree, namespace, []expr) {
+// ties are how a LATERAL subquery is joined to the items before it: by equalities, or not at all.
+type ties struct {
+	conds []expr
+	// always says that it has a row for each of theirs, also for one that none of the conditions ties to any.
+	always bool
+}
+
+// lateral translates LATERAL (SELECT … WHERE inner = outer …). left is what the subquery may refer to.
+func (q *query) lateral(v *pg.RangeSubselect, left namespace) (*tree, namespace, ties) {
 	stmt := v.Subquery.GetSelectStmt()
-	if stmt == nil || !isPlain(stmt) || len(stmt.DistinctClause) > 0 || stmt.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
+	if stmt == nil || !isSimple(stmt) || len(stmt.DistinctClause) > 0 {
 		fail("LATERAL of this form")
 	}
 	outer := &query{t: q.t, ctes: q.ctes, noJoins: true}
 	outer.scope = &scope{owner: outer, items: left.items, visible: left.visible}
 	c := outer.correlate(stmt)
-	if len(c.residual) > 0 {
+	switch {
+	case len(c.residual) > 0:
 		fail("LATERAL tied by more than equalities")
-	}
-	if len(c.inner) == 0 {
+	case len(c.inner) == 0:
 		leaf, names := q.subselect(q.t.selectStmt(stmt, q.ctes, readByFrom), v.Alias, "")
-		return leaf, names, nil
+		return leaf, names, ties{}
+	case isGrouped(stmt) && len(stmt.GroupClause) == 0:
+		return q.aggregates(c, v.Alias)
 	}
-	untied := &pg.SelectStmt{Op: stmt.Op, WithClause: stmt.WithClause, FromClause: stmt.FromClause, WhereClause: conjunction(c.localNodes)}
+	leaf, names, conds := q.untied(c, v.Alias)
+	return leaf, names, ties{conds: conds}
+}
+
+// aggregates are those of a LATERAL subquery without GROUP BY. Where there is nothing to aggregate they have a row as well.
+func (q *query) aggregates(c *correlated, alias *pg.Alias) (*tree, namespace, ties) {
+	if c.stmt.HavingClause != nil || len(c.stmt.SortClause) > 0 || c.stmt.LimitCount != nil {
+		fail("LATERAL with HAVING, ORDER BY or LIMIT over aggregates of all its rows")
+	}
+	targets := c.sub.expand(c.stmt.TargetList)
+	leaf := c.group()
+	it := &item{}
+	for _, target := range targets {
+		e := resolveUnknown(c.sub.value(target.node))
+		if e.fails && !isAggregateCall(target.node) { // which the engine computes for all groups
+			fail("LATERAL of a value that may fail")
+		}
+		e.table, e.source = 0, 0
+		it.columns = append(it.columns, &column{name: target.name, e: e})
+	}
+	if len(c.sub.joins) > 0 {
+		fail("correlated subquery over the aggregates of a LATERAL one")
+	}
+	rename(it, alias)
+	conds := make([]expr, len(c.inner))
+	for i, o := range c.outer {
+		key := describe(c.inner[i], "k"+strconv.Itoa(i+1)).of(leafName(leaf.id), bit(leaf.id))
+		conds[i] = q.compare("=", o, key)
+	}
+	return leaf, namespace{[]*item{it}, it.columns}, ties{conds, true}
+}
+
+// joinAlways joins a LATERAL subquery that has a row for each of the left side.
+func joinAlways(left, right *tree, t ties) *tree {
+	if len(left.parts) == 1 && len(left.conds) == 0 {
+		left = left.parts[0]
+	}
+	return &tree{kind: "LEFT", left: left, right: right, conds: t.conds, fills: true}
+}
+
+// hasFilled reports whether a join tree has values that are there where it has no row for them.
+func (n *tree) hasFilled() bool {
+	found := false
+	n.walk(func(part *tree) { found = found || part.fills })
+	return found
+}
+
+// untied is a subquery without what ties it, and the conditions of a join by that. A LIMIT is one of each tied group of rows, which a window numbers.
+func (q *query) untied(c *correlated, alias *pg.Alias) (*tree, namespace, []expr) {
+	stmt := c.stmt
+	untied := &pg.SelectStmt{Op: stmt.Op, WithClause: stmt.WithClause, FromClause: stmt.FromClause, WhereClause: conjunction(c.localNodes), HavingClause: stmt.HavingClause}
 	untied.TargetList = append(untied.TargetList, stmt.TargetList...)
+	if isGrouped(stmt) {
+		if len(stmt.GroupClause) == 0 || stmt.GroupDistinct || slices.ContainsFunc(stmt.GroupClause, func(n *pg.Node) bool { return n.GetGroupingSet() != nil }) {
+			fail("HAVING without GROUP BY, or grouping sets, of a subquery that is tied") // the empty set has a row where there are none
+		}
+		untied.GroupClause = slices.Concat(stmt.GroupClause, c.innerNodes)
+	}
 	hidden := func(n *pg.Node) {
 		name := "_lateral" + strconv.Itoa(len(untied.TargetList))
 		untied.TargetList = append(untied.TargetList, &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Name: name, Val: n}}})
@@ -33,11 +98,11 @@ func (q *query) lateral(v *pg.RangeSubselect, left namespace) (*tree, namespace,
 	for _, n := range c.innerNodes {
 		hidden(n)
 	}
-	count, limited := outer.rowCount(stmt.LimitCount)
+	count, limited := q.rowCount(stmt.LimitCount)
 	if limited {
 		hidden(rowNumber(c.innerNodes, sortNodes(stmt)))
 	}
-	leaf, names := q.subselect(q.t.selectStmt(untied, q.ctes, readByFrom), v.Alias, "")
+	leaf, names := q.subselect(q.t.selectStmt(untied, q.ctes, readByFrom), alias, "")
 	columns := names.items[0].columns
 	conds := make([]expr, len(c.outer))
 	if limited {
@@ -53,6 +118,17 @@ func (q *query) lateral(v *pg.RangeSubselect, left namespace) (*tree, namespace,
 	return leaf, names, conds
 }
 
+// firstValue is the only column of a subquery's first row, for a value.
+func (q *query) firstValue(c *correlated) expr {
+	leaf, names, conds := q.untied(c, nil)
+	value := names.visible[0].use()
+	if value.fails {
+		fail("correlated subquery with LIMIT for a value that may fail")
+	}
+	q.joins = append(q.joins, extraJoin{kind: "LEFT", id: leaf.id, text: leaf.text, conds: conds})
+	value.null, value.table, value.source = true, 0, 0
+	return value
+}
 func conjunction(nodes []*pg.Node) *pg.Node {
 	switch len(nodes) {
 	case 0:

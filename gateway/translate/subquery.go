@@ -217,16 +217,19 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 	if e, ok := q.uncorrelated(stmt); ok {
 		return e
 	}
-	if stmt.Op != pg.SetOperation_SETOP_NONE || len(stmt.GroupClause) > 0 || stmt.HavingClause != nil || stmt.LimitCount != nil ||
-		stmt.LimitOffset != nil || len(stmt.TargetList) != 1 || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil || hasWindow(stmt) ||
-		len(stmt.FromClause) == 0 {
-		fail("correlated subquery for a value with LIMIT, GROUP BY, DISTINCT, WITH, windows or a set operation, or without FROM")
+	first := limitsToOne(stmt)
+	if !isSimple(stmt) || !first && (stmt.LimitCount != nil || len(stmt.GroupClause) > 0 || stmt.HavingClause != nil) ||
+		len(stmt.TargetList) != 1 || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil {
+		fail("correlated subquery for a value with a LIMIT other than 1, GROUP BY, DISTINCT, WITH, windows or a set operation, or without FROM")
 	}
 	c := q.correlate(stmt)
 	if len(c.residual) > 0 || len(c.inner) == 0 {
 		fail("correlated subquery by more than equalities")
 	}
 	q.requireLocal(c.outer)
+	if first && !isSingleRow(stmt) {
+		return q.firstValue(c)
+	}
 	targets := c.sub.expand(stmt.TargetList)
 	var value expr
 	if isGrouped(stmt) {

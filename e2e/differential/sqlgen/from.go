@@ -52,7 +52,7 @@ func (g *gen) join(f *fromClause, limit float64) {
 		return
 	}
 	unequal := strings.Contains(on, " <")
-	if right.table && len(right.key) > 0 && !unequal && g.chance(0.06) {
+	if right.table && len(right.key) > 0 && !unequal && g.chance(0.08) {
 		g.lateral(f, right, sql, on)
 		f.rows = max(rows, f.rows)
 		return
@@ -106,8 +106,19 @@ func (g *gen) lateral(f *fromClause, right *relation, sql, on string) {
 	if g.chance(0.4) {
 		on += " AND " + g.simplePredicate(ctx{sc: own, plain: true}, 1)
 	}
+	if g.chance(0.4) {
+		list, rel.cols, order = nil, nil, nil
+		for range 1 + g.r.IntN(3) {
+			e, ok := g.aggregate(ctx{sc: own, grouped: true, plain: true}, []family{famInt, famNum, famStr, famDate, famTS}[g.r.IntN(5)])
+			if !ok {
+				e = expr{sql: "count(*)", t: intType(Int8, 1000)}
+			}
+			rel.cols = append(rel.cols, column{name: g.alias("c"), t: e.t, distinct: 4})
+			list = append(list, e.sql+" AS "+rel.cols[len(rel.cols)-1].name)
+		}
+	}
 	query := fmt.Sprintf("LATERAL (SELECT %s FROM %s WHERE %s", strings.Join(list, ", "), sql, on)
-	if g.chance(0.8) {
+	if len(order) > 0 && g.chance(0.8) {
 		query += fmt.Sprintf(" ORDER BY %s LIMIT %d", strings.Join(order, ", "), 1+g.r.IntN(3))
 	}
 	query += ") AS " + rel.alias

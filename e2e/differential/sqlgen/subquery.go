@@ -79,6 +79,15 @@ func (g *gen) scalarSubquery(c ctx, fam family) (expr, bool) {
 		}
 	}
 	f, where := g.correlated(c)
+	if keys := f.sc.keys(); keys != nil && g.chance(0.2) {
+		g.use("scalar subquery of the first row")
+		e := g.leaf(ctx{sc: f.sc, plain: true}, fam)
+		order := keys[0].sql
+		for _, k := range keys[1:] {
+			order += ", " + k.sql
+		}
+		return expr{sql: fmt.Sprintf("(SELECT %s FROM %s%s ORDER BY %s%s LIMIT 1)", e.sql, f.sql, where, order, g.one("", " DESC")), t: e.t}, true
+	}
 	e, ok := g.aggregate(ctx{sc: f.sc, grouped: true, plain: true}, fam)
 	if !ok {
 		return expr{}, false
