@@ -95,6 +95,12 @@ func parsedText(doc string, keys []string) string {
 	// stood within another condition.
 	return "multiIf(" + raw + " = 'null', NULL, startsWith(" + raw + ", '\"'), " + unescaped + ", " + fraction + ", " +
 		guarded(written, fraction+" AND countMatches("+doc+", "+quote(last)+") != 1", "number in a json document") + ", " +
-		raw + " = '', " + guarded("NULL", raw+" = '' AND isValidJSON("+doc+") = 0", "json document") + ", " +
+		raw + " = '', " + guarded("NULL", raw+" = '' AND "+isInvalid(doc, raw), "json document") + ", " +
 		guarded(raw, "substring("+raw+", 1, 1) IN ('{', '[')", "json object or array") + ")"
+}
+
+// isInvalid is whether the engine does not read a document of which it found nothing. It is written otherwise for each
+// key: what stands alike in several conditional places the engine computes for all rows.
+func isInvalid(doc, raw string) string {
+	return "isValidJSON(if(" + raw + " = '', " + doc + ", '{}')) = 0"
 }
