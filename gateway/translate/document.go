@@ -27,13 +27,13 @@ func isSearchable(keys []string) bool {
 // storedForm is whether keys can be searched for in a document.
 func storedForm(doc string, keys []string) string {
 	if len(keys) > 1 {
-		return isSimple(doc)
+		return isUnambiguous(doc)
 	}
 	return "startsWith(" + doc + ", ' ')"
 }
 
-// isSimple is whether nothing in a document's strings looks like what is around strings.
-func isSimple(doc string) string { return "startsWith(" + doc + ", ' {')" }
+// isUnambiguous is whether nothing in a document's strings looks like what is around strings.
+func isUnambiguous(doc string) string { return "startsWith(" + doc + ", ' {')" }
 
 // isObject is whether a document is an object, in whichever form.
 func isObject(doc string) string {
@@ -71,7 +71,7 @@ func textAt(doc string, keys []string) string {
 		composite = guarded(composite, unsure+" AND "+isComposite, "json object or array with such texts")
 	}
 	unquoted := "substring(" + raw + ", 2, length(" + raw + ") - 2)"
-	return "multiIf(" + isString + " AND " + isSimple(doc) + ", " + unquoted + ", NOT " + storedForm(doc, keys) + ", " + parsed + ", " +
+	return "multiIf(" + isString + " AND " + isUnambiguous(doc) + ", " + unquoted + ", NOT " + storedForm(doc, keys) + ", " + parsed + ", " +
 		text + raw + " = '', " + missing + ", " + raw + " = 'null', NULL, " +
 		isComposite + ", " + composite + ", " + raw + ")"
 }
