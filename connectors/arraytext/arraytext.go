@@ -21,7 +21,8 @@ var elements = map[uint32]uint32{
 	199:  114, 3807: 3802, // json, jsonb
 }
 
-// alike are the element types of which values are equal where their texts are: not numeric, whose 1.0 is 1.00, nor bpchar.
+// alike are the element types of which values are equal where their texts are: not numeric, whose 1.0 is 1.00, nor
+// bpchar.
 var alike = []uint32{16, 21, 23, 20, 25, 1043, 2950}
 
 // Element returns the type of the elements of an array type. It reports false for other types, and for arrays that the
@@ -66,7 +67,8 @@ const mostDims = 6
 // Nullary is the unquoted text of an element that is NULL.
 const Nullary = "NULL"
 
-// FromBinary reads an array in PostgreSQL's binary format, whose elements stay in theirs. They share the value's memory.
+// FromBinary reads an array in PostgreSQL's binary format, whose elements stay in theirs. They share the value's
+// memory.
 func FromBinary(v []byte) (Array, error) {
 	const header = 12
 	if len(v) < header {

@@ -9,7 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Arrays of all shapes: none, empty, with NULLs, of several dimensions, with other bounds, with elements that are written in quotes.
+// Arrays of all shapes: none, empty, with NULLs, of several dimensions, with other bounds, with elements that are
+// written in quotes.
 const articles = `CREATE DOMAIN labels AS varchar(12)[];
 CREATE TABLE article (id int PRIMARY KEY, tags text[] COLLATE "C", short varchar(12)[], labels labels, ids int[], big bigint[], small smallint[], flags boolean[], tokens uuid[], prices numeric(9,2)[], docs jsonb[], codes char(3)[],
 	name text COLLATE "C", wanted int, token uuid, others text[] COLLATE "C");

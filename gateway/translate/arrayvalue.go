@@ -9,8 +9,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/arraytext"
 )
 
-// The replica has an array as PostgreSQL writes it, such as {a,"b c",NULL} or [0:1]={1,2}. So has the engine's SQL: what asks for elements finds them
-// in the text, each as it is written there, which is called a token.
+// The replica has an array as PostgreSQL writes it, such as {a,"b c",NULL} or [0:1]={1,2}. So has the engine's SQL:
+// what asks for elements finds them in the text, each as it is written there, which is called a token.
 
 // elementOf is the type of the elements of an array type; 0: it is none, or none that the replica has.
 func elementOf(oid uint32) uint32 {

@@ -77,8 +77,9 @@ func (q *query) holds(a, x expr) string {
 // mostSearched is how many texts the engine searches for at once.
 const mostSearched = 255
 
-// holdsConstants asks whether all of some constants are among the tokens of an array, or any: first without finding out where tokens begin and end, which
-// is sure where there are no quotes. The engine would find that out for all rows if several conditions did.
+// holdsConstants asks whether all of some constants are among the tokens of an array, or any: first without finding
+// out where tokens begin and end, which is sure where there are no quotes. The engine would find that out for all
+// rows if several conditions did.
 func holdsConstants(a expr, some []string, either bool) string {
 	var places [][]string // where each of them stands
 	list := make([]string, len(some))

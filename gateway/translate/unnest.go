@@ -27,8 +27,8 @@ func unnestOf(n *pg.Node) *pg.RangeFunction {
 	return f
 }
 
-// unnest makes rows of an array's elements where the array's relation is read: before any join, which multiplies the relation's rows alike. left is what
-// the FROM item follows, with its names.
+// unnest makes rows of an array's elements where the array's relation is read: before any join, which multiplies the
+// relation's rows alike. left is what the FROM item follows, with its names.
 func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer bool) namespace {
 	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
 	if f.Ordinality || len(f.Coldeflist) > 0 || len(call.Args) != 1 {
@@ -55,8 +55,8 @@ func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer
 	return namespace{[]*item{it}, it.columns}
 }
 
-// multipliable reports whether a relation's subquery may have rows for the elements of an array of it: it is a table, or a subquery of which nothing
-// depends on how it is read, and has none yet.
+// multipliable reports whether a relation's subquery may have rows for the elements of an array of it: it is a
+// table, or a subquery of which nothing depends on how it is read, and has none yet.
 func (n *tree) multipliable() bool {
 	return n.unnested == nil && (n.source != 0 || n.with == nil && n.fails == nil && n.apart == nil && n.stays == nil && n.narrow == nil && !n.whole)
 }
@@ -114,7 +114,8 @@ func (q *query) joinUnnest(j *pg.JoinExpr, f *pg.RangeFunction, left *tree, name
 	return innerJoin(left, &tree{parts: []*tree{}}, conds), names.and(elements)
 }
 
-// unnestFrom moves the unnest(…) of a SELECT's list into FROM, where it means the same: all that is made of it is made of each row and element.
+// unnestFrom moves the unnest(…) of a SELECT's list into FROM, where it means the same: all that is made of it is
+// made of each row and element.
 func unnestFrom(s *pg.SelectStmt) *pg.SelectStmt {
 	calls := callsOf(s.TargetList, "unnest")
 	if len(calls) == 0 || len(s.FromClause) == 0 {
@@ -152,7 +153,8 @@ func isStar(n *pg.Node) bool {
 	return len(fields) == 1 && fields[0].GetAStar() != nil
 }
 
-// groupsElements reports whether all targets that an unnest(…) is in are grouped by: PostgreSQL makes rows of the elements before it groups then.
+// groupsElements reports whether all targets that an unnest(…) is in are grouped by: PostgreSQL makes rows of the
+// elements before it groups then.
 func groupsElements(s *pg.SelectStmt) bool {
 	grouped := func(i int, r *pg.ResTarget) bool {
 		name := r.Name
