@@ -9,7 +9,7 @@ CDC        ?= direct
 CLUSTER    ?= bare
 
 # Package patterns and flags for tests: make test PKG=./gateway/... ARGS='-run TestX -v'. Without PKG all are run, one more
-# at a time than there are CPUs, for they wait a good deal; those that load the whole machine come last, two at a time.
+# at a time than there are CPUs, for they wait a good deal; those that load the whole machine come last, one at a time.
 PKG   ?=
 ARGS  ?=
 HEAVY := ./e2e/consistency ./e2e/differential/... ./bench/...
@@ -57,7 +57,7 @@ ifneq ($(PKG),)
 	go test $(RACE) $(TAGS) -timeout 20m $(PKG) $(ARGS)
 else
 	go test $(RACE) $(TAGS) -timeout 30m -p $$(($$(nproc) + 1)) $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
-	go test $(RACE) $(TAGS) -timeout 40m -p 2 $(HEAVY) $(ARGS)
+	go test $(RACE) $(TAGS) -timeout 40m -p 1 $(HEAVY) $(ARGS)
 endif
 
 SEED    ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
