@@ -31,7 +31,7 @@ func TestRun_findsFlawsAndReducesThem(t *testing.T) {
 	server := startPostgres(t)
 	dir := t.TempDir()
 	report, err := Run(t.Context(), Config{
-		Seed: *firstSeed, Queries: 150, PerWorld: 150, Dir: dir, ReduceLimit: 120,
+		Seed: *firstSeed, Queries: 300, PerWorld: 300, Dir: dir, ReduceLimit: 120,
 		Open: func(ctx context.Context, w *sqlgen.World) (Sides, error) {
 			s, closeWorld, err := openPostgres(ctx, server, w)
 			if err != nil {
