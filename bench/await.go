@@ -32,8 +32,8 @@ func AwaitReplica(ctx context.Context, endpoint string, limit time.Duration) err
 	}
 	again := time.NewTicker(200 * time.Millisecond)
 	defer again.Stop()
-	var refused *pgconn.PgError
 	for _, table := range ch.Tables {
+		var refused *pgconn.PgError
 		for {
 			_, err := conn.PgConn().Exec(ctx, "SELECT count(*) FROM "+table).ReadAll()
 			if err == nil {

@@ -29,7 +29,7 @@ WHERE c_doc->>'kind' = 'retail' GROUP BY 1, 2 ORDER BY 1, 2`, Order: []int{0, 1}
 	{Name: "table with an array", SQL: "SELECT c_state, count(*), avg(c_balance) FROM (SELECT * FROM customer) AS c GROUP BY c_state ORDER BY c_state", Order: []int{0}},
 }
 
-// asPeopleHaveIt gives the data what tables have that were not made for benchmarks: names in a language's order, a column that the replica cannot have, and
+// asPeopleHaveIt gives the data what tables have that were not made for benchmarks: names in a language's order, arrays, and
 // documents of some 300 bytes.
 const asPeopleHaveIt = `ALTER TABLE customer ALTER c_last TYPE varchar(16) COLLATE "en-x-icu", ALTER c_city TYPE varchar(20) COLLATE "en-x-icu",
 	ADD COLUMN c_tags text[] DEFAULT '{new,"in arrears"}', ADD COLUMN c_doc jsonb;

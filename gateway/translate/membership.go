@@ -156,9 +156,9 @@ func (q *query) holdsAmong(a expr, elements []expr, overlaps bool) string {
 
 // holdsTokens asks the same of the elements of another array.
 func holdsTokens(l, r expr, overlaps bool) string {
-	null := quote(arraytext.Nullary)
+	has := "hasAll"
 	if overlaps {
-		return "hasAny(arrayFilter(t -> t != " + null + ", " + tokens(l) + "), " + tokens(r) + ")"
+		has = "hasAny"
 	}
-	return "hasAll(arrayFilter(t -> t != " + null + ", " + tokens(l) + "), " + tokens(r) + ")"
+	return has + "(arrayFilter(t -> t != " + quote(arraytext.Nullary) + ", " + tokens(l) + "), " + tokens(r) + ")"
 }
