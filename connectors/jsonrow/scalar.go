@@ -2,12 +2,12 @@ package jsonrow
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/go-faster/jx"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -120,17 +120,10 @@ func appendFloat(b, text []byte, typ uint32) ([]byte, error) {
 }
 
 func appendUUID(b, text []byte) ([]byte, error) {
-	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+	const length = 36 // of the form that PostgreSQL writes; the library reads others, too
+	id, err := uuid.ParseBytes(text)
+	if err != nil || len(text) != length {
 		return b, ErrMisfit
-	}
-	var id [16]byte
-	at := 0
-	for _, part := range [...][2]int{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, 36}} {
-		n, err := hex.Decode(id[at:], text[part[0]:part[1]])
-		if err != nil {
-			return b, ErrMisfit
-		}
-		at += n
 	}
 	return append(b, id[:]...), nil
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"github.com/freshet-io/freshet/connectors/replica/document"
 )
 
@@ -89,12 +91,4 @@ func textBytea(dst, v []byte) []byte {
 	return hex.AppendEncode(append(dst, `\x`...), v)
 }
 
-func textUUID(dst, v []byte) []byte {
-	for i, part := range [][]byte{v[:4], v[4:6], v[6:8], v[8:10], v[10:]} {
-		if i > 0 {
-			dst = append(dst, '-')
-		}
-		dst = hex.AppendEncode(dst, part)
-	}
-	return dst
-}
+func textUUID(dst, v []byte) []byte { return append(dst, uuid.UUID(v).String()...) }

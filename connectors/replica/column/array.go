@@ -1,9 +1,10 @@
 package column
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strconv"
+
+	"github.com/google/uuid"
 
 	"github.com/freshet-io/freshet/connectors/arraytext"
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -71,11 +72,5 @@ func integerText[T int16 | int32 | int64](decode func(cdc.Datum) (T, error)) fun
 
 func uuidText(b []byte, d cdc.Datum) ([]byte, error) {
 	v, err := decodeUUID(d)
-	for i, part := range [][]byte{v[:4], v[4:6], v[6:8], v[8:10], v[10:]} {
-		if i > 0 {
-			b = append(b, '-')
-		}
-		b = hex.AppendEncode(b, part)
-	}
-	return b, err
+	return append(b, uuid.UUID(v).String()...), err
 }

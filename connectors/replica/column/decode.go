@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica/document"
 )
@@ -107,26 +109,12 @@ func decodeUUID(d cdc.Datum) (v [16]byte, err error) {
 		}
 		return [16]byte(d.Data), nil
 	}
-	const plain = "00000000-0000-0000-0000-000000000000"
-	if len(d.Data) != len(plain) {
+	const length = 36 // of the form that PostgreSQL writes; the library reads others, too
+	id, err := uuid.ParseBytes(d.Data)
+	if err != nil || len(d.Data) != length {
 		return v, malformed("uuid", d)
 	}
-	var digits [32]byte
-	n := 0
-	for i, c := range d.Data {
-		if plain[i] == '-' {
-			if c != '-' {
-				return v, malformed("uuid", d)
-			}
-			continue
-		}
-		digits[n] = c
-		n++
-	}
-	if _, err := hex.Decode(v[:], digits[:]); err != nil {
-		return v, malformed("uuid", d)
-	}
-	return v, nil
+	return id, nil
 }
 
 func verbatim(b []byte, d cdc.Datum) ([]byte, error) { return append(b, d.Data...), nil }
