@@ -71,7 +71,7 @@ func checkSpeeds(t *testing.T, result *bench.QuerySpeeds, queries int) {
 func checkResult(t *testing.T, data any) {
 	switch result := data.(type) {
 	case *bench.QuerySpeeds:
-		checkSpeeds(t, result, 11)
+		checkSpeeds(t, result, 12)
 	case *bench.CHResult:
 		checkSpeeds(t, &result.QuerySpeeds, 22)
 		both := result.Phases[2]
