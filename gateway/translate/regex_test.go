@@ -141,6 +141,7 @@ func TestRegexpReplace_replacesAsInPostgreSQL(t *testing.T) {
 	for _, pattern := range []string{
 		"^[a-z]+(?:ab)?([0-9]*)$", "^a+(?:ab)?(b*)$", "^a{1,2}(?:ab)?(b*)$", "^((a+)(?:ab)?)(b*)$", "^(?:ab)+(?:abc)?(c*)$", "^a?(?:ab)?(b+)$", "^[^/]+(?:b/)?(/?)$",
 		"^(a+)(?:ab)?(b*)$", `^https?://(?:www\.)?([^/]+)/.*$`, `^(?:a)?([^/]+)/.*$`, "^(.*)([ab]+)$", "^.*(a)$", "^a?([ab]+)(b)c?$",
+		"^.*a", ".*b", "a.*b", "(a.*)b", "a(.*b)", "(.*)ab", "[ab]+b", "b?[ab]+(b)", "[^/]*a.", "(?:ab)*a", "[ab]*(a)b", "a.*b[^/]*", ".*a.*b",
 	} {
 		value := "regexp_replace(s, " + literalOf(pattern) + `, '<\1>')`
 		if !isTranslated(value + " = ''") {

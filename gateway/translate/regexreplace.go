@@ -110,11 +110,11 @@ func matchesAlike(pattern string) bool {
 			continue
 		}
 		choices++
-		if slices.ContainsFunc(f.steps[i+1:], func(next step) bool { return next.run == s.run && next.repeated }) {
+		if slices.ContainsFunc(f.steps[i+1:], func(next step) bool { return next.repeated && (next.run == s.run || !f.ends) }) {
 			return false
 		}
 	}
-	return choices == 0 || choices == 1 && f.starts && f.ends && !f.nested
+	return choices == 0 || choices == 1 && !f.nested
 }
 
 // follows are the characters that some of the steps may begin with.
