@@ -86,6 +86,22 @@ func (q *query) floatToInteger(e expr, oid uint32) expr {
 	return out
 }
 
+// secondsToTimestamp is to_timestamp() of seconds since 1970. PostgreSQL counts them from 2000 before it rounds (float8_timestamptz).
+func (q *query) secondsToTimestamp(e expr) expr {
+	const (
+		from2000 = 946_684_800
+		limit    = "1e11" // well inside the range of timestamps
+	)
+	x := q.coerce(e, oidFloat8)
+	out := with(oidTimestampTZ, "", x)
+	out.fails = true
+	out.sql = once(x.sql, func(x string) string {
+		micros := fmt.Sprintf("roundBankers((%s - %d) * 1000000)", x, from2000)
+		return fmt.Sprintf("toInt64(%s) + %d", lazy(guarded(micros, "NOT (abs("+x+") < "+limit+")", "timestamp out of range"), "0"), int64(from2000)*1_000_000)
+	})
+	return out
+}
+
 // engineConversion is the engine's function that converts to the type, without a check.
 func (e expr) engineConversion() string { return "to" + e.engineType() }
 
@@ -101,7 +117,7 @@ func numericToFloat(e expr) expr {
 		return floatLiteral(oidFloat8, v, text)
 	}
 	if e.dec.scale > powers {
-		fail("cast of a numeric of so many digits to a float")
+		return tame("toFloat64(toString("+e.sql+"))", e) // the engine reads all digits, as PostgreSQL does, and takes longer
 	}
 	sql := "toFloat64(" + e.sql + ")"
 	if e.dec.precision() > exactDigits {

@@ -30,7 +30,7 @@ func init() {
 		"repeat": {2, 2, repeat}, "concat_ws": {2, 50, concatWS}, "split_part": {3, 3, splitPart}, "md5": {1, 1, md5},
 		"translate": {3, 3, translateText}, "regexp_replace": {3, 4, regexpReplace}, "regexp_substr": {2, 2, regexpSubstr}, "regexp_like": {2, 3, regexpLike}, "initcap": {1, 1, initCap}, "format": {1, 50, format}, "overlay": {3, 4, overlay},
 		"extract": {2, 2, extract}, "date_part": {2, 2, extract}, "date_trunc": {2, 3, dateTrunc}, "date_bin": {3, 3, dateBin},
-		"to_char": {2, 2, toChar}, "to_timestamp": {2, 2, readMoment}, "to_date": {2, 2, readMoment}, "timezone": {2, 2, atTimeZone},
+		"to_char": {2, 2, toChar}, "to_timestamp": {1, 2, toTimestamp}, "to_date": {2, 2, readMoment}, "timezone": {2, 2, atTimeZone},
 		"cardinality": {1, 1, cardinality}, "array_length": {2, 2, arrayLength}, "array_upper": {2, 2, arrayLength}, "array_to_string": {2, 3, arrayToString},
 		"age": {1, 2, age},
 		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
