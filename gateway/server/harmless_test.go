@@ -70,7 +70,7 @@ func TestGateway_refusesSyntaxThatOnlyPostgreSQLRuns(t *testing.T) {
 		"SELECT jsonb_typeof(doc) FROM note":                                      "function jsonb_typeof",
 		"SELECT body FROM note WHERE body = current_setting('app.who')":           "function current_setting",
 		"SELECT percentile_cont(ARRAY[0.5]) WITHIN GROUP (ORDER BY id) FROM note": "percentile_cont at several fractions",
-		"SELECT (array_agg(id))[1] FROM note":                                     "aggregate array_agg",
+		"SELECT (array_agg(id))[1] FROM note":                                     "array_agg without ORDER BY",
 	} {
 		_, err := columnar.Exec(t.Context(), sql)
 		if failed := (*pgconn.PgError)(nil); !errors.As(err, &failed) || failed.Code != "0A000" || !strings.Contains(failed.Message, reason) {

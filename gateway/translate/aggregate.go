@@ -12,11 +12,13 @@ const sumDigits = 12
 // aggregate translates an aggregate call of a query that groups.
 func (q *query) aggregate(f *pg.FuncCall) expr {
 	name := functionName(f)
-	if name == "percentile_cont" || name == "percentile_disc" {
+	switch name {
+	case "percentile_cont", "percentile_disc":
 		return q.percentile(f, name)
-	}
-	if name == "string_agg" {
+	case "string_agg":
 		return q.stringAgg(f)
+	case "array_agg":
+		return q.arrayAgg(f)
 	}
 	if len(f.AggOrder) > 0 && !orderIndifferent[name] || f.AggWithinGroup || f.FuncVariadic {
 		fail("ordered aggregate")

@@ -1,0 +1,132 @@
+package translate
+
+import (
+	"fmt"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/connectors/arraytext"
+)
+
+// listing is an aggregate that puts a group's values in a row, in the order of its ORDER BY. Without one they come in the order in which
+// PostgreSQL finds its rows, which is its own; but distinct ones it sorts to tell them apart.
+type listing struct {
+	q        *query
+	name     string
+	args     []expr
+	keys     []sortKey
+	distinct bool
+	filter   string
+}
+
+func (q *query) listing(f *pg.FuncCall) listing {
+	l := listing{q: q, name: functionName(f), distinct: f.AggDistinct}
+	if len(f.AggOrder) == 0 && !l.distinct || f.AggWithinGroup || f.FuncVariadic {
+		fail("%s without ORDER BY", l.name)
+	}
+	q.ungrouped(func() expr {
+		l.filter = q.aggregateFilter(f)
+		for _, n := range f.Args {
+			l.args = append(l.args, resolveUnknown(q.value(n)))
+		}
+		for _, n := range f.AggOrder {
+			l.keys = append(l.keys, sortKey{resolveUnknown(q.value(n.GetSortBy().Node)), n.GetSortBy()})
+		}
+		return expr{}
+	})
+	if len(l.keys) == 0 && len(l.args) > 0 {
+		l.keys = []sortKey{{l.args[0], &pg.SortBy{}}}
+	}
+	return l
+}
+
+// stringAgg translates string_agg(value, separator ORDER BY …).
+func (q *query) stringAgg(f *pg.FuncCall) expr {
+	l := q.listing(f)
+	if len(l.args) != 2 {
+		fail("string_agg of another form")
+	}
+	value, separator := l.args[0], l.args[1]
+	if !isString(value.oid) || value.opaque || value.lit != nil {
+		fail("string_agg over this type")
+	}
+	if !isString(separator.oid) || separator.lit == nil {
+		fail("string_agg with a separator that is not constant")
+	}
+	if value.null {
+		present := "isNotNull(" + value.sql + ")"
+		if l.filter != "" {
+			present = l.filter + " AND " + filtered(present, l.filter)
+		}
+		l.filter = present
+	}
+	out := l.of(value, "assumeNotNull("+value.sql+")", with(oidText, "", value))
+	join := ""
+	if !separator.isNull() { // NULL separates by nothing
+		join = ", " + separator.sql
+	}
+	out.sql = fmt.Sprintf("if(empty(%[1]s), NULL, arrayStringConcat(%[1]s%[2]s))", out.sql, join)
+	return out
+}
+
+// arrayAgg translates array_agg(value ORDER BY …): its text is made of the values' as an array has them, of NULL too.
+func (q *query) arrayAgg(f *pg.FuncCall) expr {
+	l := q.listing(f)
+	if len(l.args) != 1 || l.args[0].isNull() {
+		fail("array_agg of another form")
+	}
+	value := l.args[0]
+	oid := array{oid: value.oid}.typeOf()
+	token := q.token(value)
+	if value.null {
+		token = "ifNull(" + token + ", '" + arraytext.Nullary + "')"
+	}
+	out := asArray(l.of(value, token, with(oid, "", value)), oid)
+	out.sql = fmt.Sprintf("if(empty(%[1]s), NULL, concat('{', arrayStringConcat(%[1]s, ','), '}'))", out.sql)
+	return out
+}
+
+// of collects the texts of what is listed with what they are sorted by; an array of the texts is called like the value's column.
+func (l listing) of(value expr, text string, column expr) expr {
+	parts := append(l.sortedBy(value), text)
+	sort := "arraySort"
+	if isDescending(l.keys[0].by) {
+		sort = "arrayReverseSort"
+	}
+	collect := aggregation{q: l.q, some: true, filter: l.filter}
+	sorted := fmt.Sprintf("arrayMap(x -> tupleElement(x, %d), %s(%s))", len(parts), sort, collect.call("groupArray", "tuple("+strings.Join(parts, ", ")+")").plain())
+	if l.distinct {
+		sorted = "arrayDistinct(" + sorted + ")"
+	}
+	column.null = true
+	return l.q.aggregated(engineCall{args: sorted}, column)
+}
+
+// sortedBy are the keys by which values are sorted, each after whether it is NULL, as far as that decides.
+func (l listing) sortedBy(value expr) []string {
+	var parts []string
+	for _, k := range l.keys {
+		requireOrdered(k.e)
+		if len(k.by.UseOp) > 0 || isDescending(k.by) != isDescending(l.keys[0].by) {
+			fail("%s ordered in two directions", l.name)
+		}
+		if l.distinct && k.e.sql != value.sql {
+			fail("%s of distinct values ordered by others", l.name)
+		}
+		sql, kind := l.q.t.orderable(k.e), k.e
+		if kind.enum {
+			kind = l.q.t.position(kind)
+		}
+		if k.e.null {
+			late := "isNull(" + sql + ")"
+			if isNullsFirst(k.by) != isDescending(k.by) { // against the direction
+				late = "isNotNull(" + sql + ")"
+			}
+			parts = append(parts, late)
+			sql = "ifNull(" + sql + ", defaultValueOfTypeName('" + kind.engineType() + "'))"
+		}
+		parts = append(parts, sql)
+	}
+	return parts
+}
