@@ -16,23 +16,31 @@ const (
 	mostMoments = 4000
 )
 
-// rangeFunction translates generate_series between constants, the calendars of reports.
+// rangeFunction translates generate_series between constants, the calendars of reports, and unnest of a constant array.
 func (q *query) rangeFunction(f *pg.RangeFunction) (*tree, namespace) {
 	if f.Ordinality || f.IsRowsfrom || len(f.Functions) != 1 || len(f.Coldeflist) > 0 {
 		fail("functions in FROM")
 	}
 	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
-	if call == nil || functionName(call) != "generate_series" {
+	name := functionName(call)
+	var values *rows
+	var count int64
+	switch name {
+	case "generate_series":
+		s := q.series(call)
+		values, count = &rows{sql: s.sql(), columns: []outColumn{{name, s.e}}, repeats: true}, s.count
+	case "unnest":
+		values, count = q.constantElements(call)
+	default:
 		fail("function in FROM")
 	}
-	name := "generate_series"
 	if f.Alias != nil {
 		name = f.Alias.Aliasname // of the only column, too
+		values.columns[0].name = name
 	}
-	s := q.series(call)
-	leaf, names := q.subselect(&rows{sql: s.sql(), columns: []outColumn{{name, s.e}}, repeats: true}, nil, name)
+	leaf, names := q.subselect(values, nil, name)
 	rename(names.items[0], f.Alias)
-	leaf.rows = s.count
+	leaf.rows = count
 	return leaf, names
 }
 
@@ -173,17 +181,24 @@ func signOf(i interval) int {
 	return sign
 }
 
-// seriesFrom moves the generate_series of a SELECT without FROM there: SELECT f(generate_series(…)).
+// seriesFrom moves the generate_series of a SELECT without FROM there: SELECT f(generate_series(…)). So it does with unnest.
 func seriesFrom(s *pg.SelectStmt) *pg.SelectStmt {
-	if len(s.FromClause) > 0 || s.WhereClause != nil || isGrouped(s) || len(callsOf(s.TargetList, "generate_series")) != 1 {
+	if len(s.FromClause) > 0 || s.WhereClause != nil || isGrouped(s) {
+		return s
+	}
+	name := "generate_series"
+	if len(callsOf(s.TargetList, name)) == 0 {
+		name = "unnest"
+	}
+	if len(callsOf(s.TargetList, name)) != 1 {
 		return s
 	}
 	s = proto.CloneOf(s)
-	n := callsOf(s.TargetList, "generate_series")[0]
+	n := callsOf(s.TargetList, name)[0]
 	function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: n.Node}}}}}
 	s.FromClause = []*pg.Node{{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{Functions: []*pg.Node{function}}}}}
-	name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: "generate_series"}}}
-	n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{name}}}
+	column := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: name}}}
+	n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{column}}}
 	return s
 }
 

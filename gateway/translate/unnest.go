@@ -15,13 +15,13 @@ type unnested struct {
 	outer bool
 }
 
-// unnestOf is a FROM item that is unnest(…); nil: it is another one.
+// unnestOf is a FROM item that is unnest(…) of what a row has; nil: it is another one.
 func unnestOf(n *pg.Node) *pg.RangeFunction {
 	f := n.GetRangeFunction()
 	if f == nil || f.IsRowsfrom || len(f.Functions) != 1 {
 		return nil
 	}
-	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || functionName(call) != "unnest" {
+	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || functionName(call) != "unnest" || isConstantCall(call) {
 		return nil
 	}
 	return f
@@ -104,7 +104,6 @@ func (q *query) joinUnnest(j *pg.JoinExpr, f *pg.RangeFunction, left *tree, name
 	}
 	elements := q.unnest(f, []*tree{left}, names, outer)
 	conds, _ := q.joinConditions(j, names, elements, "")
-	conds = slices.DeleteFunc(conds, func(c expr) bool { return c.lit != nil && c.lit.boolean != nil && *c.lit.boolean })
 	switch {
 	case len(conds) == 0:
 		return left, names.and(elements)

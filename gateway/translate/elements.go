@@ -1,0 +1,36 @@
+package translate
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// isConstantCall reports whether a call reads no column.
+func isConstantCall(f *pg.FuncCall) bool {
+	constant := true
+	walkAll(f.Args, func(n *pg.Node) bool {
+		constant = constant && n.GetColumnRef() == nil && n.GetSubLink() == nil
+		return constant
+	})
+	return constant
+}
+
+// constantElements are the rows that unnest(…) makes of an array which the statement spells out, or of a parameter.
+func (q *query) constantElements(f *pg.FuncCall) (*rows, int64) {
+	if len(f.Args) != 1 {
+		fail("unnest of several arrays")
+	}
+	a := q.array(f.Args[0])
+	e := with(a.oid, "c1", a.elements...)
+	e.null = true
+	if !isInteger(a.oid) && !isMoment(a.oid) && !isText(a.oid) && a.oid != oidBool && a.oid != oidUUID {
+		fail("unnest of an array of this type")
+	}
+	texts := make([]string, len(a.elements))
+	for i, element := range a.elements {
+		texts[i] = element.sql
+	}
+	sql := "SELECT arrayJoin(CAST([" + strings.Join(texts, ", ") + "], 'Array(Nullable(" + e.engineType() + "))')) AS c1"
+	return &rows{sql: sql, columns: []outColumn{{"unnest", e}}, repeats: true}, int64(len(texts))
+}
