@@ -182,3 +182,30 @@ func TestGateway_looksForParametersInArrays(t *testing.T) {
 		}
 	}
 }
+
+// An array in binary format may start at any number, which is a part of its value.
+func TestGateway_heedsWhereArrayParametersStart(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, articles).routes()
+	exec(t, columnar, "SET freshet.route = auto")
+	types := pgtype.NewMap()
+	for _, p := range []struct {
+		oid       uint32
+		condition string
+		value     string
+	}{
+		{pgtype.TextArrayOID, "tags = $1", "[0:1]={a,b}"},
+		{pgtype.TextArrayOID, "tags IN ($1, '{a}')", "[0:0]={a}"},
+		{pgtype.TextArrayOID, "coalesce(tags, $1) <> '{a}'", "[0:0]={a}"},
+		{pgtype.Int4ArrayOID, "ids = $1", "[-2:-1]={5,6}"},
+		{pgtype.Int4ArrayOID, "ids = $1", "[0:0]={1}"},
+		{pgtype.Int4ArrayOID, "id = ANY ($1)", "[5:6]={1,2}"},
+	} {
+		sql := "SELECT id FROM article WHERE " + p.condition + " ORDER BY id"
+		value := binaryArray(t, types, columnar, sql, p.oid, p.value)
+		got, want := bound(t, columnar, sql, value, p.oid, pgx.BinaryFormatCode), bound(t, oltp, sql, value, p.oid, pgx.BinaryFormatCode)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s with %s: %v, PostgreSQL says %v", sql, p.value, got, want)
+		}
+	}
+}

@@ -170,8 +170,8 @@ func arrayElements(value []byte, format int16) [][]byte {
 	if err := pgtype.NewMap().Scan(pgtype.TextArrayOID, format, value, &a); err != nil {
 		fail("array of this form")
 	}
-	if len(a.Dims) > 1 {
-		fail("array of several dimensions")
+	if len(a.Dims) > 1 || len(a.Dims) == 1 && a.Dims[0].LowerBound != 1 { // text of such an array is of another form
+		fail("array of several dimensions, or that does not start at 1")
 	}
 	return a.Elements
 }
