@@ -53,12 +53,11 @@ func (st *stored) fetched(values, bytes int) {
 	st.valueBytes = max(bytes/values, before/2, 1)
 }
 
-// cut takes the first rows out, those for which about n values have to be fetched. What died, or ended, stays: rows may have been born before they died.
+// cut takes the first rows out, those for which about n values have to be fetched: all of a row's, of which n may be in the middle. What died, or
+// ended, stays: rows may have been born before they died.
 func (b *tableBatch) cut(n int) tableBatch {
 	rows := max(b.unchanged[n].row, b.unchanged[0].row+1)
-	for n < len(b.unchanged) && b.unchanged[n].row < rows {
-		n++
-	}
+	n, _ = slices.BinarySearchFunc(b.unchanged, rows, func(u unchanged, row int) int { return u.row - row })
 	first := tableBatch{table: b.table, activated: b.activated, truncated: b.truncated, voided: b.voided, rows: b.rows.Cut(rows),
 		previous: b.previous[:rows], unchanged: b.unchanged[:n], count: b.count}
 	b.activated, b.truncated, b.voided = nil, false, nil
