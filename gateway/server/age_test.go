@@ -61,6 +61,8 @@ func TestGateway_computesIntervalsByTheRowAsPostgreSQLDoes(t *testing.T) {
 		"SELECT extract(epoch FROM sum(b - a) FILTER (WHERE n > 10000)) FROM span",
 		"SELECT id, now() - z > n * interval '1 day' FROM span ORDER BY id",
 		"SELECT id, extract(epoch FROM n * interval '1 mon'), extract(month FROM n * interval '5 mons'), extract(year FROM n * interval '5 mons') FROM span ORDER BY id",
+		"SELECT id, extract(month FROM make_interval(mins => n)), date_part('hour', n * interval '1 mon'), extract(day FROM interval '1 hour' * x), extract(year FROM make_interval(years => n, hours => m)) FROM span ORDER BY id",
+		"SELECT extract(year FROM sum(b - a) FILTER (WHERE n > 10000)), extract(month FROM avg(b - a)), date_part('month', sum(b - a)) FROM span",
 		"SELECT id FROM span WHERE n * interval '1 day' BETWEEN interval '10 days' AND interval '1 month' ORDER BY id",
 		"SELECT id, n * interval '1 day' / 3 FROM span ORDER BY id",
 		"SELECT id % 5, round(extract(epoch FROM avg(b - a)) / 3600, 2) FROM span WHERE id BETWEEN 1 AND 100 GROUP BY 1 ORDER BY 1",

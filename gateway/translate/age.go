@@ -38,7 +38,7 @@ func age(q *query, _ string, args []expr) expr {
 	}
 	all := bind(agePartsText(), pairs...)
 	part := func(n int) string { return renulled(fmt.Sprintf("tupleElement(%s, %d)", all, n), args...) }
-	return intervalOf(intervalFields{months: part(1), days: part(2), micros: part(3)}, args...)
+	return intervalOf(intervalFields{months: part(1), days: part(2), micros: part(3), complete: true}, args...)
 }
 
 // agePartsText computes an age's months, days and microseconds of the moments i and j, on the days a and b at the times s and t. The later one's fields

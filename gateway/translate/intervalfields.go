@@ -13,6 +13,8 @@ type intervalFields struct {
 	// sql is the interval's own text: an expression that was made something else has another.
 	sql                  string
 	months, days, micros string
+	// complete parts are each NULL where the interval is; of others one that is constant is not.
+	complete bool
 }
 
 const noPart = "toInt64(0)"
@@ -115,7 +117,8 @@ func (f intervalFields) divided(by string) intervalFields {
 
 // renulled makes the parts NULL where an operand is.
 func (f intervalFields) renulled(operands ...expr) intervalFields {
-	return intervalFields{months: renulled(f.months, operands...), days: renulled(f.days, operands...), micros: renulled(f.micros, operands...)}
+	part := func(sql string) string { return renulled(sql, operands...) }
+	return intervalFields{months: part(f.months), days: part(f.days), micros: part(f.micros), complete: true}
 }
 
 // quotientOfInterval is an interval by the row, without months, over a number.
@@ -134,6 +137,9 @@ func (q *query) quotientOfInterval(l expr, n expr) expr {
 
 // extractField is EXTRACT and date_part from an interval with months (interval_part_common).
 func (f intervalFields) extractField(name, field string, x expr) expr {
+	if !f.complete {
+		f = f.renulled(x)
+	}
 	years, months := fmt.Sprintf("intDiv(%s, 12)", f.months), fmt.Sprintf("((%s) %% 12)", f.months)
 	var sql string
 	switch field {
