@@ -14,10 +14,7 @@ INSERT INTO a1 SELECT i, i * 2 FROM generate_series(1, 9) i`
 // PostgreSQL computes what such a subquery yields before anything is asked of its rows, and of a value whether it is needed.
 func TestGateway_failsWherePostgreSQLComputesASubqueryByItself(t *testing.T) {
 	t.Parallel()
-	g := start(t, parts)
-	c := g.client()
-	_, oltp := g.routes()
-	for _, sql := range []string{
+	wantFailures(t,
 		"SELECT sum(d) FROM (SELECT id AS k, 10 / i4n AS d FROM n LIMIT 100) q WHERE k > 7",
 		"SELECT sum(d) FROM (SELECT id AS k, 10 / i4n AS d FROM n LIMIT ALL) q WHERE k > 7",
 		"SELECT sum(d) FROM (SELECT id AS k, 10 / i4n AS d FROM n LIMIT NULL) q WHERE k > 7",
@@ -57,7 +54,33 @@ func TestGateway_failsWherePostgreSQLComputesASubqueryByItself(t *testing.T) {
 		"SELECT max(d) FROM (SELECT id AS k, 10 / i4n AS d FROM n UNION ALL SELECT k, x FROM a1) q WHERE k IN (SELECT k FROM a1 WHERE x > 10)",
 		"SELECT max(d) FROM (SELECT id AS k, 10 / i4n AS d FROM n LIMIT 100) q WHERE k IN (SELECT k FROM a1 WHERE x > 10)",
 		"SELECT sum(CASE WHEN q.k = 7 THEN d END) FROM a1 LEFT JOIN (n JOIN (SELECT id AS k, 10 / sum(i4n) AS d FROM n GROUP BY id) q ON q.k = n.id) ON q.k = a1.k",
-	} {
+	)
+}
+
+// A condition that nothing of the result depends on is one of these values, and so is what stands beside a NULL.
+func TestGateway_failsWhereWhatMattersNotDoes(t *testing.T) {
+	t.Parallel()
+	wantFailures(t,
+		"SELECT count(CASE WHEN 10 / i4n > 5 THEN 1 ELSE 2 END) FROM n",
+		"SELECT count(CASE i4 WHEN 10 / i4n THEN 1 ELSE 2 END) FROM n",
+		"SELECT count(CASE WHEN t::int > 5 THEN 'a' ELSE 'b' END) FROM n",
+		"SELECT id % 2, count(*) FROM n GROUP BY 1 HAVING count(CASE WHEN 10 / i4n > 5 THEN 1 ELSE 2 END) > 0",
+		"SELECT count(d) FROM (SELECT CASE WHEN 10 / i4n > 5 THEN 1 ELSE 2 END AS d FROM n OFFSET 0) q",
+		"SELECT id FROM (SELECT id, row_number() OVER (ORDER BY CASE WHEN 10 / i4n > 5 THEN 1 ELSE 2 END, id) AS r FROM n) q WHERE id = 1",
+		"SELECT id, (10 / i4n, id) < (NULL, 5) FROM n",
+		"SELECT id, (NULL, id) >= (10 / i4n, 5) FROM n",
+		"SELECT id FROM n WHERE NULL::int = ANY (ARRAY[10 / i4n])",
+		"SELECT id FROM n WHERE ARRAY[i4, 2] @> ARRAY[NULL, 10 / i4n]",
+	)
+}
+
+// wantFailures wants statements that PostgreSQL refuses for a value to end alike through the gateway.
+func wantFailures(t *testing.T, statements ...string) {
+	t.Helper()
+	g := start(t, parts)
+	c := g.client()
+	_, oltp := g.routes()
+	for _, sql := range statements {
 		if code := outcome(t, oltp, sql); !strings.HasPrefix(code[0], "SQLSTATE 22") {
 			t.Errorf("%s: PostgreSQL answers %v", sql, code)
 		}

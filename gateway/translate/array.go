@@ -220,10 +220,12 @@ func (q *query) quantified(a *pg.A_Expr, name string) expr {
 	return combine(op, parts)
 }
 
-// requireComputed refuses a value that may fail where a NULL among the elements leaves the engine nothing to compute it for. PostgreSQL does.
+// requireComputed refuses a value that may fail where what it is compared with is NULL, also among elements, which leaves the engine nothing to
+// compute it for. PostgreSQL does.
 func requireComputed(x expr, elements []expr) {
-	if x.fails && slices.ContainsFunc(elements, expr.isNull) {
-		fail("comparison of what may fail with a list that has a NULL")
+	fails := func(e expr) bool { return e.fails }
+	if x.fails && slices.ContainsFunc(elements, expr.isNull) || x.isNull() && slices.ContainsFunc(elements, fails) {
+		fail("comparison of what may fail with NULL")
 	}
 }
 

@@ -45,6 +45,7 @@ func (q *query) caseExpr(c *pg.CaseExpr) expr {
 	e := chosenBlanks(q.choice(build, unified), build, unified)
 	for _, cond := range conds {
 		e.refs |= cond.refs
+		e.fails, e.constantNull = e.fails || cond.fails, e.constantNull || cond.constantNull
 	}
 	return e
 }

@@ -134,6 +134,7 @@ func (q *query) holdsAmong(a expr, elements []expr, overlaps bool) string {
 	}
 	var parts, constants []string
 	for _, x := range elements {
+		requireComputed(x, elements)
 		token, constant := constantToken(x)
 		switch {
 		case x.isNull() && overlaps:

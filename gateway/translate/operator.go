@@ -324,6 +324,9 @@ func (q *query) compareRows(op string, l, r []expr) expr {
 	default:
 		fail("row operator")
 	}
+	for i := range l {
+		requireComputed(l[i], r[i:i+1])
+	}
 	last := len(l) - 1
 	e := q.compare(op, l[last], r[last])
 	for i := last - 1; i >= 0; i-- {
