@@ -24,9 +24,9 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 		fail("ordered aggregate")
 	}
 	var arg expr
-	var filter string
+	a := aggregation{q: q, distinct: f.AggDistinct}
 	q.ungrouped(func() expr {
-		filter = q.aggregateFilter(f)
+		a.filter, a.filterFails = q.aggregateFilter(f)
 		for _, key := range f.AggOrder {
 			if q.value(key.GetSortBy().Node).fails { // PostgreSQL computes it, whatever comes of it
 				fail("aggregate ordered by a value that may fail")
@@ -40,7 +40,7 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 		}
 		return expr{}
 	})
-	a := aggregation{q: q, filter: filter, distinct: f.AggDistinct, some: q.group.grouped && filter == ""}
+	a.some = q.group.grouped && a.filter == ""
 	return a.translate(name, f.AggStar, arg, q.aggregated)
 }
 
@@ -74,19 +74,21 @@ func (q *query) aggregateArgument(name string, n *pg.Node) expr {
 	return e
 }
 
-// aggregateFilter is an aggregate's FILTER, as [aggregation] takes it.
-func (q *query) aggregateFilter(f *pg.FuncCall) string {
+// aggregateFilter is an aggregate's FILTER, as [aggregation] takes it, and whether it may fail.
+func (q *query) aggregateFilter(f *pg.FuncCall) (filter string, fails bool) {
 	if f.AggFilter == nil {
-		return ""
+		return "", false
 	}
-	return "ifNull(" + boolText(q.cond(f.AggFilter)) + ", false)"
+	e := q.cond(f.AggFilter)
+	return "ifNull(" + boolText(e) + ", false)", e.fails
 }
 
 // aggregation writes one aggregate, as part of a group or over a window.
 type aggregation struct {
-	q        *query
-	filter   string // condition without NULLs; empty: all rows
-	distinct bool
+	q           *query
+	filter      string // condition without NULLs; empty: all rows
+	filterFails bool
+	distinct    bool
 	// some says that at least one row is aggregated.
 	some bool
 	// over is the window; empty for a group.
@@ -134,7 +136,7 @@ func (a aggregation) translate(name string, star bool, x expr, place func(engine
 	null := x.null || !a.some
 	reference := place
 	place = func(call engineCall, d expr) expr {
-		d.fails = d.fails || x.fails
+		d.fails = d.fails || x.fails || a.filterFails
 		return reference(call, d)
 	}
 	switch name {

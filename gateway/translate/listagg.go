@@ -18,6 +18,8 @@ type listing struct {
 	keys     []sortKey
 	distinct bool
 	filter   string
+	// fails says that the filter or a key may fail.
+	fails bool
 }
 
 func (q *query) listing(f *pg.FuncCall) listing {
@@ -26,12 +28,13 @@ func (q *query) listing(f *pg.FuncCall) listing {
 		fail("%s without ORDER BY", l.name)
 	}
 	q.ungrouped(func() expr {
-		l.filter = q.aggregateFilter(f)
+		l.filter, l.fails = q.aggregateFilter(f)
 		for _, n := range f.Args {
 			l.args = append(l.args, resolveUnknown(q.value(n)))
 		}
 		for _, n := range f.AggOrder {
-			l.keys = append(l.keys, sortKey{resolveUnknown(q.value(n.GetSortBy().Node)), n.GetSortBy()})
+			k := sortKey{resolveUnknown(q.value(n.GetSortBy().Node)), n.GetSortBy()}
+			l.keys, l.fails = append(l.keys, k), l.fails || k.e.fails
 		}
 		return expr{}
 	})
@@ -99,7 +102,7 @@ func (l listing) of(value expr, text string, column expr) expr {
 	if l.distinct {
 		sorted = "arrayDistinct(" + sorted + ")"
 	}
-	column.null = true
+	column.null, column.fails = true, column.fails || l.fails
 	return l.q.aggregated(engineCall{args: sorted}, column)
 }
 

@@ -269,7 +269,7 @@ func (q *query) nullIf(a, b expr) expr {
 		a = q.coerce(a, oidNumeric)
 	}
 	out := a.plain()
-	out.refs |= b.refs
+	out.refs, out.fails, out.constantNull = out.refs|b.refs, out.fails || b.fails, out.constantNull || b.constantNull
 	out.null, out.lit = true, nil
 	out.nonzero = b.isZero()
 	if isString(out.oid) {

@@ -29,7 +29,7 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 	var x, at expr
 	collect := aggregation{q: q, some: true}
 	q.ungrouped(func() expr {
-		collect.filter = q.aggregateFilter(f)
+		collect.filter, collect.filterFails = q.aggregateFilter(f)
 		x, at = resolveUnknown(q.value(by.Node)), q.value(f.Args[0])
 		return expr{}
 	})
@@ -56,7 +56,7 @@ func (q *query) percentile(f *pg.FuncCall, name string) expr {
 			fail("%s over this type", name)
 		}
 	}
-	d.null, d.fails = true, x.fails
+	d.null, d.fails = true, x.fails || collect.filterFails
 	out := q.aggregated(engineCall{args: "arraySort(" + collect.call("groupArray", value).plain() + ")"}, d)
 	values := out.sql
 	count := "toInt64(length(" + values + "))"

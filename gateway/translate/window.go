@@ -142,7 +142,8 @@ func (q *query) windowAggregate(f *pg.FuncCall, name, over string) expr {
 	if f.AggDistinct {
 		fail("DISTINCT in a window aggregate")
 	}
-	a := aggregation{q: q, over: over, filter: q.aggregateFilter(f)}
+	a := aggregation{q: q, over: over}
+	a.filter, a.filterFails = q.aggregateFilter(f)
 	var x expr
 	if !f.AggStar {
 		if len(f.Args) != 1 {
