@@ -35,7 +35,11 @@ func (g *gen) expr(c ctx, fam family, depth int) expr {
 		return g.timestampExpr(c, fam, depth)
 	default:
 		if fam == famOther && g.chance(0.5) {
-			if d, ok := g.duration(c, depth); ok {
+			of := g.duration
+			if g.chance(0.3) {
+				of = g.rowInterval
+			}
+			if d, ok := of(c, depth); ok {
 				return expr{sql: d, t: typ{kind: Interval}}
 			}
 		}
@@ -240,13 +244,11 @@ func (g *gen) convertedInt(c ctx, depth int) expr {
 		return expr{sql: fmt.Sprintf("extract(%s from %s)::int", part, e.sql), t: intType(Int4, 10000)}
 	case 2:
 		if g.chance(0.5) {
-			d, ok := g.duration(c, depth)
+			field, ok := g.fieldOfInterval(c, depth)
 			if !ok {
 				return arg()
 			}
-			g.use("extract from an interval")
-			part := g.one("extract(epoch from %s)::bigint", "date_part('epoch', %s)::bigint", "extract(day from %s)::int", "extract(hour from %s)", "date_part('minute', %s)")
-			return expr{sql: fmt.Sprintf("("+part+" * 7)::bigint %% 10000", d), t: intType(Int8, 10000)}
+			return expr{sql: fmt.Sprintf("(%s * 7)::bigint %% 10000", field), t: intType(Int8, 10000)}
 		}
 		if g.chance(0.3) {
 			if e := g.expr(c, []family{famDate, famTS, famTSTZ}[g.r.IntN(3)], depth-1); !e.t.wild {

@@ -58,6 +58,34 @@ func (g *gen) duration(c ctx, depth int) (string, bool) {
 	return fmt.Sprintf("(%s - %s)", a.sql, b.sql), true
 }
 
+// rowInterval is an interval that is computed by the row, also of months.
+func (g *gen) rowInterval(c ctx, depth int) (string, bool) {
+	if g.chance(0.4) {
+		fam := []family{famDate, famTS, famTSTZ}[g.r.IntN(3)]
+		a, b := g.expr(c, fam, depth-1), g.expr(c, fam, depth-1)
+		if a.t.wild || b.t.wild {
+			return "", false
+		}
+		g.use("age")
+		return fmt.Sprintf("age(%s, %s)", a.sql, b.sql), true
+	}
+	a, b := g.leaf(c, famInt).sql, g.leaf(c, famInt).sql
+	g.use("interval by a column")
+	return g.one("("+a+" % 40 * interval '1 day')", "(interval '1 mon -3 days 02:30' * ("+a+" % 20))", "make_interval(days => ("+a+" % 40)::int)",
+		"make_interval(months => ("+a+" % 20)::int, mins => ("+b+" % 500)::int)", "make_interval(hours => ("+a+" % 100)::int)"), true
+}
+
+// fieldOfInterval is a whole number that an interval has.
+func (g *gen) fieldOfInterval(c ctx, depth int) (string, bool) {
+	if g.chance(0.5) {
+		d, ok := g.duration(c, depth)
+		g.use("extract from an interval")
+		return fmt.Sprintf(g.one("extract(epoch from %s)::bigint", "date_part('epoch', %s)::bigint", "extract(day from %s)::int", "extract(hour from %s)", "date_part('minute', %s)"), d), ok
+	}
+	i, ok := g.rowInterval(c, depth)
+	return fmt.Sprintf(g.one("extract(year from %s)", "extract(month from %s)::int", "date_part('day', %s)", "extract(hour from %s)", "extract(epoch from %s)"), i), ok
+}
+
 // durationAggregate is an aggregate of durations.
 func (g *gen) durationAggregate(c ctx) (expr, bool) {
 	d, ok := g.duration(c, 1)
