@@ -22,6 +22,9 @@ const unknownCollation = "?"
 // bytewiseCollations are those of PostgreSQL's own that SQL asks for by these names.
 var bytewiseCollations = map[string]string{"C": `pg_catalog."C"`, "POSIX": `pg_catalog."POSIX"`, "ucs_basic": "pg_catalog.ucs_basic", "pg_c_utf8": "pg_catalog.pg_c_utf8"}
 
+// chosenDefault is the name of the database's collation where a statement asks for it, which goes before that of a column.
+const chosenDefault = `"pg_catalog"."default"`
+
 // columnCollation is that of a stored column of strings.
 func columnCollation(c cdc.Column) collation {
 	if c.BytewiseCollation {
@@ -61,7 +64,7 @@ func (t *translator) asciiCase(c collation) bool {
 	switch {
 	case t.bytewise(c):
 		return true
-	case c.isDefault():
+	case c.isDefault() || c.name == chosenDefault:
 		return t.env.ASCIICase
 	}
 	language := predefined.FindStringSubmatch(c.name)
@@ -80,15 +83,25 @@ func (q *query) collate(c *pg.CollateClause) expr {
 	if e.isUnknown() {
 		e = resolveUnknown(e)
 	}
-	names := stringsOf(c.Collname)
-	name, ok := bytewiseCollations[names[len(names)-1]]
-	if !ok || len(names) > 1 && names[0] != "pg_catalog" {
-		fail("collation that is not bytewise")
-	}
 	if !isString(e.oid) {
 		fail("COLLATE of something else than a string")
 	}
-	e.collation = collation{name: name, bytewise: true}
+	e.collation = q.t.namedCollation(stringsOf(c.Collname))
 	e.lit = nil
 	return e.plain()
+}
+
+// namedCollation is the collation that COLLATE asks for.
+func (t *translator) namedCollation(names []string) collation {
+	last := names[len(names)-1]
+	name, ok := bytewiseCollations[last]
+	switch {
+	case len(names) > 1 && names[0] != "pg_catalog":
+	case ok:
+		return collation{name: name, bytewise: true}
+	case last == "default":
+		return collation{name: chosenDefault, bytewise: t.env.BytewiseCollation}
+	}
+	fail("collation that is neither bytewise nor the database's")
+	return collation{}
 }

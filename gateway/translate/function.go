@@ -33,6 +33,9 @@ func init() {
 		"to_char": {2, 2, toChar}, "to_timestamp": {1, 2, toTimestamp}, "to_date": {2, 2, readMoment}, "timezone": {2, 2, atTimeZone},
 		"cardinality": {1, 1, cardinality}, "array_length": {2, 2, arrayLength}, "array_upper": {2, 2, arrayLength}, "array_to_string": {2, 3, arrayToString},
 		"age": {1, 2, age},
+		"div": {2, 2, divTrunc}, "sqrt": {1, 1, squareRoot}, "pi": {0, 0, pi}, "to_hex": {1, 1, toHex}, "width_bucket": {4, 4, widthBucket},
+		"num_nulls": {1, 50, countNulls}, "num_nonnulls": {1, 50, countNulls}, "make_date": {3, 3, makeDate},
+		"bit_length": {1, 1, bitLength}, "quote_literal": {1, 1, quoteLiteral}, "quote_nullable": {1, 1, quoteLiteral},
 		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
 		"round": {1, 2, round}, "trunc": {1, 2, truncate}, "ceil": {1, 1, ceilFloor}, "ceiling": {1, 1, ceilFloor}, "floor": {1, 1, ceilFloor},
 	}
@@ -67,12 +70,15 @@ func (q *query) call(f *pg.FuncCall) expr {
 	}
 	args := q.valuesOf(f.Args)
 	for _, a := range args {
-		if a.isNull() && name != "concat" && name != "concat_ws" && name != "format" {
+		if a.isNull() && !takesNulls[name] {
 			fail("function of a constant NULL")
 		}
 	}
 	return def.translate(q, name, args)
 }
+
+// takesNulls are the functions that make something of NULLs.
+var takesNulls = setOf("concat concat_ws format num_nulls num_nonnulls quote_nullable")
 
 // nameOrUnknown keeps names of users out of reasons.
 func nameOrUnknown(name string) string {

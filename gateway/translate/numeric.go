@@ -107,14 +107,11 @@ func (q *query) remainder(l, r expr, d decimal) expr {
 	if l.dec.integer+d.scale > maxPrecision || r.dec.integer+d.scale > maxPrecision {
 		fail("numeric of more than %d digits", maxPrecision)
 	}
-	unscaled := func(sql string) string {
-		return "reinterpret(CAST(" + sql + ", '" + wide.String() + "'), 'Int256')"
-	}
-	divisor := unscaled(r.orElse(1))
+	divisor := unscaled(r.orElse(1), d.scale)
 	if r.mayBeZero() {
 		divisor = lazy(divisor, "toInt256(1)")
 	}
-	sql := fmt.Sprintf("reinterpret(modulo(%s, %s), '%s')", unscaled(l.orElse(0)), divisor, wide)
+	sql := fmt.Sprintf("reinterpret(modulo(%s, %s), '%s')", unscaled(l.orElse(0), d.scale), divisor, wide)
 	e := numericWith(renulled("CAST("+sql+", '"+d.String()+"')", l, r), d, l, r)
 	e.fails = e.fails || r.mayBeZero()
 	return e

@@ -107,9 +107,14 @@ func (q *query) prefix(name string, e expr) expr {
 	if e.isUnknown() || !isNumber(e.oid) || e.opaque {
 		fail("prefix operator over this type")
 	}
+	f, ok := prefixFunctions[name]
 	switch {
 	case name == "+":
 		return e.plain()
+	case ok && !e.isNull():
+		return functions[f].translate(q, f, []expr{e})
+	case name == "~" && !e.isNull():
+		return invert(e)
 	case name != "-":
 		fail("prefix operator")
 	case e.isNull():
@@ -135,6 +140,8 @@ func (q *query) integerArithmetic(op string, l, r expr) expr {
 		return nullOf(oid)
 	}
 	switch op {
+	case "<<", ">>":
+		return shift(op, l, r)
 	case "/", "%":
 		return divideIntegers(op, oid, l, r)
 	case "&", "|", "#":

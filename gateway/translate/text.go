@@ -3,6 +3,7 @@ package translate
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -72,6 +73,11 @@ func octetLength(q *query, _ string, args []expr) expr {
 		x = q.asText(x)
 	}
 	return smallInteger("toInt32(length("+withBlanks(x)+"))", 0, 1<<30, x)
+}
+
+func bitLength(q *query, _ string, args []expr) expr {
+	x := q.asText(args[0])
+	return with(oidInt4, "toInt32(length("+x.sql+") * 8)", x)
 }
 
 // smallInteger is an int4 within bounds.
@@ -207,12 +213,16 @@ func pad(q *query, name string, args []expr) expr {
 	return with(oidText, f+"("+x.sql+", "+strconv.FormatInt(width, 10)+", "+fill.sql+")", x)
 }
 
+// mostRepeated is how often a text is repeated here.
+const mostRepeated = 1000
+
 func repeat(q *query, _ string, args []expr) expr {
 	x, n := q.asText(args[0]), q.asInt(args[1])
-	if n.lit == nil || n.lit.integer.Int64() > 1000 {
-		fail("repeat by what is not a small constant")
+	sql := "repeat(" + x.sql + ", " + n.sql + ")"
+	if _, high := n.bounds(); high.Cmp(big.NewInt(mostRepeated)) > 0 {
+		sql = "repeat(" + x.sql + ", " + guarded(n.sql, n.sql+fmt.Sprintf(" > %d", mostRepeated), "repeat very often") + ")"
 	}
-	return with(oidText, "repeat("+x.sql+", "+n.sql+")", x)
+	return with(oidText, sql, x, n)
 }
 
 // concatWS joins what is not NULL.
@@ -236,11 +246,14 @@ func concatWS(q *query, _ string, args []expr) expr {
 	return e
 }
 
-// splitPart counts the parts from 1; there is an empty text where there is no such part.
+// mostParts is how far from the end a part is counted.
+const mostParts = 1 << 20
+
+// splitPart counts the parts from 1, or with a negative number from the end; there is an empty text where there is no such part.
 func splitPart(q *query, _ string, args []expr) expr {
 	x, by := q.asText(args[0]), q.asText(args[1])
-	n, ok := q.asInt(args[2]).constantFrom(1)
-	if text, _ := by.constantText(); !ok || text == "" {
+	n, ok := q.asInt(args[2]).constantFrom(-mostParts)
+	if text, _ := by.constantText(); !ok || n == 0 || text == "" {
 		fail("split_part by what is not a constant")
 	}
 	text := x.sql

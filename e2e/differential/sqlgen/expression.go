@@ -220,6 +220,10 @@ func (g *gen) intExpr(c ctx, depth int) expr {
 		if a.t.max > 1e6 {
 			return a
 		}
+		if g.chance(0.3) {
+			g.use("width_bucket")
+			return expr{sql: fmt.Sprintf("width_bucket(%s, %s, %s, 12)", a.sql, g.one("0", "-5", "0.5"), g.one("1000", "77", "-100.5")), t: intType(Int4, 13)}
+		}
 		g.use("bit operation")
 		return expr{sql: fmt.Sprintf("(%s %s %d)", a.sql, g.one("&", "|", "#"), g.r.IntN(64)), t: intType(unify(a.t, intType(Int4, 0)).kind, a.t.max+64)}
 	}
@@ -338,7 +342,7 @@ func (g *gen) numExpr(c ctx, depth int) expr {
 		a := arg()
 		t := a.t
 		t.max++
-		f := g.one("abs(%s)", "(- %s)", "ceil(%s)", "floor(%s)", "round(%s)", "sign(%s)")
+		f := g.one("abs(%s)", "(- %s)", "ceil(%s)", "floor(%s)", "round(%s)", "sign(%s)", "div(%s, 7)")
 		if !strings.HasPrefix(f, "abs") && !strings.HasPrefix(f, "(-") {
 			t.scale = 0
 		}

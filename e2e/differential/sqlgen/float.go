@@ -6,7 +6,7 @@ func (g *gen) floatExpr(c ctx, depth int) expr {
 	g.use("float expression")
 	a := g.leaf(c, famFloat)
 	t := typ{kind: Float8, special: a.t.special}
-	switch g.r.IntN(8) {
+	switch g.r.IntN(9) {
 	case 0:
 		return expr{sql: g.expr(c, famInt, depth-1).sql + "::float8", t: typ{kind: Float8}}
 	case 1:
@@ -32,6 +32,9 @@ func (g *gen) floatExpr(c ctx, depth int) expr {
 		}
 		g.use("date_part")
 		return expr{sql: fmt.Sprintf("date_part('%s', %s)", g.one("year", "month", "day", "dow", "quarter", "week"), d.sql), t: typ{kind: Float8}}
+	case 7:
+		g.use("sqrt")
+		return expr{sql: fmt.Sprintf("sqrt(abs(%s::int8))", g.expr(c, famInt, depth-1).sql), t: typ{kind: Float8}}
 	default:
 		return a
 	}

@@ -35,7 +35,7 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
 	case 4:
 		g.use("replace, reverse and such")
-		f := g.one("replace(%s, 'a', 'xy')", "replace(%s, 'b', '')", "reverse(%s)", "translate(%s, 'abc', 'xy')", "translate(%s, 'laba- ', 'axyzABCDE')", "translate(%s, 'e', '')", "replace(%s, chr(97), chr(233))", "repeat(%s, 2)", "initcap(%s)")
+		f := g.one("replace(%s, 'a', 'xy')", "replace(%s, 'b', '')", "reverse(%s)", "translate(%s, 'abc', 'xy')", "translate(%s, 'laba- ', 'axyzABCDE')", "translate(%s, 'e', '')", "replace(%s, chr(97), chr(233))", "repeat(%s, 2)", "initcap(%s)", "((%s || '') COLLATE \"default\")", "to_hex(bit_length(%s))")
 		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
 	case 5:
 		g.use("concat")
@@ -43,7 +43,7 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		return expr{sql: fmt.Sprintf(g.one("concat(%s, %s)", "concat_ws('-', %s, %s)", "format('%%s (%%s)', %s, %s)", "overlay(%s PLACING concat(%s) FROM 2 FOR 1)"), arg().sql, other.sql), t: text}
 	case 6:
 		g.use("pad, split")
-		f := g.one("lpad(%s, 5, '*')", "rpad(%s, 4)", "lpad(%s, 2)", "split_part(%s, ' ', 1)", "split_part(%s, ',', 2)", "md5(%s)")
+		f := g.one("lpad(%s, 5, '*')", "rpad(%s, 4)", "lpad(%s, 2)", "split_part(%s, ' ', 1)", "split_part(%s, ',', 2)", "split_part(%s, ' ', -1)", "md5(%s)", "quote_literal(%s)")
 		return expr{sql: fmt.Sprintf(f, arg().sql), t: text}
 	case 7:
 		g.use("cast to text")

@@ -1,0 +1,55 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// scalars are values of which the functions below make something else than of others.
+const scalars = `CREATE TABLE v (id int PRIMARY KEY, sm smallint, i int, b bigint, n numeric(10,2), w numeric(24,6), f float8, r real, s text COLLATE "C", t text, c char(5), d date, bo bool);
+INSERT INTO v VALUES (0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+ (1, -32768, -2147483648, -9223372036854775808, -99999999.99, -123456789012345678.123456, '-Infinity', '-Infinity', '', '', '', '0001-01-01', true),
+ (2, 32767, 2147483647, 9223372036854775807, 99999999.99, 123456789012345678.123456, 'Infinity', 'Infinity', 'it''s', 'a\b', 'a\''', '2299-12-31', false),
+ (3, 0, 0, 0, 0, 0, '-0', 0, 'é', 'Zoë', 'é', '2024-02-29', true), (4, 1, 7, 12, 2.5, 0.000001, 'NaN', 'NaN', 'a,b,,c', ',', 'a,b', '1900-01-01', NULL),
+ (5, 29, 29, 29, 29.5, 10, 28.999999999999996, 0.1, ',a', 'a,', ',', '2023-12-31', false), (6, -7, -7, -3000000000, -0.05, -1.5, -2.25, -1.5, 'ab', 'ab', 'ab', '1999-02-28', false),
+ (7, 2, 2, 2, 2, 2, 2, 2, 'x', 'y', 'z', NULL, NULL), (8, 99, 99, 99, 99.99, 99.999999, 1e300, 1e30, 'aaa', 'aaaa', 'aa', '2024-12-31', true)`
+
+func TestGateway_computesScalarsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	var values []string
+	for _, x := range strings.Fields("sm i b n w f r s t c d bo id 7 -2.5 '5' NULL") {
+		for _, f := range []string{
+			"div($, 3)", "div($, n)", "div(w, $)", "div(-7, $)", "sqrt($)", "|/ $", "@ $", "~ $", "to_hex($)", "$ << 3", "$ >> 1", "$ << 31", "$ >> 63", "1 << $", "$ << -1", "CASE WHEN id > 2 AND id < 7 THEN sqrt(abs($)) END",
+			"width_bucket($, 0, 100, 10)", "width_bucket($, 100, 0, 100)", "width_bucket($, 0.5, 3, 7)", "width_bucket($, -5, 99, 1000)", "width_bucket($, 0, 0, 3)", "width_bucket($, 1, 2, 0)", "width_bucket(29, 0, 100, $)",
+			"num_nulls($, s, 1 / i)", "num_nonnulls($, NULL, 'x')", "num_nulls($)", "bit_length($)", "quote_literal($)", "quote_nullable($)", "quote_nullable($) || 'x'",
+			"repeat('ab', $)", "repeat($, 3)", "split_part($, ',', -1)", "split_part($, ',', -3)", "split_part($, 'aa', -2)", "split_part($, ',', 0)", "make_date(2024, $, 1)", "make_date($, 2, 29)", "make_date(2023, 2, $)", "pi() * $",
+		} {
+			values = append(values, strings.ReplaceAll(f, "$", x))
+		}
+	}
+	values = append(values, "make_date(extract(year FROM d)::int, extract(month FROM d)::int, 1)", "make_date(2023, 2, 29)", "make_date(2024, 2, 29)", "make_date(2298, 12, 31) - d", "width_bucket(i, 0, 100, 100)", "width_bucket(sm, 0, 100, 100)", "width_bucket(b, 0, 33, 7)", "width_bucket(f, 0, 1, 3)")
+	columnar, oltp := start(t, scalars).routes()
+	wantAlikeByRow(t, columnar, oltp, 0.3, values, "v", 9)
+	wantAlikeIn(t, columnar, oltp, 1, []string{
+		"SELECT width_bucket(n, 0, 100, 10) AS bucket, count(*), min(n) FROM v GROUP BY 1 ORDER BY 1", "SELECT id FROM v WHERE num_nonnulls(s, d) = 1 ORDER BY id", "SELECT repeat('*', id), id FROM v WHERE @ n > 2 ORDER BY sqrt(id) DESC",
+		"SELECT make_date(2024, 1 + id, 1) AS month, sum(i >> 2) FROM v GROUP BY 1 ORDER BY 1", "SELECT sqrt(sum(id * id)), pi() FROM v", "SELECT pi()",
+	})
+}
+
+// The database's own collation goes before that of a column where a statement asks for it.
+func TestGateway_takesTheDefaultCollationAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, `CREATE TABLE word (id int PRIMARY KEY, g text COLLATE "de-x-icu", c varchar(9) COLLATE "C", d text);
+INSERT INTO word SELECT i, w, w, w FROM unnest(ARRAY['b', 'B', 'a b', 'ab', NULL, '', 'z', 'Z', '-a', '10', '9']) WITH ORDINALITY AS x(w, i)`).routes()
+	var statements []string
+	for _, x := range []string{`g COLLATE "default"`, `c COLLATE "default"`, `d COLLATE pg_catalog."default"`, `(g || d) COLLATE "default"`, `upper(g COLLATE "default")`, `left(g, 1) COLLATE "default"`} {
+		for _, sql := range []string{
+			"SELECT id FROM word ORDER BY $, id", "SELECT min($), max($) FROM word", "SELECT $ AS x, count(*) FROM word GROUP BY 1 ORDER BY 1 DESC", "SELECT id FROM word WHERE $ < 'a' ORDER BY id", "SELECT id FROM word WHERE $ >= d ORDER BY id",
+			"SELECT id, rank() OVER (ORDER BY $) FROM word ORDER BY id", "SELECT string_agg($, ',' ORDER BY $) FROM word",
+		} {
+			statements = append(statements, strings.ReplaceAll(sql, "$", x))
+		}
+	}
+	wantAlikeIn(t, columnar, oltp, 1, statements)
+	wantAlikeIn(t, columnar, oltp, 0, []string{`SELECT id FROM word WHERE g COLLATE "default" < c ORDER BY id`, `SELECT id FROM word WHERE g COLLATE "default" < c COLLATE "C"`, `SELECT g COLLATE "nothing" FROM word`, `SELECT id COLLATE "default" FROM word`})
+}
