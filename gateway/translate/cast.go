@@ -158,6 +158,9 @@ func (q *query) castNumeric(e expr, mods []int64) expr {
 	if isText(e.oid) {
 		e = parsedNumeric(e)
 	}
+	if isFloat(e.oid) {
+		e = floatToNumeric(e)
+	}
 	if e.oid != oidNumeric || e.opaque {
 		fail("cast to numeric from this type")
 	}

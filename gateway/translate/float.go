@@ -130,6 +130,31 @@ func numericToFloat(e expr) expr {
 	return tame(sql, e)
 }
 
+// castScale is how many digits after the point a numeric has that is made of a float.
+const castScale = 20
+
+// floatToNumeric reads what PostgreSQL writes of a float with the digits that every float of its type holds.
+func floatToNumeric(e expr) expr {
+	if e.isNull() {
+		return nullOf(oidNumeric)
+	}
+	digits := exactDigits
+	if e.oid == oidFloat4 {
+		digits = 6
+	}
+	d := decimal{integer: exactDigits + 1, scale: castScale, display: displayDynamic}
+	text := fmt.Sprintf("printf('%%.%dg', toFloat64(%s))", digits, e.sql)
+	d.displaySQL = once(text, func(text string) string {
+		mantissa := "substringIndex(" + text + ", 'e', 1)"
+		exponent := "if(position(" + text + ", 'e-') = 0, 0, -toInt32OrZero(substringIndex(" + text + ", 'e', -1)))"
+		none := "position(" + text + ", 'e+') > 0 OR position(" + mantissa + ", '.') = 0" // more digits are before the point than are written
+		return "toInt32(" + exponent + " + if(" + none + ", 0, length(" + mantissa + ") - position(" + mantissa + ", '.')))"
+	})
+	bad := fmt.Sprintf("NOT (abs(%s) < 1e%d) OR %s > %d", e.sql, exactDigits, d.displaySQL, castScale)
+	number := fmt.Sprintf("CAST(toDecimal128OrZero(%s, %d), '%s')", expr{sql: text, null: e.null}.orEmpty(), castScale, d)
+	return numericWith(renulled(guarded(number, bad, "float of very many digits as a numeric"), e), d, e)
+}
+
 // tame is a float8 made of another type, which has neither NaN nor a negative zero.
 func tame(sql string, of expr) expr {
 	e := with(oidFloat8, sql, of)
