@@ -19,6 +19,10 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 		return q.stringAgg(f)
 	case "array_agg":
 		return q.arrayAgg(f)
+	case "mode":
+		return q.mode(f)
+	case "regr_count":
+		return q.regrCount(f)
 	}
 	if len(f.AggOrder) > 0 && !orderIndifferent[name] || f.AggWithinGroup || f.FuncVariadic {
 		fail("ordered aggregate")

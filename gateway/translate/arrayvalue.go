@@ -217,6 +217,8 @@ func (q *query) subscript(n *pg.A_Indirection) expr {
 	}
 	if call := n.Arg.GetFuncCall(); call != nil && functionName(call) == "regexp_match" {
 		return q.matchElement(call, int(i))
+	} else if call != nil && q.grouped && isAggregateCall(n.Arg) && len(call.Args) == 1 && call.Args[0].GetAArrayExpr() != nil {
+		return q.elementOfFractions(call, int(i))
 	}
 	a := q.value(n.Arg)
 	requireArray(a, false)
