@@ -18,7 +18,7 @@ var documents = []string{
 	`{"b": {"a": 1}}`, `{"b": {"a": 1}, "aa": 2}`, `{"b": {"b": {"a": 1}, "a": {"b": "x"}}}`, `{"b": [{"a": 5}], "aa": {"a": {"b": "y", "c": {"b": 1}}}, "a": {"b": "z: 1", "c": {"d": [1, {"b": 2.50}], "e": ":f"}}}`,
 	`{"a": "[x"}`, `{"a": "}", "b": "{"}`, `{"b": "[{", "a": {"b": "]"}}`, `{"b": "x\\", "a": 12.50}`, `{"b": "\\", "a": ""}`, `{"a": ["\\"], "b": "\\\""}`, `{"a": {"b": "say \"a\": 1", "c": ["]"]}}`, `{"a": {"b": " : x"}, "b": ["\\", "\"b\":"]}`, `{"b": ", ", ", ": ":7"}`,
 	`{"b": [", ", ":8", ":", "a", ":9"], "aa": "x : y"}`, `{"a": [{"b": 1, "c": "x:y"}, [], {}, "s"], "b": {}}`, `{"": 1, "a": {"": "empty"}}`, `{"é": {"ü": "ß"}}`, `{"a": {"b": 123456789012345678901234567890, "c": {"b": 0.10}}}`,
-	`{"a": {"b\"c": 1, "b": 2}}`, `{"a": {"b": null}}`, `{"a": {"b": true, "c": {"b": "deep", "c": "deeper"}}}`, `{"a": -5, "b": 2.50, "c": {"a": 2.50}}`, `{"a": {"b": {"c": {"d": {"e": {"f": "six"}}}}}}`,
+	`{"a": {"b\"c": 1, "b": 2}}`, `{"a": [1.0, 2.50, "1"], "b": ["s", "é", "q\"s", null, true, [1], {"s": 1}]}`, `{"a": ["text", "b", 1e2], "b": "a"}`, `{"a": {"c": [{"d": 1}, {"d": 2, "b": "x"}], "b": []}}`, `[{"a": "first", "b": 1}, 2]`, `{"0": "zero", "a": {"0": "key"}}`, `{"a": {"b": null}}`, `{"a": {"b": true, "c": {"b": "deep", "c": "deeper"}}}`, `{"a": -5, "b": 2.50, "c": {"a": 2.50}}`, `{"a": {"b": {"c": {"d": {"e": {"f": "six"}}}}}}`,
 }
 
 func TestGateway_readsDocumentsAsPostgreSQLDoes(t *testing.T) {
@@ -33,6 +33,11 @@ func TestGateway_readsDocumentsAsPostgreSQLDoes(t *testing.T) {
 		"j->>'b'", "j->>''", "j->'a'->>''", "j->>', '", "j->>':'", "j->'é'->>'ü'", "j->'b'->>'a'", "j->'b'->'b'->>'a'", "j->'a'->'c'->>'b'", "j#>>'{a,c,d}'", "j#>>'{a,b,c,d,e,f}'", "j->'a'->'b'->'c'->'d'->>'e'", "j->>'aa'", "j->'aa'->'a'->>'c'", "j ? 'aa'", "j ? ''", "j ? ', '", "j",
 		"(j->>'a') || (j->'a'->>'b')", "coalesce(j->'a'->>'b', j->>'b')", "CASE WHEN j->>'b' = 'x' THEN 1 ELSE length(j->>'a') END",
 		"(j->>'a')::int", "(j->>'a')::bigint + 1", "(j->>'a')::numeric", "(j->>'a')::numeric(8,1)", "(j->>'a')::numeric * 2", "(j->>'a')::bool", "(j->>'a')::date", "(j->>'a') || 'x'", "upper(j->>'a')",
+		"j->'a' IS NULL", "j->'b' IS NOT NULL", "j->'a'->'b' IS NULL", "j->'a'->0 IS NOT NULL", "jsonb_typeof(j)", "jsonb_typeof(j->'a')", "jsonb_typeof(j->'a'->'b')", "jsonb_typeof(j->'a'->'c'->1)", "jsonb_typeof(j->0)",
+		"j->'a' ? 'b'", "j->'a' ? 'text'", "j->'b' ? 'a'", "j->'a'->'c' ? 'b'", "j->'b' ? 's'", "j ?| ARRAY['a', 'b']", "j ?& ARRAY['a', 'b']", "j ?| '{zz,NULL,aa}'", "j->'a' ?& ARRAY['b', 'c']", "j->'a' ?| ARRAY[]::text[]",
+		"jsonb_array_length(j)", "jsonb_array_length(j->'a')", "jsonb_array_length(j->'a'->'c')", "jsonb_array_length(j->'b')", "j->0->>'a'", "j->>0", "j->'a'->>0", "j->'a'->>1", "j->'a'->>-1", "j->'a'->1->>'b'", "j->'a'->0->>'c'", "j->'a'->'c'->>1", "j->'b'->0->>'a'", "j->'a'->-9->>'b'",
+		`j @> '{"a": [1]}'`, `j @> '{"a": [{"b": 2}]}'`, `j @> '{"a": [{"b": 1, "c": "x:y"}, "s"]}'`, `j @> '["a"]'`, `j @> '[2, 1]'`, `j @> '{"b": [", ", "a"]}'`, `j @> '{"a": {"c": [2]}}'`, `j @> '{"a": []}'`, `j @> '{"a": [[1]]}'`, `j @> '"a"'`, `j->'a' @> '{"b": 1}'`, `j->'a' @> '[1]'`, `j->'a'->'c' @> '[1, 2]'`, `j->'a'->0 @> '{"b": 1}'`, `j->'a' @> '{}'`,
+		"jsonb_extract_path_text(j, 'a', 'b')", "jsonb_extract_path_text(j, 'a', '0')", "jsonb_extract_path_text(j, 'b')",
 		"(j->>'a') IS NULL", "coalesce(j->>'a', j->>'b', 'none')", "(j->>'a') = '2.0'", "CASE WHEN j ? 'a' THEN j->>'a' END",
 	}
 	columnar, oltp := start(t, schema).routes()

@@ -57,6 +57,12 @@ func (q *query) call(f *pg.FuncCall) expr {
 		return q.now()
 	case name == "make_interval":
 		return q.makeInterval(f)
+	case name == "jsonb_typeof" && len(f.Args) == 1:
+		return q.jsonType(f.Args[0])
+	case name == "jsonb_array_length" && len(f.Args) == 1:
+		return q.jsonArrayLength(f.Args[0])
+	case name == "jsonb_extract_path_text" && len(f.Args) > 1:
+		return q.jsonExtract(f.Args)
 	}
 	def, ok := functions[name]
 	if !ok {

@@ -23,9 +23,12 @@ func (q *query) operator(a *pg.A_Expr) expr {
 		switch name {
 		case "->>", "#>>":
 			return q.jsonText(a)
-		case "?":
-			return q.jsonHas(a)
+		case "?", "?|", "?&":
+			return q.jsonHas(a, name)
 		case "@>", "<@", "&&":
+			if name == "@>" && isJSONStep(a.Lexpr) {
+				return q.jsonContains(a)
+			}
 			l := q.value(a.Lexpr)
 			if l.oid != oidJSONB {
 				return q.arrayOperator(name, l, q.value(a.Rexpr))

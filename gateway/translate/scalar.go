@@ -209,6 +209,9 @@ func (q *query) nullTest(n *pg.NullTest) expr {
 	if n.Arg.GetRowExpr() != nil {
 		fail("IS NULL of a row")
 	}
+	if isJSONStep(n.Arg) {
+		return q.jsonNull(n)
+	}
 	a := q.value(n.Arg)
 	isNull := n.Nulltesttype == pg.NullTestType_IS_NULL
 	if a.isNull() {

@@ -1,0 +1,208 @@
+package translate
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// jsonPlace is a place in a document: where -> leads from it, by constant keys of objects and numbers of arrays' elements.
+type jsonPlace struct {
+	doc   expr
+	steps []jsonStep
+}
+
+// jsonStep is a key, or the engine's number of an element: from 1, or with a negative number from the end.
+type jsonStep struct {
+	key     string
+	element int
+}
+
+func (s jsonStep) isKey() bool { return s.element == 0 }
+
+// isJSONStep reports whether an expression is one by ->.
+func isJSONStep(n *pg.Node) bool {
+	a := n.GetAExpr()
+	return a != nil && a.Kind == pg.A_Expr_Kind_AEXPR_OP && operatorName(a.Name) == "->" && a.Lexpr != nil
+}
+
+// jsonPlace reads an expression that must be a jsonb, or lead to one.
+func (q *query) jsonPlace(n *pg.Node) jsonPlace {
+	if !isJSONStep(n) {
+		return jsonPlace{doc: q.jsonDocument(n)}
+	}
+	p := q.jsonPlace(n.GetAExpr().Lexpr)
+	return p.inside(q.jsonStep(n.GetAExpr().Rexpr))
+}
+
+func (q *query) jsonStep(n *pg.Node) jsonStep {
+	e := q.value(n)
+	i, ok := e.constantFrom(-mostElements)
+	switch {
+	case !ok || e.oid != oidInt4:
+		return jsonStep{key: q.jsonKey(n)}
+	case i >= mostElements:
+		fail("element of a json array of so high a number")
+	case i >= 0:
+		i++
+	}
+	return jsonStep{element: int(i)}
+}
+
+// mostElements is how far elements are counted.
+const mostElements = 1 << 20
+
+func (p jsonPlace) inside(steps ...jsonStep) jsonPlace {
+	return jsonPlace{p.doc, append(p.steps[:len(p.steps):len(p.steps)], steps...)}
+}
+
+// keys are the steps if all of them are keys.
+func (p jsonPlace) keys() ([]string, bool) {
+	var keys []string
+	for _, s := range p.steps {
+		if !s.isKey() {
+			return nil, false
+		}
+		keys = append(keys, s.key)
+	}
+	return keys, true
+}
+
+// args are the arguments of the engine's functions that parse.
+func (p jsonPlace) args() string {
+	text := p.doc.sql
+	for _, s := range p.steps {
+		if s.isKey() {
+			text += ", " + quote(s.key)
+		} else {
+			text += ", " + itoa(s.element)
+		}
+	}
+	return text
+}
+
+// reached adds to a condition, or to what is to be shown, that only arrays have elements: the engine takes numbers for those of an object's members, too.
+func (p jsonPlace) reached(value, otherwise string) string {
+	var arrays []string
+	for i, s := range p.steps {
+		if !s.isKey() {
+			arrays = append(arrays, "JSONType("+jsonPlace{p.doc, p.steps[:i]}.args()+") = 'Array'")
+		}
+	}
+	if len(arrays) == 0 {
+		return value
+	}
+	return "if(" + strings.Join(arrays, " AND ") + ", " + value + ", " + otherwise + ")"
+}
+
+// raw is what is at the place; empty if nothing is. Of a document that the engine does not read nothing is known.
+func (p jsonPlace) raw() string {
+	if len(p.steps) == 0 {
+		return "trimLeft(" + p.doc.sql + ")"
+	}
+	raw := p.reached("JSONExtractRaw("+p.args()+")", "''")
+	return guarded(raw, raw+" = '' AND ("+isInvalid(p.doc.sql, raw)+p.elementsOfScalars()+")", "json document")
+}
+
+// elementsOfScalars is whether an element is asked for of what is neither an array nor an object, which PostgreSQL takes for an array of itself.
+func (p jsonPlace) elementsOfScalars() string {
+	text := ""
+	for i, s := range p.steps {
+		if s.isKey() {
+			continue
+		}
+		of := jsonPlace{p.doc, p.steps[:i]}.args()
+		text += " OR JSONType(" + of + ") NOT IN ('Array', 'Object')"
+		if i > 0 {
+			text += " AND JSONHas(" + of + ")"
+		}
+	}
+	return text
+}
+
+// beginning is how what is at the place begins: enough to tell its type. Empty: nothing is there.
+func (p jsonPlace) beginning() string {
+	keys, ok := p.keys()
+	if !ok || len(keys) != 1 || !isSearchable(keys) {
+		return "substring(" + p.raw() + ", 1, 1)"
+	}
+	found := "simpleJSONExtractRaw(" + p.doc.sql + ", " + quote(keys[0]) + ")"
+	unsure := storedForm(p.doc.sql, keys) + " AND " + found + " = '' AND simpleJSONHas(" + p.doc.sql + ", " + quote(keys[0]) + ")"
+	return guarded("substring(if("+storedForm(p.doc.sql, keys)+", "+found+", "+p.raw()+"), 1, 1)", unsure, "json value with such texts")
+}
+
+// present is whether something is at the place, be it a null; NULL where the document is.
+func (p jsonPlace) present() expr {
+	keys, ok := p.keys()
+	if ok && len(keys) == 1 && isSearchable(keys) {
+		found := "simpleJSONHas(" + p.doc.sql + ", " + quote(keys[0]) + ")"
+		return with(oidBool, "if("+storedForm(p.doc.sql, keys)+", "+found+", "+p.raw()+" != '')", p.doc).costlier()
+	}
+	return with(oidBool, p.raw()+" != ''", p.doc).costlier()
+}
+
+func (e expr) costlier() expr {
+	e.costly = true
+	return e
+}
+
+// jsonNull is IS NULL, or IS NOT NULL, of what -> leads to.
+func (q *query) jsonNull(n *pg.NullTest) expr {
+	e := q.jsonPlace(n.Arg).present()
+	e.sql = "ifNull(" + e.sql + ", false)"
+	e.null = false
+	if n.Nulltesttype == pg.NullTestType_IS_NULL {
+		return not(e)
+	}
+	return e
+}
+
+// jsonType is jsonb_typeof.
+func (q *query) jsonType(n *pg.Node) expr {
+	p := q.jsonPlace(n)
+	sql := once(p.beginning(), func(c string) string {
+		return "multiIf(" + c + " = '', NULL, " + c + " = '{', 'object', " + c + " = '[', 'array', " + c + " = '\"', 'string', " +
+			c + " IN ('t', 'f'), 'boolean', " + c + " = 'n', 'null', 'number')"
+	})
+	e := with(oidText, "CAST("+sql+", 'Nullable(String)')", p.doc).renulledBy(p.doc).costlier()
+	e.null = true
+	return e
+}
+
+// jsonArrayLength is jsonb_array_length. PostgreSQL refuses what is no array.
+func (q *query) jsonArrayLength(n *pg.Node) expr {
+	p := q.jsonPlace(n)
+	kind, args := "JSONType("+p.args()+")", p.args()
+	raw := p.raw()
+	sql := guarded("if("+raw+" = '', NULL, "+p.reached("toInt32(JSONLength("+args+"))", "0")+")", raw+" != '' AND "+kind+" != 'Array'", "json that is no array")
+	e := with(oidInt4, "CAST("+sql+", 'Nullable(Int32)')", p.doc).renulledBy(p.doc).costlier()
+	e.null, e.fails = true, true
+	return e
+}
+
+// jsonElementText is ->> where an element of an array is on the way: as in parsedText, but that no search tells how a fraction is written.
+func (q *query) jsonElementText(p jsonPlace) expr {
+	raw := p.raw()
+	sql := once(raw, func(raw string) string {
+		unescaped := "if(position(" + raw + ", '\\\\') = 0, substring(" + raw + ", 2, length(" + raw + ") - 2), JSONExtractString(" + raw + "))"
+		other := guarded(raw, "match("+raw+`, '^[{\\[]') OR match(`+raw+", '^[-0-9]') AND JSONType("+p.args()+") = 'Double'", "json value that is written otherwise")
+		return "multiIf(" + raw + " IN ('', 'null'), NULL, startsWith(" + raw + ", '\"'), " + unescaped + ", " + other + ")"
+	})
+	e := with(oidText, "CAST("+sql+", 'Nullable(String)')", p.doc).renulledBy(p.doc).costlier()
+	e.null = true
+	return e
+}
+
+// jsonExtract is jsonb_extract_path_text by constant keys.
+func (q *query) jsonExtract(args []*pg.Node) expr {
+	p := jsonPlace{doc: q.jsonDocument(args[0])}
+	var keys []string
+	for _, n := range args[1:] {
+		key := q.jsonKey(n)
+		if !pathKey.MatchString(key) {
+			fail("path into a json document of this form")
+		}
+		keys = append(keys, key)
+	}
+	return q.jsonTextAt(p.doc, keys)
+}
