@@ -55,6 +55,19 @@ INSERT INTO v SELECT i - 1, i % 3, x, x FROM unnest(ARRAY[NULL, 0, '-0', 1, -1, 
 	})
 }
 
+func TestGateway_splitsTextsAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, `CREATE TABLE note (id int PRIMARY KEY, tags text);
+INSERT INTO note VALUES (1, NULL), (2, ''), (3, ','), (4, 'a,b,,c'), (5, 'NULL,null'), (6, ' a , b '), (7, '{x},"y",\,z''s'), (8, 'é,ü'), (9, 'a')`).routes()
+	wantAlikeIn(t, columnar, oltp, 1, []string{
+		"SELECT id, string_to_array(tags, ','), (string_to_array(tags, ','))[1], (string_to_array(tags, ', '))[2], cardinality(string_to_array(tags, ',')), array_length(string_to_array(tags, 'a'), 1) FROM note ORDER BY id",
+		"SELECT x, count(*) FROM note, unnest(string_to_array(tags, ',')) AS x GROUP BY x ORDER BY x", "SELECT id FROM note WHERE 'b' = ANY (string_to_array(tags, ',')) ORDER BY id", "SELECT id FROM note WHERE tags = ANY (string_to_array('a,é,', ',')) ORDER BY id",
+		"SELECT id, trim(x) FROM note LEFT JOIN LATERAL unnest(string_to_array(tags, ',')) AS u (x) ON true WHERE id < 7 ORDER BY 1, 2", "SELECT id, string_to_array(tags, ',') && ARRAY['c', 'NULL'] FROM note ORDER BY id", "SELECT string_to_array('', ','), string_to_array('a,b', ',')",
+		"SELECT id, array_to_string(string_to_array(tags, ','), '|') FROM note ORDER BY id",
+	})
+	wantAlikeIn(t, columnar, oltp, 0, []string{"SELECT string_to_array(tags, NULL) FROM note ORDER BY id", "SELECT string_to_array(tags, '') FROM note ORDER BY id", "SELECT string_to_array(tags, ',', 'a') FROM note ORDER BY id"})
+}
+
 // The database's own collation goes before that of a column where a statement asks for it.
 func TestGateway_takesTheDefaultCollationAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()
