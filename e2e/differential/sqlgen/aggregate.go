@@ -79,6 +79,10 @@ func (g *gen) percentile(c ctx, fam family) (expr, bool) {
 	if fam == famFloat {
 		t = typ{kind: Float8}
 	}
+	if fam != famFloat && g.chance(0.3) {
+		g.use("mode")
+		return expr{sql: fmt.Sprintf("mode() WITHIN GROUP (ORDER BY %s%s)", a.sql, g.one("", " DESC")), t: t}, true
+	}
 	return expr{sql: fmt.Sprintf("%s(%s) WITHIN GROUP (ORDER BY %s)", name, g.one("0", "0.25", "0.5", "0.5", "0.9", "1"), a.sql), t: t}, true
 }
 

@@ -360,6 +360,10 @@ func (g *gen) numExpr(c ctx, depth int) expr {
 	default:
 		a := arg()
 		scale := g.r.IntN(5)
+		if f := g.leaf(c, famFloat); g.chance(0.3) && !f.t.special && f.t.kind == Float8 {
+			g.use("float to numeric")
+			return expr{sql: fmt.Sprintf("round(%s::numeric, %d)", f.sql, scale), t: numType(scale, 1e15)}
+		}
 		if a.t.max > 1e14 || a.t.special {
 			return a
 		}

@@ -30,7 +30,40 @@ func (g *gen) from(joins int, outer *scope, limit float64) fromClause {
 	for range joins {
 		g.join(&f, limit)
 	}
+	if g.chance(0.3) {
+		g.unnest(&f)
+	}
 	return f
+}
+
+// unnest adds the elements of an array of the first relation, if it has one.
+func (g *gen) unnest(f *fromClause) {
+	first := f.sc.rels[0]
+	for i, c := range first.cols {
+		if c.t.kind != TextArray && c.t.kind != IntArray || f.rows*2 > maxRows {
+			continue
+		}
+		g.use("unnest")
+		rel := &relation{alias: g.alias("u"), rows: f.rows * 2}
+		element := column{name: g.alias("e"), t: typ{kind: Text}, distinct: 6}
+		if c.t.kind == IntArray {
+			element.t = intType(Int4, intLimit[Int4])
+		}
+		rel.cols = []column{element}
+		own := &scope{rels: f.sc.rels, outer: &scope{}} // keeps the reference qualified
+		call := fmt.Sprintf("unnest(%s) AS %s (%s)", own.ref(first, i).sql, rel.alias, element.name)
+		switch {
+		case f.comma || g.chance(0.4):
+			f.sql += ", " + call
+			f.comma = true
+		case g.chance(0.5):
+			f.sql += " CROSS JOIN " + call
+		default:
+			f.sql += " LEFT JOIN LATERAL " + call + " ON true"
+		}
+		f.sc, f.rows = &scope{rels: append(append([]*relation(nil), f.sc.rels...), rel), outer: f.sc.outer}, rel.rows
+		return
+	}
 }
 
 // join adds a relation to the clause, or leaves it as it is when nothing fits in size.

@@ -67,6 +67,9 @@ func (g *gen) simplePredicate(c ctx, depth int) string {
 		a, b := g.leaf(c, famInt), g.leaf(c, famStr)
 		return fmt.Sprintf("(%s, %s) %s (%s, %s)", a.sql, b.sql, g.one("=", "<>", "<", ">="), g.literal(famInt, a.col).sql, g.literal(famStr, b.col).sql)
 	default:
+		if test, ok := g.documentTest(c); ok {
+			return test
+		}
 		if test, ok := g.arrayTest(c); ok {
 			return test
 		}

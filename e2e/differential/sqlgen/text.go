@@ -50,12 +50,10 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		from := g.expr(c, []family{famInt, famInt, famNum, famDate, famBool, famTS, famTSTZ, famTime, famUUID}[g.r.IntN(9)], depth-1)
 		return expr{sql: fmt.Sprintf(g.one("%s::text", "CAST(%s AS text)", "CAST(%s AS varchar)"), from.sql), t: text}
 	case 8:
-		document := g.leaf(c, famOther)
-		if document.t.kind != JSONB {
-			return arg()
+		if e, ok := g.documentText(c); ok {
+			return e
 		}
-		g.use("->> and #>>")
-		return expr{sql: fmt.Sprintf(g.one("(%s ->> 'a')", "(%s -> 'b' ->> 'c')", "(%s #>> '{b,c}')", "(%s -> 'b' ->> 'a')"), document.sql), t: text}
+		return arg()
 	case 9:
 		g.use("to_char of a number")
 		n := g.expr(c, []family{famInt, famNum, famNum}[g.r.IntN(3)], depth-1)

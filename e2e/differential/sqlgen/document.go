@@ -1,0 +1,30 @@
+package sqlgen
+
+import "fmt"
+
+// documentText is a text of what is in a document; false: no document is at hand.
+func (g *gen) documentText(c ctx) (expr, bool) {
+	document := g.leaf(c, famOther)
+	if document.t.kind != JSONB {
+		return expr{}, false
+	}
+	g.use("->> and #>>")
+	form := g.one("(%s ->> 'a')", "(%s -> 'b' ->> 'c')", "(%s #>> '{b,c}')", "(%s -> 'b' ->> 'a')", "jsonb_extract_path_text(%s, 'b', 'a')")
+	if g.chance(0.3) {
+		g.use("elements and types in a document")
+		form = g.one("(%s -> 'b' -> 'c' ->> 0)", "(%s -> 'b' -> 'c' -> 1 ->> 'a')", "(%s ->> -1)", "jsonb_typeof(%s)", "jsonb_typeof(%s -> 'a')", "jsonb_typeof(%s -> 'b' -> 'c')")
+	}
+	return expr{sql: fmt.Sprintf(form, document.sql), t: typ{kind: Text}}, true
+}
+
+// documentTest asks a document for what is in it; false: no document is at hand.
+func (g *gen) documentTest(c ctx) (string, bool) {
+	document := g.leaf(c, famOther)
+	if document.t.kind != JSONB || document.col == nil {
+		return "", false
+	}
+	g.use("test of a document")
+	form := g.one("%s -> 'a' IS NULL", "%s -> 'b' -> 'c' IS NOT NULL", "%s ? 'a'", "%s -> 'b' ? 'c'", "%s ?| ARRAY['a', 'z']", "%s ?& '{a,b}'", `%s @> '{"b": {"c": [1]}}'`, `%s @> '{"a": 1}'`, `%s @> '[2]'`, `%s -> 'b' @> '{"c": "d"}'`,
+		`%s -> 'b' -> 'c' @> '[{"a": 2}]'`)
+	return fmt.Sprintf(form, document.sql), true
+}
