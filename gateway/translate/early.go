@@ -169,7 +169,7 @@ func (e *early) text(keys []string, aggs []engineCall) string {
 	}
 	text := e.t.selectFrom(append([]*tree{sums}, e.others...), e.beyond, list)
 	if grouped && len(keys) > 0 {
-		text += " GROUP BY " + strings.Join(keys, ", ")
+		text += " GROUP BY " + strings.Join(keyNames(keys), ", ")
 	}
 	return text
 }
