@@ -40,7 +40,7 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 		"SELECT part::text::numeric, round(part::text::numeric, 10) FROM measure GROUP BY part::text::numeric ORDER BY 1",
 		"SELECT m.id, NULLIF(m.id, 2.5) / 7, NULLIF(m.id, value) / 7, NULLIF('3', part) / 2, NULLIF(part, 3::float8) / 2, NULLIF(kind::char(4), kind || 'x') || '.' FROM measure m JOIN sensor s ON s.id = sensor ORDER BY m.id",
 		"SELECT sensor, stddev(value) / avg(value), round(stddev_pop(part), 2), variance(value) + 1, stddev(value) - stddev(part) FROM measure GROUP BY sensor ORDER BY stddev(value) DESC, sensor",
-		"SELECT sensor, avg(value)::float8, (sum(value) / 7.123456789)::float8, sum(part)::float8 / count(*), (max(value) / 3)::float8 * 2, avg(value)::float8 > 250 FROM measure GROUP BY sensor ORDER BY sensor",
+		"SELECT sensor, avg(value)::float8, (sum(value) / 7.123456789)::float8, sum(part)::float8 / count(*), (max(value) / 3)::float8 * 2, avg(value)::float8 > 250, percentile_cont(0.3) WITHIN GROUP (ORDER BY value / 3 * value / 7) FROM measure GROUP BY sensor ORDER BY sensor",
 		"SELECT part, stddev(id) * 1.000, var_pop(value - value) + 0, stddev(sensor) IS NULL FROM measure WHERE id < 60 GROUP BY part ORDER BY 2, 1",
 		"SELECT s, d FROM (SELECT sensor AS s, stddev(value * 2) AS d FROM measure GROUP BY sensor, part % 2) x WHERE d > 20 ORDER BY d, s",
 		"SELECT sensor, coalesce(stddev(value), 0), stddev(value) / 7 FROM measure GROUP BY sensor ORDER BY sensor",

@@ -67,7 +67,7 @@ func TestGateway_refusesSyntaxThatOnlyPostgreSQLRuns(t *testing.T) {
 		"SELECT xmlelement(name a, body) FROM note":                               "XML",
 		"SELECT json_array(body) FROM note":                                       "JSON",
 		"SELECT json_array(SELECT body FROM note)":                                "JSON",
-		"SELECT jsonb_typeof(doc) FROM note":                                      "function jsonb_typeof",
+		"SELECT jsonb_pretty(doc) FROM note":                                      "function jsonb_pretty",
 		"SELECT body FROM note WHERE body = current_setting('app.who')":           "function current_setting",
 		"SELECT percentile_cont(ARRAY[0.5]) WITHIN GROUP (ORDER BY id) FROM note": "percentile_cont at several fractions",
 		"SELECT (array_agg(id))[1] FROM note":                                     "array_agg without ORDER BY",
