@@ -27,6 +27,7 @@ func TestGateway_makesArraysOfGroupsAsPostgreSQLDoes(t *testing.T) {
 		"SELECT x, count(*) FROM (SELECT array_agg(name ORDER BY id) AS x FROM article GROUP BY id % 5) v GROUP BY x ORDER BY 1", "SELECT id % 2 FROM article GROUP BY 1 HAVING 'a' = ANY (array_agg(name ORDER BY id)) ORDER BY 1",
 		"SELECT unnest(x) AS v, count(*) FROM (SELECT array_agg(name ORDER BY id) AS x FROM article GROUP BY id % 5) v GROUP BY 1 ORDER BY 2, 1", "SELECT string_agg(DISTINCT name, '; '), string_agg(DISTINCT name, '') FILTER (WHERE id > 5) FROM article",
 		"SELECT id, (SELECT array_agg(b.name ORDER BY b.id) FROM article b WHERE b.wanted = a.wanted) FROM article a ORDER BY 1", "SELECT array_agg(7 / id ORDER BY id) FILTER (WHERE id <> 0) FROM article", "SELECT array_agg(7 / id ORDER BY id) FROM article",
+		`SELECT string_agg(NULL COLLATE "C", 'x' ORDER BY (NULL::text || 'a') COLLATE "C" DESC), array_agg(NULL COLLATE "C" ORDER BY id) FROM article`,
 	)
 	wantAlike(t, articles, 0.85, statements)
 }

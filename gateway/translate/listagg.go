@@ -30,7 +30,11 @@ func (q *query) listing(f *pg.FuncCall) listing {
 	q.ungrouped(func() expr {
 		l.filter, l.fails = q.aggregateFilter(f)
 		for _, n := range f.Args {
-			l.args = append(l.args, resolveUnknown(q.value(n)))
+			e := resolveUnknown(q.value(n))
+			if e.refs == 0 && e.lit == nil { // the engine may take it for a NULL without a type
+				fail("%s of a computed constant", l.name)
+			}
+			l.args = append(l.args, e)
 		}
 		for _, n := range f.AggOrder {
 			k := sortKey{resolveUnknown(q.value(n.GetSortBy().Node)), n.GetSortBy()}
