@@ -1,11 +1,11 @@
 package finish
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strconv"
 
 	"github.com/ClickHouse/ch-go/proto"
+	"github.com/google/uuid"
 
 	"github.com/freshet-io/freshet/connectors/arraytext"
 )
@@ -70,13 +70,8 @@ func binaryElement(dst, text []byte, oid uint32) ([]byte, error) {
 	case oidNumeric:
 		return binaryNumericText(dst, text), nil
 	case oidUUID:
-		digits := make([]byte, 0, 32)
-		for _, c := range text {
-			if c != '-' {
-				digits = append(digits, c)
-			}
-		}
-		return hex.AppendDecode(dst, digits)
+		id, err := uuid.ParseBytes(text)
+		return append(dst, id[:]...), err
 	case oidJSONB:
 		return append(append(dst, 1), text...), nil
 	}

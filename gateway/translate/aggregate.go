@@ -87,6 +87,15 @@ func (q *query) aggregateFilter(f *pg.FuncCall) (filter string, fails bool) {
 	return "ifNull(" + boolText(e) + ", false)", e.fails
 }
 
+// presentIn is a filter that leaves out NULLs as well.
+func presentIn(filter, value string) string {
+	present := "isNotNull(" + value + ")"
+	if filter == "" {
+		return present
+	}
+	return filter + " AND " + filtered(present, filter)
+}
+
 // aggregation writes one aggregate, as part of a group or over a window.
 type aggregation struct {
 	q           *query

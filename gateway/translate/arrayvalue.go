@@ -38,10 +38,7 @@ func (q *query) arrayOf(a array) expr {
 	}
 	tokens := make([]string, len(a.elements))
 	for i, e := range a.elements {
-		tokens[i] = q.token(e)
-		if e.null && !e.isNull() {
-			tokens[i] = "ifNull(" + tokens[i] + ", '" + arraytext.Nullary + "')"
-		}
+		tokens[i] = q.presentToken(e)
 	}
 	e := asArray(with(oid, "concat('{', "+strings.Join(tokens, ", ',', ")+", '}')", a.elements...), oid)
 	e.null = false
@@ -119,6 +116,19 @@ func (q *query) token(x expr) string {
 		return "if(match(" + x + ", " + quote(`[\s\v{}",\\]|^(?i:NULL)?$`) + "), concat('\"', replaceRegexpAll(" + x + ", " +
 			quote(`(["\\])`) + ", " + quote(`\\\1`) + "), '\"'), " + x + ")"
 	})
+}
+
+// presentToken is how an element is written, also one that is NULL.
+func (q *query) presentToken(x expr) string {
+	if !x.null || x.isNull() {
+		return q.token(x)
+	}
+	return "ifNull(" + q.token(x) + ", '" + arraytext.Nullary + "')"
+}
+
+// arrayOfTokens is the text of an array, of a list of its tokens.
+func arrayOfTokens(list string) string {
+	return "concat('{', arrayStringConcat(" + list + ", ','), '}')"
 }
 
 // constantToken is the token of an element that is known at translation.

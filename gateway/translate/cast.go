@@ -102,7 +102,7 @@ func (q *query) castPlain(e expr, oid uint32) expr {
 		return narrow(e, oid)
 	case e.oid == oidNumeric && isInteger(oid):
 		rounded := roundTo(e, 0)
-		return checkedInteger("reinterpret(CAST("+rounded.orElse(0)+", 'Decimal(76, 0)'), 'Int256')", oid, e).renulledBy(e)
+		return checkedInteger(unscaled(rounded.orElse(0), 0), oid, e).renulledBy(e)
 	case isFloat(e.oid) && isInteger(oid):
 		return q.floatToInteger(e, oid)
 	case oid == oidText && !isString(e.oid):

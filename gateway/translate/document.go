@@ -89,14 +89,18 @@ func parsedText(doc string, keys []string) string {
 	last := regexp.QuoteMeta(`"`+keys[len(keys)-1]+`"`) + " *: ?"
 	fraction := "(match(" + raw + ", '^[-0-9]') AND JSONType(" + path + ") = 'Double')"
 	written := "extract(" + doc + ", " + quote(last+"(-?[0-9.]+)") + ")"
-	unescaped := "if(position(" + raw + ", '\\\\') = 0, substring(" + raw + ", 2, length(" + raw + ") - 2), JSONExtractString(" + raw + "))"
 	// The engine may compute a guard for rows of which the value is another. It parses a document once for all that is
 	// written alike, and again for a number's type only. It parsed all several times where the text had a name, or
 	// stood within another condition.
-	return "multiIf(" + raw + " = 'null', NULL, startsWith(" + raw + ", '\"'), " + unescaped + ", " + fraction + ", " +
+	return "multiIf(" + raw + " = 'null', NULL, startsWith(" + raw + ", '\"'), " + jsonUnescaped(raw) + ", " + fraction + ", " +
 		guarded(written, fraction+" AND countMatches("+doc+", "+quote(last)+") != 1", "number in a json document") + ", " +
 		raw + " = '', " + guarded("NULL", raw+" = '' AND "+isInvalid(doc, raw), "json document") + ", " +
 		guarded(raw, "substring("+raw+", 1, 1) IN ('{', '[')", "json object or array") + ")"
+}
+
+// jsonUnescaped is a string, from how a document has it.
+func jsonUnescaped(raw string) string {
+	return "if(position(" + raw + ", '\\\\') = 0, substring(" + raw + ", 2, length(" + raw + ") - 2), JSONExtractString(" + raw + "))"
 }
 
 // isInvalid is whether the engine does not read a document of which it found nothing. It is written otherwise for each

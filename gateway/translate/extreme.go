@@ -41,13 +41,13 @@ func (a aggregation) extremeDisplay(name string, x expr, place func(engineCall, 
 		fail("%s of numerics of so many digits", name)
 	}
 	packed := decimal{integer: maxPrecision}
-	unscaled := fmt.Sprintf("reinterpret(CAST(%s, 'Decimal(%d, %d)'), 'Int256')", x.orElse(0), maxPrecision, x.dec.scale)
-	behind := func(digits string) expr {
-		key := fmt.Sprintf("reinterpret(%s * %d + %s, '%s')", unscaled, scaleRoom, digits, packed)
+	digits := unscaled(x.orElse(0), x.dec.scale)
+	behind := func(two string) expr {
+		key := fmt.Sprintf("reinterpret(%s * %d + %s, '%s')", digits, scaleRoom, two, packed)
 		return place(a.call(name, renulled(key, x)), expr{oid: oidNumeric, null: true, pad: -1, dec: packed})
 	}
 	last := func(e expr) string {
-		return fmt.Sprintf("positiveModulo(reinterpret(CAST(%s, '%s'), 'Int256'), %d)", e.orElse(0), packed, scaleRoom)
+		return fmt.Sprintf("positiveModulo(%s, %d)", unscaled(e.orElse(0), 0), scaleRoom)
 	}
 	scale := behind("ifNull(" + x.dec.displaySQL + ", 0)")
 	lack := behind(fmt.Sprintf("%d - ifNull(%s, 0)", scaleRoom-1, x.dec.displaySQL))

@@ -184,9 +184,8 @@ func (q *query) jsonArrayLength(n *pg.Node) expr {
 func (q *query) jsonElementText(p jsonPlace) expr {
 	raw := p.raw()
 	sql := once(raw, func(raw string) string {
-		unescaped := "if(position(" + raw + ", '\\\\') = 0, substring(" + raw + ", 2, length(" + raw + ") - 2), JSONExtractString(" + raw + "))"
 		other := guarded(raw, "match("+raw+`, '^[{\\[]') OR match(`+raw+", '^[-0-9]') AND JSONType("+p.args()+") = 'Double'", "json value that is written otherwise")
-		return "multiIf(" + raw + " IN ('', 'null'), NULL, startsWith(" + raw + ", '\"'), " + unescaped + ", " + other + ")"
+		return "multiIf(" + raw + " IN ('', 'null'), NULL, startsWith(" + raw + ", '\"'), " + jsonUnescaped(raw) + ", " + other + ")"
 	})
 	e := with(oidText, "CAST("+sql+", 'Nullable(String)')", p.doc).renulledBy(p.doc).costlier()
 	e.null = true

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-
-	"github.com/freshet-io/freshet/connectors/arraytext"
 )
 
 // listing is an aggregate that puts a group's values in a row, in the order of its ORDER BY. Without one they come in the order in which
@@ -62,11 +60,7 @@ func (q *query) stringAgg(f *pg.FuncCall) expr {
 		fail("string_agg with a separator that is not constant")
 	}
 	if value.null {
-		present := "isNotNull(" + value.sql + ")"
-		if l.filter != "" {
-			present = l.filter + " AND " + filtered(present, l.filter)
-		}
-		l.filter = present
+		l.filter = presentIn(l.filter, value.sql)
 	}
 	out := l.of(value, "assumeNotNull("+value.sql+")", with(oidText, "", value))
 	join := ""
@@ -85,12 +79,8 @@ func (q *query) arrayAgg(f *pg.FuncCall) expr {
 	}
 	value := l.args[0]
 	oid := array{oid: value.oid}.typeOf()
-	token := q.token(value)
-	if value.null {
-		token = "ifNull(" + token + ", '" + arraytext.Nullary + "')"
-	}
-	out := asArray(l.of(value, token, with(oid, "", value)), oid)
-	out.sql = fmt.Sprintf("if(empty(%[1]s), NULL, concat('{', arrayStringConcat(%[1]s, ','), '}'))", out.sql)
+	out := asArray(l.of(value, q.presentToken(value), with(oid, "", value)), oid)
+	out.sql = "if(empty(" + out.sql + "), NULL, " + arrayOfTokens(out.sql) + ")"
 	return out
 }
 

@@ -30,11 +30,7 @@ func (q *query) mode(f *pg.FuncCall) expr {
 	d.null, d.fails = true, x.fails || collect.filterFails
 	value := q.t.choosable(x)
 	if x.null {
-		present := "isNotNull(" + value + ")"
-		if collect.filter != "" {
-			present = collect.filter + " AND " + filtered(present, collect.filter)
-		}
-		collect.filter = present
+		collect.filter = presentIn(collect.filter, value)
 	}
 	counted := collect.call("sumMap", "[assumeNotNull("+value+")], [toUInt64(1)]")
 	out := q.aggregated(engineCall{args: counted.plain()}, d)

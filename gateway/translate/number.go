@@ -27,12 +27,6 @@ func divTrunc(q *query, _ string, args []expr) expr {
 	return e
 }
 
-// unscaled is a numeric's integer with as many digits after the point.
-func unscaled(sql string, scale int) string {
-	wide := decimal{integer: maxPrecision - scale, scale: scale}
-	return "reinterpret(CAST(" + sql + ", '" + wide.String() + "'), 'Int256')"
-}
-
 // squareRoot is sqrt of what PostgreSQL takes the root of in float8, which IEEE 754 rounds in one way.
 func squareRoot(q *query, _ string, args []expr) expr {
 	x := args[0]

@@ -157,3 +157,9 @@ func boundDisplay(e expr) string {
 	}
 	return "ifNull(" + e.dec.displaySQL + ", toInt32(0))"
 }
+
+// unscaled is a numeric's integer with as many digits after the point.
+func unscaled(sql string, scale int) string {
+	wide := decimal{integer: maxPrecision - scale, scale: scale}
+	return "reinterpret(CAST(" + sql + ", '" + wide.String() + "'), 'Int256')"
+}

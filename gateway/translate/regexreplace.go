@@ -92,9 +92,9 @@ type step struct {
 
 // matchesAlike reports whether PostgreSQL and the engine match the same part of any text by a pattern, and the same parts by its groups.
 // PostgreSQL takes the longest match, and for what stands first as much of that as it can; the engine, as Perl, takes as much
-// as it can for each repetition in turn. That is the same where no repetition has a choice, since it cannot go on with what comes next,
-// and where a single one has, between ends of a match that are fixed, and what comes next up to the bounds of a group has a fixed length:
-// PostgreSQL makes all of that together as long as it can.
+// as it can for each repetition in turn. Both begin where the first match does. The rest is the same where no repetition has a choice,
+// since it cannot go on with what comes next, and where a single one has and all that comes next has a fixed length; up to the bounds of
+// a group is enough where the match ends with the text, for PostgreSQL makes all of that together as long as it can.
 func matchesAlike(pattern string) bool {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

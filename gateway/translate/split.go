@@ -24,7 +24,7 @@ func stringToArray(q *query, _ string, args []expr) expr {
 	}
 	sql := once(x.orEmpty(), func(text string) string {
 		tokens := "arrayMap(t -> " + q.token(expr{sql: "t", oid: oidText}) + ", splitByString(" + quote(by) + ", " + text + "))"
-		return "if(" + text + " = '', '{}', concat('{', arrayStringConcat(" + tokens + ", ','), '}'))"
+		return "if(" + text + " = '', '{}', " + arrayOfTokens(tokens) + ")"
 	})
 	e := asArray(with(pgtype.TextArrayOID, sql, x), pgtype.TextArrayOID).renulledBy(x)
 	e.costly = true
