@@ -20,7 +20,7 @@ func newReading(def *cdc.Table, columns []int) (*reading, error) {
 	r := &reading{rows: &column.Rows{}, names: []string{column.RowID}}
 	r.result = proto.Results{{Name: column.RowID, Data: &r.rows.RID}}
 	for i, k := range columns {
-		c, err := column.NewKey(def.Columns[k])
+		c, err := column.New(def.Columns[k])
 		if err != nil {
 			return nil, err
 		}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/ch-go/proto"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica/engine"
@@ -14,7 +16,9 @@ import (
 
 const (
 	recordsTable = "epochs"
-	recordFormat = 1
+	recordFormat = 2
+	// documentsFormat is the last one of which documents are in a form of their own.
+	documentsFormat = 1
 	// recordsPerPartition records are dropped at once when they are old.
 	recordsPerPartition = 100
 )
@@ -71,7 +75,8 @@ func createRecords(database string) string {
 		engine.Quote(database), recordsTable, recordsPerPartition)
 }
 
-// readRecord returns the newest record, or nil if there is none.
+// readRecord returns the newest record, or nil if there is none. One of a former format is without the tables that are in
+// a form of their own: they are copied anew.
 func readRecord(ctx context.Context, c *engine.Conn, database string) (*record, error) {
 	rows, err := c.Strings(ctx, fmt.Sprintf("SELECT record AS n FROM %s.%s ORDER BY serial DESC LIMIT 1",
 		engine.Quote(database), recordsTable))
@@ -81,6 +86,11 @@ func readRecord(ctx context.Context, c *engine.Conn, database string) (*record, 
 	r := &record{}
 	if err := json.Unmarshal([]byte(rows[0]), r); err != nil {
 		return nil, fmt.Errorf("read the epoch record: %w", err)
+	}
+	if r.Format == documentsFormat {
+		r.Format, r.Tables = recordFormat, slices.DeleteFunc(r.Tables, func(t recordedTable) bool {
+			return slices.ContainsFunc(t.Def.Columns, func(c cdc.Column) bool { return c.Type == pgtype.JSONBOID })
+		})
 	}
 	if r.Format != recordFormat {
 		return nil, &cdc.TerminalError{Code: cdc.CodeConfiguration,

@@ -2,13 +2,16 @@ package replica_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica"
+	"github.com/freshet-io/freshet/connectors/replica/engine"
 )
 
 // due is how many changes make a table be compacted in these tests, and a record be written.
@@ -100,6 +103,50 @@ func TestReplica_recordsMoreThanAStatementHolds(t *testing.T) {
 				}
 			})
 		})
+	}
+	restart(ctx, t, g, src)
+}
+
+// What a former version stored in a form of its own is copied anew, and nothing else.
+func TestReplica_takesOverWhatAFormerVersionStored(t *testing.T) {
+	documents := &cdc.Table{ID: 4, Schema: "app", Name: "documents", Key: []int{0}, Columns: []cdc.Column{
+		{Name: "name", Type: text, Modifier: -1, NotNull: true, Attr: 1}, {Name: "document", Type: jsonb, Modifier: -1, Attr: 2},
+	}}
+	src := newScript(tags(), documents)
+	g, ctx := startGateway(t, src, func(c *replica.Config) { c.CompactRows, c.CompactInterval = due, time.Hour })
+	expect(ctx, t, g, src, src.watermark()).Release()
+	for n := range 2 {
+		src.awaitConfirm(ctx, t, func() {
+			src.commit(func(x *tx) {
+				for i := range due {
+					x.insert(3, row{fmt.Sprint(n, " ", i)})
+					x.insert(4, row{fmt.Sprint(n, " ", i), "[1, 2]"})
+				}
+			})
+		})
+	}
+	if err := g.stop(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := engine.Dial(ctx, engine.Config{Addr: g.cfg.Addr, User: g.cfg.User, Password: g.cfg.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := engine.Quote(g.cfg.Database) + ".epochs"
+	err = c.Exec(ctx, "INSERT INTO "+records+" SELECT serial + 1, position, commit_time, replaceOne(record, '{\"format\":2,', '{\"format\":1,') FROM "+records+" ORDER BY serial DESC LIMIT 1")
+	if err := errors.Join(err, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	copies := src.counted(&src.copies)
+	if err := g.start(); err != nil {
+		t.Fatal(err)
+	}
+	expect(ctx, t, g, src, src.watermark()).Release()
+	src.mu.Lock()
+	again, copied := src.copies-copies, src.copied
+	src.mu.Unlock()
+	if want := []cdc.TableID{documents.ID}; again != 1 || !slices.Equal(copied, want) {
+		t.Errorf("%d copies, the last of tables %v, want one of %v", again, copied, want)
 	}
 	restart(ctx, t, g, src)
 }

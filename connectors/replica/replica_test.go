@@ -27,6 +27,7 @@ const (
 	text    = 25
 	bpchar  = 1042
 	numeric = 1700
+	jsonb   = 3802
 )
 
 // numeric122 is the modifier of numeric(12,2).

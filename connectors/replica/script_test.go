@@ -58,6 +58,7 @@ type script struct {
 	copyGate  chan struct{} // a copy, but of all tables, waits for it between its position and its rows, if set
 	gate      chan struct{} // a stream waits for it before its first event, if set
 	copies    int
+	copied    []cdc.TableID // by the last copy
 	confirms  int
 	asked     chan struct{} // closed when copies or confirms grows
 }
@@ -93,6 +94,7 @@ func (s *script) Copy(ctx context.Context, ids []cdc.TableID, sink cdc.CopySink)
 		gate = nil // there may be no snapshot before
 	}
 	s.copies++
+	s.copied = ids
 	s.answer()
 	var defs []*cdc.Table
 	for _, id := range ids {

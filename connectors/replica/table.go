@@ -110,7 +110,7 @@ func (t *table) prepare(def *cdc.Table) error {
 		return err
 	}
 	for _, k := range def.Key {
-		c, err := column.NewKey(def.Columns[k])
+		c, err := column.New(def.Columns[k])
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (p *publisher) fetchOld(ctx context.Context, b *tableBatch, columns []int) 
 	names := []string{column.RowID}
 	fetched := map[int]*column.Column{}
 	for _, k := range columns {
-		c, err := column.NewKey(def.Columns[k])
+		c, err := column.New(def.Columns[k])
 		if err != nil {
 			return 0, err
 		}

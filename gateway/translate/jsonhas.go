@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/connectors/replica/document"
 )
 
 // jsonHas is ?, ?| or ?&: whether an object has a key, or any or all of some, or an array such strings.
@@ -32,26 +34,26 @@ func (q *query) jsonHas(a *pg.A_Expr, name string) expr {
 	return combine(op, parts)
 }
 
-// has is whether there is a key in an object, or a string in an array.
+// has is whether there is a key in an object, or a string in an array; NULL if there is neither them nor anything else.
 func (p jsonPlace) has(key string) expr {
-	inner := p.inside(jsonStep{key: key})
-	if len(p.steps) > 0 {
-		sql := once(p.raw(), func(raw string) string {
-			found := "has(JSONExtractArrayRaw(ifNull(" + raw + ", '')), " + quote(`"`+key+`"`) + ")"
-			return "multiIf(" + raw + " = '', NULL, startsWith(" + raw + ", '{'), JSONHas(" + raw + ", " + quote(key) + "), startsWith(" + raw + ", '['), " + found +
-				", " + raw + " = " + quote(`"`+key+`"`) + ")"
-		})
-		e := with(oidBool, "CAST("+sql+", 'Nullable(Bool)')", p.doc).renulledBy(p.doc).costlier()
-		e.null = true
-		return e
-	}
-	doc, keys := p.doc, []string{key}
-	// Of an array and of a string PostgreSQL asks whether the key is in it, and the engine does not read documents with numbers beyond 64 bits.
-	sql := guarded("JSONHas("+inner.args()+")", "NOT "+isObject(doc.sql)+" OR isValidJSON("+doc.sql+") = 0", "json document")
-	if isSearchable(keys) {
-		sql = "if(" + storedForm(doc.sql, keys) + ", simpleJSONHas(" + doc.sql + ", " + quote(key) + "), " + sql + ")"
-	}
-	return with(oidBool, sql, doc)
+	_, stored := p.keys()
+	sql := once(p.raw(), func(raw string) string {
+		member, alone := "JSONHas("+raw+", "+quote(key)+")", key
+		if stored {
+			object := raw
+			if len(p.steps) > 0 {
+				object = asDocument(raw)
+			}
+			alone = document.Key(key)
+			member = "simpleJSONHas(" + object + ", " + quote(alone) + ")"
+		}
+		element := "has(JSONExtractArrayRaw(ifNull(" + raw + ", '')), " + quote(`"`+key+`"`) + ")"
+		return "multiIf(" + raw + " = '', NULL, startsWith(" + raw + ", '{'), " + member + ", startsWith(" + raw + ", '['), " +
+			guarded(element, "startsWith("+raw+", '[') AND isValidJSON("+raw+") = 0", "json array") + ", " + raw + " = " + quote(`"`+alone+`"`) + ")"
+	})
+	e := with(oidBool, "CAST("+sql+", 'Nullable(Bool)')", p.doc).renulledBy(p.doc).costlier()
+	e.null = true
+	return e
 }
 
 // plainKey is a constant key of an object. One with characters that are escaped in a document is left to PostgreSQL.

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/connectors/replica/document"
 )
 
 // jsonText is ->> or #>> by constant keys, of a jsonb: the text of what is there, NULL if nothing or null is.
@@ -29,7 +31,10 @@ func (q *query) jsonText(a *pg.A_Expr) expr {
 }
 
 func (q *query) jsonTextAt(doc expr, keys []string) expr {
-	e := with(oidText, "CAST("+textAt(doc.sql, keys)+", 'Nullable(String)')", doc) // NULL where the document is
+	if len(keys) > document.Depth {
+		fail("path of so many keys into a json document")
+	}
+	e := with(oidText, "CAST("+textOf(searched(doc.sql, keys))+", 'Nullable(String)')", doc) // NULL where the document is
 	e.null, e.costly = true, true
 	return e
 }
@@ -88,7 +93,7 @@ func (q *query) jsonContains(a *pg.A_Expr) expr {
 	switch v := content.(type) {
 	case map[string]any:
 		if len(p.steps) == 0 {
-			c.require(isObject(p.doc.sql))
+			c.require("startsWith(" + p.doc.sql + ", '{')")
 		} else {
 			c.require("JSONType(" + p.args() + ") = 'Object'")
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/connectors/replica/document"
 )
 
 // jsonPlace is a place in a document: where -> leads from it, by constant keys of objects and numbers of arrays' elements.
@@ -58,14 +60,30 @@ func (p jsonPlace) inside(steps ...jsonStep) jsonPlace {
 
 // keys are the steps if all of them are keys.
 func (p jsonPlace) keys() ([]string, bool) {
+	keys := p.firstKeys()
+	return keys, len(keys) == len(p.steps)
+}
+
+// firstKeys are the steps before that to the first element of an array.
+func (p jsonPlace) firstKeys() []string {
 	var keys []string
 	for _, s := range p.steps {
 		if !s.isKey() {
-			return nil, false
+			break
 		}
 		keys = append(keys, s.key)
 	}
-	return keys, true
+	return keys
+}
+
+// found is the same place in what a search finds by its first keys, which is empty where nothing is.
+func (p jsonPlace) found() jsonPlace {
+	keys := p.firstKeys()
+	keys = keys[:min(len(keys), document.Depth)]
+	if len(keys) > 0 {
+		p.doc.sql, p.steps = searched(p.doc.sql, keys), p.steps[len(keys):]
+	}
+	return p
 }
 
 // args are the arguments of the engine's functions that parse.
@@ -97,8 +115,9 @@ func (p jsonPlace) reached(value, otherwise string) string {
 
 // raw is what is at the place; empty if nothing is. Of a document that the engine does not read nothing is known.
 func (p jsonPlace) raw() string {
+	p = p.found()
 	if len(p.steps) == 0 {
-		return "trimLeft(" + p.doc.sql + ")"
+		return p.doc.sql
 	}
 	raw := p.reached("JSONExtractRaw("+p.args()+")", "''")
 	return guarded(raw, raw+" = '' AND ("+isInvalid(p.doc.sql, raw)+p.elementsOfScalars()+")", "json document")
@@ -115,29 +134,15 @@ func (p jsonPlace) elementsOfScalars() string {
 		text += " OR JSONType(" + of + ") NOT IN ('Array', 'Object')"
 		if i > 0 {
 			text += " AND JSONHas(" + of + ")"
+		} else {
+			text += " AND " + of + " != ''"
 		}
 	}
 	return text
 }
 
-// beginning is how what is at the place begins: enough to tell its type. Empty: nothing is there.
-func (p jsonPlace) beginning() string {
-	keys, ok := p.keys()
-	if !ok || len(keys) != 1 || !isSearchable(keys) {
-		return "substring(" + p.raw() + ", 1, 1)"
-	}
-	found := "simpleJSONExtractRaw(" + p.doc.sql + ", " + quote(keys[0]) + ")"
-	unsure := storedForm(p.doc.sql, keys) + " AND " + found + " = '' AND simpleJSONHas(" + p.doc.sql + ", " + quote(keys[0]) + ")"
-	return guarded("substring(if("+storedForm(p.doc.sql, keys)+", "+found+", "+p.raw()+"), 1, 1)", unsure, "json value with such texts")
-}
-
 // present is whether something is at the place, be it a null; NULL where the document is.
 func (p jsonPlace) present() expr {
-	keys, ok := p.keys()
-	if ok && len(keys) == 1 && isSearchable(keys) {
-		found := "simpleJSONHas(" + p.doc.sql + ", " + quote(keys[0]) + ")"
-		return with(oidBool, "if("+storedForm(p.doc.sql, keys)+", "+found+", "+p.raw()+" != '')", p.doc).costlier()
-	}
 	return with(oidBool, p.raw()+" != ''", p.doc).costlier()
 }
 
@@ -160,7 +165,7 @@ func (q *query) jsonNull(n *pg.NullTest) expr {
 // jsonType is jsonb_typeof.
 func (q *query) jsonType(n *pg.Node) expr {
 	p := q.jsonPlace(n)
-	sql := once(p.beginning(), func(c string) string {
+	sql := once("substring("+p.raw()+", 1, 1)", func(c string) string {
 		return "multiIf(" + c + " = '', NULL, " + c + " = '{', 'object', " + c + " = '[', 'array', " + c + " = '\"', 'string', " +
 			c + " IN ('t', 'f'), 'boolean', " + c + " = 'n', 'null', 'number')"
 	})
@@ -171,17 +176,20 @@ func (q *query) jsonType(n *pg.Node) expr {
 
 // jsonArrayLength is jsonb_array_length. PostgreSQL refuses what is no array.
 func (q *query) jsonArrayLength(n *pg.Node) expr {
-	p := q.jsonPlace(n)
+	p := q.jsonPlace(n).found()
 	kind, args := "JSONType("+p.args()+")", p.args()
 	raw := p.raw()
-	sql := guarded("if("+raw+" = '', NULL, "+p.reached("toInt32(JSONLength("+args+"))", "0")+")", raw+" != '' AND "+kind+" != 'Array'", "json that is no array")
+	sql := guarded("if("+raw+" = '', NULL, "+p.reached("toInt32(JSONLength("+args+"))", "0")+")",
+		raw+" != '' AND ("+kind+" != 'Array' OR isValidJSON("+p.doc.sql+") = 0)", "json that is no array")
 	e := with(oidInt4, "CAST("+sql+", 'Nullable(Int32)')", p.doc).renulledBy(p.doc).costlier()
 	e.null, e.fails = true, true
 	return e
 }
 
-// jsonElementText is ->> where an element of an array is on the way: as in parsedText, but that no search tells how a fraction is written.
+// jsonElementText is ->> where an element of an array is on the way. What is an object or an array is left to PostgreSQL, which writes it otherwise
+// than the engine, and so is a fraction.
 func (q *query) jsonElementText(p jsonPlace) expr {
+	p = p.found()
 	raw := p.raw()
 	sql := once(raw, func(raw string) string {
 		other := guarded(raw, "match("+raw+`, '^[{\\[]') OR match(`+raw+", '^[-0-9]') AND JSONType("+p.args()+") = 'Double'", "json value that is written otherwise")

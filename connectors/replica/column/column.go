@@ -25,8 +25,6 @@ type Column struct {
 	kind   proto.ColumnType
 	nulls  proto.ColUInt8
 	values values
-	// key says that the column is of its table's key.
-	key bool
 }
 
 // values holds a column's values without their NULLs: a NULL has an arbitrary value there.
@@ -56,26 +54,6 @@ func New(c cdc.Column) (*Column, error) {
 		return nil, fmt.Errorf("column %q has type OID %d, which the columnar store cannot hold", c.Name, c.Type)
 	}
 	return &Column{def: c, kind: proto.ColumnType(t), values: newValues(c)}, nil
-}
-
-// NewKey is New for a column of a table's key. Its documents are stored as the source writes them, as they were by
-// versions that knew no other form: rows are found by what is stored.
-func NewKey(c cdc.Column) (*Column, error) {
-	col, err := New(c)
-	if err != nil {
-		return nil, err
-	}
-	col.key = true
-	col.values = col.newValues()
-	return col, nil
-}
-
-// newValues returns an empty buffer for values of the column.
-func (c *Column) newValues() values {
-	if c.key && c.def.Type == oidJSONB {
-		return &text{decode: jsonbText}
-	}
-	return newValues(c.def)
 }
 
 // Name returns the column's name.
@@ -179,7 +157,7 @@ func (c *Column) Truncate(n int) {
 
 // cut takes the first n values out and returns them.
 func (c *Column) cut(n int) *Column {
-	first := &Column{def: c.def, kind: c.kind, key: c.key, values: c.newValues()}
+	first := &Column{def: c.def, kind: c.kind, values: newValues(c.def)}
 	for i := range n {
 		first.values.appendFrom(c.values, i)
 		if !c.def.NotNull {

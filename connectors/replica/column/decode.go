@@ -129,7 +129,11 @@ func decodeJSONB(b []byte, d cdc.Datum) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return document.Append(b, written), nil
+	stored, err := document.Append(b, written)
+	if err != nil {
+		return nil, malformed("jsonb", d)
+	}
+	return stored, nil
 }
 
 // jsonbText stores a jsonb as the source writes it.

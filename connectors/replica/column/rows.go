@@ -34,12 +34,8 @@ func NewRows(t *cdc.Table) (*Rows, error) {
 		return nil, err
 	}
 	r := &Rows{}
-	for i, c := range t.Columns {
-		create := New
-		if slices.Contains(t.Key, i) {
-			create = NewKey
-		}
-		col, err := create(c)
+	for _, c := range t.Columns {
+		col, err := New(c)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +112,7 @@ func (r *Rows) Reset() {
 	burst := r.Bytes() > keepBytes
 	for _, c := range r.Columns {
 		if burst {
-			c.values, c.nulls = c.newValues(), nil
+			c.values, c.nulls = newValues(c.def), nil
 		} else {
 			c.Reset()
 		}

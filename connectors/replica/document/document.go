@@ -2,70 +2,90 @@
 //
 // A jsonb is a tree in PostgreSQL, which finds a key without reading what is before it. The engine has texts: to find a
 // key by parsing one costs more than all else that a report does. So a document is written such that a search for a
-// key's text finds that key and no other: a key of the document itself as "key":, without the blank that PostgreSQL
-// writes behind the colon, and one of an object within it as "key" :, with one more blank for each further object
-// around it. It is the same document to whoever parses it.
+// key's text finds that key and no other, and the end of its value by counting quotes, brackets and braces:
+//   - A key of the document itself is written as "key":, without the blank that PostgreSQL writes behind the colon, and
+//     one of an object within it as "key" :, with one more blank for each further object or array around it.
+//   - What would look like any of that in a string is written as the number of its character, as in \u005b for a bracket.
 //
-// What is written so starts with a blank, and with two if more than the values of the document's own keys has to be
-// parsed, because strings have characters in them that look like what is around strings. All other documents are as
-// PostgreSQL writes them: those that are no objects, with a key that is written with a backslash, or whose blanks are
-// elsewhere than PostgreSQL's.
+// It is the same document to whoever parses it.
 package document
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+	"slices"
+)
 
-// maxDepth is how many objects may be in one another. With each of them its keys get longer.
-const maxDepth = 16
+// Depth is how many keys a search can go by, one into the object that the last one found: keys that are deeper in a
+// document than that are all written alike.
+const Depth = 16
 
 const blanks = "                "
 
-// Append appends the stored form of a document, given as PostgreSQL writes it.
-func Append(dst, text []byte) []byte {
-	w := writer{dst: append(dst, ' '), text: text, simple: true}
-	if !w.write() {
-		return append(dst, text...)
+// ErrForm is of a text that is not a document as PostgreSQL writes it.
+var ErrForm = errors.New("not a json document in PostgreSQL's form")
+
+// An escape is how something in strings is stored that PostgreSQL writes otherwise. PostgreSQL has no such numbers: it
+// writes those of control characters only.
+type escape struct{ written, stored string }
+
+// Escapes are in an order in which one may be undone after the other: none makes what looks like another, but for the
+// last, which undoes what all begin with.
+var escapes = [...]escape{{"[", `\u005b`}, {"{", `\u007b`}, {":", `\u003a`}, {`\"`, `\u0022`}, {`\\`, `\u005c`}}
+
+// Escapes calls a function with each text that strings have in another form in a stored document, and that form, in an
+// order in which replacing one after the other gives what PostgreSQL writes.
+func Escapes(yield func(stored, written string) bool) {
+	for _, e := range escapes {
+		if !yield(e.stored, e.written) {
+			return
+		}
 	}
-	if !w.simple {
-		w.dst = append(w.dst, 0)
-		copy(w.dst[len(dst)+1:], w.dst[len(dst):])
+}
+
+// Key returns how a key without quotes, backslashes and control characters is written between its quotes.
+func Key(key string) string {
+	w := writer{text: append([]byte(key), '"')}
+	w.string(0)
+	return string(w.dst[:len(w.dst)-1])
+}
+
+// Append appends the stored form of a document, given as PostgreSQL writes it. Of other texts that is [ErrForm].
+func Append(dst, text []byte) ([]byte, error) {
+	w := writer{dst: dst, text: text}
+	if len(text) == 0 || !w.write() {
+		return dst, ErrForm
 	}
-	return w.dst
+	return w.dst, nil
 }
 
 type writer struct {
 	dst, text []byte
-	depth     int  // how many objects are open
-	escaped   bool // the last string has a backslash
-	simple    bool // nothing in a string looks like what is around strings
+	depth     int // how many objects and arrays are open
 }
 
 // write reports whether the document could be written.
 func (w *writer) write() bool {
-	if len(w.text) == 0 || w.text[0] != '{' {
-		return false
-	}
 	for i := 0; i < len(w.text); i++ {
 		c := w.text[i]
 		switch c {
 		case '"':
-			end := w.stringAt(i)
+			w.dst = append(w.dst, c)
+			end := w.string(i + 1)
 			if end < 0 {
 				return false
 			}
-			w.dst = append(w.dst, w.text[i:end]...)
-			i = end - 1
+			i = end
 			continue
-		case '{':
-			if w.depth++; w.depth > maxDepth {
-				return false
-			}
-		case '}':
+		case '{', '[':
+			w.depth++
+		case '}', ']':
 			w.depth--
 		case ':':
-			if w.escaped || w.depth < 1 || w.text[i-1] != '"' || !w.blankAt(i+1) {
+			if w.depth < 1 || i == 0 || w.text[i-1] != '"' || !w.blankAt(i+1) {
 				return false
 			}
-			w.dst = append(w.dst, blanks[:w.depth-1]...)
+			w.dst = append(w.dst, blanks[:min(w.depth-1, Depth)]...)
 			i++ // the blank
 		case ',':
 			if !w.blankAt(i + 1) {
@@ -84,59 +104,86 @@ func (w *writer) write() bool {
 
 func (w *writer) blankAt(i int) bool { return i < len(w.text) && w.text[i] == ' ' }
 
-// stringAt returns where the string ends that starts at a position; negative: it does not end.
-func (w *writer) stringAt(start int) int {
-	w.escaped = false
-	for i := start + 1; i < len(w.text); i++ {
-		switch w.text[i] {
+// string writes a string from its first character to its last quote and returns where that is; negative: it has none, or
+// what no string of PostgreSQL's has.
+func (w *writer) string(start int) int {
+	for i := start; i < len(w.text); i++ {
+		c := w.text[i]
+		switch c {
 		case '"':
-			return i + 1
-		case '\\':
-			w.escaped, w.simple = true, false
-			i++
-		case '[', ']', '{', '}':
-			w.simple = false
+			w.dst = append(w.dst, c)
+			return i
+		case '[':
+			w.dst = append(w.dst, `\u005b`...)
+			continue
+		case '{':
+			w.dst = append(w.dst, `\u007b`...)
+			continue
 		case ':':
-			if before := w.text[i-1]; before == ' ' || i == start+1 {
-				w.simple = false
+			// Alone between a quote and blanks it would end a key.
+			if i == start || w.text[i-1] == ' ' {
+				w.dst = append(w.dst, `\u003a`...)
+				continue
 			}
+		case '\\':
+			rest := w.text[i:]
+			if len(rest) < 2 || slices.ContainsFunc(escapes[:], func(e escape) bool { return bytes.HasPrefix(rest, []byte(e.stored)) }) {
+				return -1
+			}
+			i++
+			switch rest[1] {
+			case '"':
+				w.dst = append(w.dst, `\u0022`...)
+			case '\\':
+				w.dst = append(w.dst, `\u005c`...)
+			default:
+				w.dst = append(w.dst, rest[:2]...)
+			}
+			continue
 		}
+		w.dst = append(w.dst, c)
 	}
 	return -1
 }
 
-// AppendText appends a document as PostgreSQL writes it, given its stored form.
+// AppendText appends a document, or a value within one, as PostgreSQL writes it, given its stored form.
 func AppendText(dst, stored []byte) []byte {
-	if len(stored) == 0 || stored[0] != ' ' {
-		return append(dst, stored...)
-	}
-	rest := bytes.TrimLeft(stored, " ")
-	for len(rest) > 0 {
-		i := bytes.IndexAny(rest, `": `)
+	for len(stored) > 0 {
+		i := bytes.IndexAny(stored, `": `)
 		if i < 0 {
 			break
 		}
-		dst = append(dst, rest[:i]...)
-		switch rest[i] {
+		dst = append(dst, stored[:i]...)
+		switch stored[i] {
 		case '"':
-			end := i + 1
-			for end < len(rest)-1 && rest[end] != '"' {
-				if rest[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end = min(end+1, len(rest))
-			dst, rest = append(dst, rest[i:end]...), rest[end:]
+			n := bytes.IndexByte(stored[i+1:], '"') + 1 // no string has one within
+			dst, stored = append(appendUnescaped(append(dst, '"'), stored[i+1:i+n]), '"'), stored[i+n+1:]
 			continue
 		case ':':
 			dst = append(dst, ": "...)
 		case ' ':
-			if i > 0 && rest[i-1] == ',' {
+			if i > 0 && stored[i-1] == ',' {
 				dst = append(dst, ' ')
 			}
 		}
-		rest = rest[i+1:]
+		stored = stored[i+1:]
 	}
-	return append(dst, rest...)
+	return append(dst, stored...)
+}
+
+func appendUnescaped(dst, s []byte) []byte {
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			return append(dst, s...)
+		}
+		dst, s = append(dst, s[:i]...), s[i:]
+		as, n := s[:min(2, len(s))], 2
+		for _, e := range escapes {
+			if bytes.HasPrefix(s, []byte(e.stored)) {
+				as, n = []byte(e.written), len(e.stored)
+			}
+		}
+		dst, s = append(dst, as...), s[min(n, len(s)):]
+	}
 }
