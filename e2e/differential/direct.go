@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/replica/document"
 	"github.com/freshet-io/freshet/e2e/differential/sqlgen"
 	"github.com/freshet-io/freshet/gateway/engine"
 	"github.com/freshet-io/freshet/gateway/finish"
@@ -145,7 +146,35 @@ func (d *Direct) copyTable(ctx context.Context, conn *pgconn.PgConn, t *cdc.Tabl
 	}
 	structure := strings.ReplaceAll(strings.ReplaceAll(strings.Join(input, ", "), `\`, `\\`), "'", `\'`)
 	insert := fmt.Sprintf("INSERT INTO %s SELECT %s FROM input('%s') FORMAT TSV", d.name(t), strings.Join(read, ", "), structure)
-	return d.post(ctx, insert, &rows)
+	stored, err := withDocuments(rows.Bytes(), t)
+	if err != nil {
+		return err
+	}
+	return d.post(ctx, insert, bytes.NewReader(stored))
+}
+
+// withDocuments puts the documents of rows in COPY's text format into the replica's form. They have no character that is escaped there but the backslash.
+func withDocuments(rows []byte, t *cdc.Table) ([]byte, error) {
+	lines := bytes.SplitAfter(rows, []byte("\n"))
+	for i, line := range lines {
+		fields := bytes.Split(line, []byte("\t"))
+		for j, f := range fields {
+			text, end := bytes.CutSuffix(f, []byte("\n"))
+			if len(fields) != len(t.Columns) || t.Columns[j].Type != pgtype.JSONBOID || string(text) == `\N` {
+				continue
+			}
+			stored, err := document.Append(nil, bytes.ReplaceAll(text, []byte(`\\`), []byte(`\`)))
+			if err != nil {
+				return nil, fmt.Errorf("document %s of table %s: %w", text, t.Name, err)
+			}
+			fields[j] = bytes.ReplaceAll(stored, []byte(`\`), []byte(`\\`))
+			if end {
+				fields[j] = append(fields[j], '\n')
+			}
+		}
+		lines[i] = bytes.Join(fields, []byte("\t"))
+	}
+	return bytes.Join(lines, nil), nil
 }
 
 // name is the table's in the engine. As the replica's, it is not the user's.

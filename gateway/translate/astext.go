@@ -25,8 +25,10 @@ func (q *query) written(e expr) expr {
 		return with(oidText, withBlanks(e), e)
 	case e.isUnknown() || isString(e.oid):
 		return q.asText(e)
-	case e.enum:
+	case e.enum || e.oid == oidJSON:
 		return with(oidText, e.sql, e)
+	case e.oid == oidJSONB:
+		return with(oidText, writtenJSON(e.sql), e).costlier()
 	case e.opaque:
 		fail("text of an opaque type")
 	}

@@ -93,7 +93,7 @@ func (q *query) cast(e expr, to castType) expr {
 
 func (q *query) castPlain(e expr, oid uint32) expr {
 	switch {
-	case e.opaque && !(e.enum && oid == oidText):
+	case e.opaque && !((e.enum || e.oid == oidJSON || e.oid == oidJSONB) && oid == oidText):
 		fail("cast of an opaque type")
 	case isInteger(e.oid) && isInteger(oid):
 		if integerDigits[oid] > integerDigits[e.oid] {

@@ -25,15 +25,20 @@ func searched(doc string, keys []string) string {
 // are searched for.
 func asDocument(found string) string { return "replaceAll(" + found + ", ' :', ':')" }
 
+// writtenJSON is a document, or what was found in one, as PostgreSQL writes it.
+func writtenJSON(stored string) string {
+	text := "replaceRegexpAll(" + stored + ", '\" *:', '\": ')"
+	for stored, written := range document.Escapes {
+		text = "replaceAll(" + text + ", " + quote(stored) + ", " + quote(written) + ")"
+	}
+	return text
+}
+
 // textOf is the text of what was found in a document: NULL if nothing or null was. The engine computes once what the first condition reads,
 // and what is behind others once for each place where it stands.
 func textOf(found string) string {
-	composite := "replaceRegexpAll(" + found + ", '\" *:', '\": ')"
-	for stored, written := range document.Escapes {
-		composite = "replaceAll(" + composite + ", " + quote(stored) + ", " + quote(written) + ")"
-	}
 	return fmt.Sprintf("multiIf(startsWith(%[1]s, '\"'), %[2]s, %[1]s IN ('', 'null'), NULL, substring(%[1]s, 1, 1) IN ('{', '['), %[3]s, %[1]s)",
-		found, jsonUnescaped(found), composite)
+		found, jsonUnescaped(found), writtenJSON(found))
 }
 
 // jsonUnescaped is a string, from how a document has it.

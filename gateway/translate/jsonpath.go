@@ -31,11 +31,29 @@ func (q *query) jsonText(a *pg.A_Expr) expr {
 }
 
 func (q *query) jsonTextAt(doc expr, keys []string) expr {
-	if len(keys) > document.Depth {
+	if len(keys) > mostKeys {
 		fail("path of so many keys into a json document")
 	}
 	e := with(oidText, "CAST("+textOf(searched(doc.sql, keys))+", 'Nullable(String)')", doc) // NULL where the document is
 	e.null, e.costly = true, true
+	return e
+}
+
+// mostKeys is how many keys a path may have, and all parts of documents that a statement makes documents of their own: paths into
+// parts of parts are then no deeper than what keys are told apart by.
+const mostKeys = document.Depth / 2
+
+// jsonPart is what is at a place as a document of its own. What is in an array the engine would write otherwise than PostgreSQL.
+func (q *query) jsonPart(p jsonPlace) expr {
+	keys, ok := p.keys()
+	if !ok {
+		fail("part of an array in a json document")
+	}
+	if q.t.jsonKeys += len(keys); q.t.jsonKeys > mostKeys {
+		fail("so many parts of json documents")
+	}
+	e := with(oidJSONB, "CAST(nullIf("+asDocument(searched(p.doc.sql, keys))+", ''), 'Nullable(String)')", p.doc).costlier()
+	e.null, e.opaque = true, true
 	return e
 }
 

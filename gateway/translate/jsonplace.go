@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-
-	"github.com/freshet-io/freshet/connectors/replica/document"
 )
 
 // jsonPlace is a place in a document: where -> leads from it, by constant keys of objects and numbers of arrays' elements.
@@ -79,7 +77,7 @@ func (p jsonPlace) firstKeys() []string {
 // found is the same place in what a search finds by its first keys, which is empty where nothing is.
 func (p jsonPlace) found() jsonPlace {
 	keys := p.firstKeys()
-	keys = keys[:min(len(keys), document.Depth)]
+	keys = keys[:min(len(keys), mostKeys)]
 	if len(keys) > 0 {
 		p.doc.sql, p.steps = searched(p.doc.sql, keys), p.steps[len(keys):]
 	}

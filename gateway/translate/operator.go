@@ -23,6 +23,8 @@ func (q *query) operator(a *pg.A_Expr) expr {
 		switch name {
 		case "->>", "#>>":
 			return q.jsonText(a)
+		case "->":
+			return q.jsonPart(q.jsonPlace(a.Lexpr).inside(q.jsonStep(a.Rexpr)))
 		case "?", "?|", "?&":
 			return q.jsonHas(a, name)
 		case "@>", "<@", "&&":

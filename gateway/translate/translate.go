@@ -76,6 +76,8 @@ type translator struct {
 	failing int
 	// picking counts the queries up to now that may yield other rows when they are computed again.
 	picking int
+	// jsonKeys counts the keys that lead to parts of documents up to now.
+	jsonKeys int
 	// ordered are the labels of enumerations whose order the translation relies on.
 	ordered map[uint32][]string
 	// accesses are what was read up to now.

@@ -18,9 +18,9 @@ import (
 
 // Depth is how many keys a search can go by, one into the object that the last one found: keys that are deeper in a
 // document than that are all written alike.
-const Depth = 16
+const Depth = 64
 
-const blanks = "                "
+const blanks = "                                                                "
 
 // ErrForm is of a text that is not a document as PostgreSQL writes it.
 var ErrForm = errors.New("not a json document in PostgreSQL's form")

@@ -15,13 +15,13 @@ func TestAppend_writesKeysByTheirDepth(t *testing.T) {
 		`{}`:   `{}`,
 		`null`: `null`,
 		`{"a": 1, "b": {"a": {"a": [1, {"a": 2}]}}, "c": [{"d": null}]}`: `{"a":1, "b":{"a" :{"a"  :[1, {"a"    :2}]}}, "c":[{"d"  :null}]}`,
-		`[{"a": 1}, [{"a": 1}]]`:                                       `[{"a" :1}, [{"a"  :1}]]`,
-		`{"a": "x: y", "b": "http://é", "c": ":"}`:                     `{"a":"x: y", "b":"http://é", "c":"\u003a"}`,
-		`{"a": "x : y", ":": "]}"}`:                                    `{"a":"x \u003a y", "\u003a":"]}"}`,
-		`{"a": "[{\n", "\"": 1}`:                                       `{"a":"\u005b\u007b\n", "\u0022":1}`,
-		`{"a": "\"b\": \\", "b": 2}`:                                   `{"a":"\u0022b\u0022: \u005c", "b":2}`,
-		`"\\u005b\u001f"`:                                              `"\u005cu005b\u001f"`,
-		strings.Repeat("[", 20) + `{"a": 1}` + strings.Repeat("]", 20): strings.Repeat("[", 20) + `{"a"` + strings.Repeat(" ", document.Depth) + `:1}` + strings.Repeat("]", 20),
+		`[{"a": 1}, [{"a": 1}]]`:                                         `[{"a" :1}, [{"a"  :1}]]`,
+		`{"a": "x: y", "b": "http://é", "c": ":"}`:                       `{"a":"x: y", "b":"http://é", "c":"\u003a"}`,
+		`{"a": "x : y", ":": "]}"}`:                                      `{"a":"x \u003a y", "\u003a":"]}"}`,
+		`{"a": "[{\n", "\"": 1}`:                                         `{"a":"\u005b\u007b\n", "\u0022":1}`,
+		`{"a": "\"b\": \\", "b": 2}`:                                     `{"a":"\u0022b\u0022: \u005c", "b":2}`,
+		`"\\u005b\u001f"`:                                                `"\u005cu005b\u001f"`,
+		strings.Repeat("[", 100) + `{"a": 1}` + strings.Repeat("]", 100): strings.Repeat("[", 100) + `{"a"` + strings.Repeat(" ", document.Depth) + `:1}` + strings.Repeat("]", 100),
 	} {
 		got, err := document.Append([]byte("x"), []byte(text))
 		if string(got) != "x"+want || err != nil {

@@ -50,7 +50,7 @@ var archetypes = []archetype{
 	{"u", "uuid", typ{kind: UUID}, 1, fixed("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "00000000-0000-4000-8000-000000000000", "12345678-9abc-4def-8123-456789abcdef", "80000000-0000-0000-0000-000000000000")},
 	{"by", "bytea", typ{kind: Bytea}, 1, fixed(`\x`, `\x00`, `\xff00`, `\x616263`)},
 	{"js", "json", typ{kind: JSON}, 1, fixed(`{"a": 1}`, `[1,  2]`, `null`, `"x"`)},
-	{"jb", "jsonb", typ{kind: JSONB}, 1, fixed(`{"a": 1}`, `[1, 2]`, `null`, `{"b": {"c": "d"}}`, `{"a": "x y", "b": {"c": -2.50}}`, `{"a": 2.50}`, `{"a": true, "b": null}`, `{"b": {"a": "in", "c": [1, {"a": 2}]}}`, `{"a": "x [y", "b": {"c": "b : c"}}`, `{"a": "\\", "b": {"a": 7}}`)},
+	{"jb", "jsonb", typ{kind: JSONB}, 1, fixed(`{"a": 1}`, `[1, 2]`, `null`, `{"b": {"c": "d"}}`, `{"a": "x y", "b": {"c": -2.50}}`, `{"a": 2.50}`, `{"a": true, "b": null}`, `{"b": {"a": "in", "c": [1, {"a": 2}]}}`, `{"a": "x [y", "b": {"c": "b : c"}}`, `{"a": "\\", "b": {"a": 7}}`, `{"a": {"\"": ":", "b": "}"}, "b": {"c": {"a": "{["}}}`)},
 	{"iv", "interval", typ{kind: Interval}, 1, fixed("1 day", "24:00:00", "-1 mon", "1 year 2 mons -3 days 04:05:06.789", "00:00:00")},
 	{"ta", "text[]", typ{kind: TextArray}, 2, fixed("{}", "{a}", "{a,b}", `{a,NULL,"b c"}`, "{{a,b},{c,d}}", `{"a,b"}`, `[0:1]={b,"NULL"}`, `{"\\",""}`)},
 	{"ia", "int4[]", typ{kind: IntArray}, 2, fixed("{}", "{1}", "{1,2,1}", "{NULL,-3}", "{{1,2},{3,4}}", "[-1:0]={2,1}", "{2147483647}")},

@@ -9,7 +9,7 @@ func (g *gen) documentText(c ctx) (expr, bool) {
 		return expr{}, false
 	}
 	g.use("->> and #>>")
-	form := g.one("(%s ->> 'a')", "(%s -> 'b' ->> 'c')", "(%s #>> '{b,c}')", "(%s -> 'b' ->> 'a')", "jsonb_extract_path_text(%s, 'b', 'a')")
+	form := g.one("(%s ->> 'a')", "(%s -> 'b' ->> 'c')", "(%s #>> '{b,c}')", "(%s -> 'b' ->> 'a')", "jsonb_extract_path_text(%s, 'b', 'a')", "(%s)::text", "(%s -> 'b')::text")
 	if g.chance(0.3) {
 		g.use("elements and types in a document")
 		form = g.one("(%s -> 'b' -> 'c' ->> 0)", "(%s -> 'b' -> 'c' -> 1 ->> 'a')", "(%s ->> -1)", "jsonb_typeof(%s)", "jsonb_typeof(%s -> 'a')", "jsonb_typeof(%s -> 'b' -> 'c')")
