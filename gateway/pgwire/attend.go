@@ -172,6 +172,7 @@ func (s *session) prepareFor(p *prepared, size int) (dealtWith bool, err error) 
 		}
 	}
 	if p.class.mentions {
+		s.unit.told = p.parse
 		return false, s.tell(p.sql, true)
 	}
 	return false, nil
@@ -280,6 +281,12 @@ func (s *session) tellClient(b []byte) error {
 		return fmt.Errorf("write to the client: %w", err)
 	}
 	return nil
+}
+
+// mustTell reports whether the unit's earlier messages must be answered before PostgreSQL can be told the values that a
+// statement shows: it can only between two units.
+func (s *session) mustTell(p *prepared) bool {
+	return s.unit.active() && s.unit.told != p.parse && (!s.unit.dirty || s.wantsUnit(p.class))
 }
 
 // tell makes PostgreSQL know the values of the freshet.* settings, for a statement that mentions them.

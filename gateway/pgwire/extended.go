@@ -15,6 +15,8 @@ type unit struct {
 	dirty bool
 	// replies counts the relayed messages that PostgreSQL need not have answered yet.
 	replies int
+	// told is the number of the Parse for which PostgreSQL was told the values of the freshet.* settings last; 0: none.
+	told uint64
 	// held is the execution whose messages wait for the unit's Sync.
 	held *execution
 	// rejected says that the client was told of an error; the rest up to Sync is skipped.
@@ -168,7 +170,7 @@ func (s *session) parse(body []byte, size int) error {
 			p.readAs = s.reading()
 		}
 	}
-	if p.class.mentions && s.unit.active() && s.wantsUnit(p.class) { // PostgreSQL describes SHOW as soon as it parses it
+	if p.class.mentions && s.mustTell(p) { // PostgreSQL describes SHOW as soon as it parses it
 		if dealtWith, err := s.settleBefore('P', size); dealtWith || err != nil {
 			return err
 		}
@@ -204,7 +206,7 @@ func (s *session) bind(body []byte, size int) error {
 		if dealtWith, err := s.rebinds(string(destination), size); dealtWith || err != nil {
 			return err
 		}
-		if s.unit.dirty && s.wantsUnit(c) {
+		if s.unit.dirty && s.wantsUnit(c) || c.mentions && s.mustTell(p) {
 			if dealtWith, err := s.settleBefore('B', size); dealtWith || err != nil {
 				return err
 			}
@@ -323,7 +325,8 @@ func (s *session) attendWithin() error {
 }
 
 // settleBefore ends the messages that were relayed since the client's last Sync by a Sync of the session's own, so that
-// the message at hand begins a new unit. That is right only inside a transaction block, where a Sync commits nothing.
+// the message at hand begins a new unit. That is right only where a Sync commits nothing: inside a transaction block, or
+// if nothing was bound yet, as after a Parse and a Flush.
 // If PostgreSQL refuses one of those messages, dealtWith is true: the message at hand and all after it, up to the
 // client's Sync, are skipped. Where the flow cannot be followed nothing is settled, and a block that reads a columnar
 // snapshot ends with the session.

@@ -1,6 +1,7 @@
 package pgwire_test
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -350,4 +351,80 @@ func TestSettings_followTheDefaultsOfTheUser(t *testing.T) {
 	run(t, c, "ROLLBACK")
 	defaults.Store(nil)
 	check("bounded", pgwire.Settings{MaxStaleness: 5 * time.Second})
+}
+
+// A driver may end the messages that prepare a statement by a Flush and go on with those of another (asyncpg).
+func TestSettings_areShownBehindAPreparedStatement(t *testing.T) {
+	b := newBed(t)
+	c := connect(t, b.through)
+	p := c.StartPipeline(t.Context())
+	defer p.Close()
+	behind, prepared := 0, map[string]bool{}
+	check := func(setting, want string) {
+		t.Helper()
+		behind++
+		p.SendPrepare(fmt.Sprint("behind", behind), read, nil)
+		p.SendFlushRequest()
+		if err := p.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.GetResults(); err != nil {
+			t.Fatal(err)
+		}
+		if !prepared[setting] {
+			p.SendPrepare(setting, "SHOW "+setting, nil)
+			prepared[setting] = true
+		}
+		p.SendQueryPrepared(setting, nil, nil, nil)
+		if err := p.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		shown := ""
+		for {
+			switch r, err := p.GetResults(); r := r.(type) {
+			case *pgconn.ResultReader:
+				rows := r.Read()
+				if rows.Err != nil {
+					t.Fatalf("SHOW %s: %v", setting, rows.Err)
+				}
+				shown = string(rows.Rows[0][0])
+			case *pgconn.PipelineSync:
+				if shown != want {
+					t.Errorf("SHOW %s = %q, want %q", setting, shown, want)
+				}
+				return
+			default:
+				if err != nil {
+					t.Fatalf("SHOW %s: %v", setting, err)
+				}
+			}
+		}
+	}
+	execute := func(sql string) {
+		t.Helper()
+		p.SendQueryParams(sql, nil, nil, nil, nil)
+		if err := p.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			switch r, err := p.GetResults(); r := r.(type) {
+			case *pgconn.ResultReader:
+				if rows := r.Read(); rows.Err != nil {
+					t.Fatalf("%s: %v", sql, rows.Err)
+				}
+			case *pgconn.PipelineSync:
+				return
+			default:
+				t.Fatalf("%s: %T, %v", sql, r, err)
+			}
+		}
+	}
+	check("freshet.route", "auto")
+	check("freshet.last_route", "")
+	execute(read)
+	check("freshet.last_route", "columnar")
+	check("freshet.snapshot", "0/10")
+	execute("SELECT count(*) FROM pg_class WHERE random() < 2")
+	check("freshet.last_route", "oltp")
+	check("freshet.snapshot", "")
 }
