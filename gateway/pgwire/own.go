@@ -100,8 +100,8 @@ func (s *session) tellSQL(sql string) string {
 	return b.String()
 }
 
-// Quote makes a string literal that means the same whatever standard_conforming_strings is.
+// Quote makes a string literal that means the same whatever standard_conforming_strings and backslash_quote are.
 func Quote(s string) string {
 	s = strings.ReplaceAll(s, "\x00", "")
-	return ` E'` + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + `'`
+	return ` E'` + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + `'`
 }
