@@ -22,7 +22,11 @@ var (
 	errClientGone         = errors.New("the client is gone")
 )
 
-const routeIsOLTP = "freshet.route is oltp"
+const (
+	routeIsOLTP      = "freshet.route is oltp"
+	clientEncodingIs = "client_encoding is "
+	utf8Encoding     = "UTF8"
+)
 
 // offer runs a candidate on the analytical route, or gives it to PostgreSQL.
 func (s *session) offer(e *execution, status txStatus) error {
@@ -85,6 +89,8 @@ func (s *session) against(e *execution, status txStatus) string {
 	switch {
 	case e.extended() && !e.wellBound():
 		return "its Bind message does not fit"
+	case s.foreignEncoding(): // which may lack a letter of what PostgreSQL would be asked for, and the error would fail the block
+		return clientEncodingIs + s.parameter("client_encoding")
 	case e.class.Kind == Explain && status == txIdle:
 		return ""
 	case status == txOpen && !s.block.mayBeReadOnly, status == txOpen && s.block.known && !s.block.readOnly:
@@ -95,6 +101,12 @@ func (s *session) against(e *execution, status txStatus) string {
 		return "it has parameters in a simple query"
 	}
 	return ""
+}
+
+// foreignEncoding reports whether PostgreSQL has reported another client_encoding than UTF8.
+func (s *session) foreignEncoding() bool {
+	reported := s.parameter("client_encoding")
+	return reported != "" && reported != utf8Encoding
 }
 
 // wellBound reports whether the format codes of a Bind are as many as they may be.
@@ -310,8 +322,8 @@ func (s *session) againstKnown(e *execution, d *description, status txStatus) st
 		return "settings were changed since its cursor was declared"
 	case !i.StandardConformingStrings:
 		return "standard_conforming_strings is off"
-	case i.ClientEncoding != "UTF8":
-		return "client_encoding is " + i.ClientEncoding
+	case i.ClientEncoding != utf8Encoding:
+		return clientEncodingIs + i.ClientEncoding
 	case i.TempTables:
 		return "the session has temporary tables"
 	case d == nil || len(d.fields) == 0:

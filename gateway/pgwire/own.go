@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // ownValues are the values of ownSettings that PostgreSQL keeps for the session, like any other setting's: so that
@@ -94,10 +95,23 @@ func (s *session) tellSQL(sql string) string {
 		staleness = s.last.Staleness.String()
 	}
 	for _, p := range [][2]string{{settingSnapshot, s.last.Snapshot}, {settingStaleness, staleness},
-		{settingLastRoute, s.last.Route}, {settingLastReason, s.last.Reason}} {
+		{settingLastRoute, s.last.Route}, {settingLastReason, s.encodable(s.last.Reason)}} {
 		fmt.Fprintf(&b, ", pg_catalog.set_config(%s, %s, false)", Quote(p[0]), Quote(p[1]))
 	}
 	return b.String()
+}
+
+// encodable returns a reason as PostgreSQL can read and return it under any client_encoding.
+func (s *session) encodable(reason string) string {
+	if !s.foreignEncoding() {
+		return reason
+	}
+	return strings.Map(func(r rune) rune {
+		if r >= utf8.RuneSelf {
+			return '?'
+		}
+		return r
+	}, reason)
 }
 
 // Quote makes a string literal that means the same whatever standard_conforming_strings and backslash_quote are.
