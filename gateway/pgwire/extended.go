@@ -312,7 +312,7 @@ func (s *session) attendWithin() error {
 	switch alone, err := s.mustNotRelay(h.class); {
 	case err != nil:
 		return err
-	case alone && !h.executed:
+	case alone && !h.executed && !h.opens():
 		s.unit.held = nil
 		return s.rejectUnit(besideSnapshot("its portal is not executed at once"), 0)
 	case !alone && h.resume == nil && !(h.executed && s.wantsUnit(h.class)):

@@ -173,6 +173,11 @@ func (p *portal) close() {
 	}
 }
 
+// opens reports whether it binds a portal for a query whose rows are asked for later, if at all.
+func (e *execution) opens() bool {
+	return e.extended() && !e.executed && e.resume == nil && e.class.Kind == Read
+}
+
 // keepPortal keeps a result for executions to come; nil: there may be none.
 func (s *session) keepPortal(name string, p *portal) {
 	if p == nil {

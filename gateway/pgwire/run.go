@@ -136,7 +136,9 @@ func (r *run) answer(ctx context.Context, q Query, formats []int16) error {
 		return err
 	}
 	r.keepPortal()
-	r.tail(tag("SELECT", n))
+	if !r.e.opens() {
+		r.tail(tag("SELECT", n))
+	}
 	return nil
 }
 
@@ -204,6 +206,9 @@ func rowDescription(fields []pgproto3.FieldDescription, formats []int16) *pgprot
 
 // add adds rows to the answer.
 func (r *run) add(rows datarow.Rows) error {
+	if r.e.opens() {
+		return r.portal.keep(rows)
+	}
 	var rest datarow.Rows
 	if limit := int64(r.e.maxRows); limit > 0 {
 		rows, rest = rows.Split(int(limit - r.rows))

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,46 @@ func TestGateway_readsAResultInPiecesFromTheReplica(t *testing.T) {
 		}
 		exec(t, direct, "INSERT INTO item SELECT i, repeat('x', 100) FROM generate_series(29001, 30000) i")
 	}
+}
+
+// A driver may bind a portal and have a Sync come before what it executes (cursors of asyncpg). In a block that reads the replica's snapshot
+// its rows are of that.
+func TestGateway_bindsAPortalForLater(t *testing.T) {
+	t.Parallel()
+	g := start(t, manyItems)
+	direct, c := g.connect(g.oltp.URL("postgres")), g.client()
+	if _, err := c.PgConn().Prepare(t.Context(), "a", "SELECT id, name FROM item ORDER BY id", nil); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	if n, route := one(t, c, "SELECT count(*) FROM item"), one(t, c, "SHOW freshet.last_route"); n != "30000" || route != "columnar" {
+		t.Fatalf("%s rows by route %s", n, route)
+	}
+	exec(t, direct, "DELETE FROM item WHERE id > 100")
+	for name, opening := range map[string]messages{
+		"p": {&pgproto3.Bind{PreparedStatement: "a", DestinationPortal: "p"}, &pgproto3.Sync{}},
+		"d": {&pgproto3.Bind{PreparedStatement: "a", DestinationPortal: "d"}, &pgproto3.Describe{ObjectType: 'P', Name: "d"}, &pgproto3.Sync{}},
+		"f": {&pgproto3.Bind{PreparedStatement: "a", DestinationPortal: "f"}, &pgproto3.Flush{}, &pgproto3.Sync{}},
+	} {
+		want := []string{"BindComplete", "ReadyForQuery T"}
+		if name == "d" {
+			want = []string{"BindComplete", "RowDescription", "ReadyForQuery T"}
+		}
+		got := untilReady(t, c, opening)
+		if !slices.EqualFunc(got, want, strings.HasPrefix) {
+			t.Fatalf("%s: %q, want %q", name, got, want)
+		}
+		if n := one(t, c, "SELECT count(*) FROM item"); n != "30000" {
+			t.Errorf("%s: %s rows between", name, n)
+		}
+		for _, limit := range []uint32{700, 0} {
+			got := untilReady(t, c, messages{&pgproto3.Execute{Portal: name, MaxRows: limit}, &pgproto3.Sync{}})
+			if rows, want := rowsOf(got), map[uint32]int{700: 700, 0: 29300}[limit]; rows != want {
+				t.Errorf("%s: %d rows, want %d, and %q", name, rows, want, got[len(got)-2:])
+			}
+		}
+	}
+	exec(t, c, "COMMIT")
 }
 
 // Outside of a block nothing is left to read on: the query ends with the rows that were asked for.
