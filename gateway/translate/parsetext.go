@@ -1,6 +1,11 @@
 package translate
 
-import "fmt"
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+)
 
 // parsed is a text as a value of another type, which PostgreSQL's cast reads. Only the plain forms are read here: all others are left to
 // PostgreSQL, which may refuse them.
@@ -20,8 +25,30 @@ func parsed(e expr, oid uint32) (expr, bool) {
 	if isInteger(oid) && oid != oidInt8 {
 		out = checkedInteger(out.sql, oid, e)
 	}
-	out.fails = true
+	out.fails = !e.readsAs(oid)
 	return out, true
+}
+
+var (
+	plainInteger = regexp.MustCompile(`^-?[0-9]{1,18}$`)
+	plainNumeric = regexp.MustCompile(fmt.Sprintf(`^-?[0-9]{1,%d}([.][0-9]{1,%d})?$`, parsedInteger, parsedScale))
+	booleans     = []string{"true", "false", "t", "f", "yes", "no", "y", "n", "on", "off", "1", "0"}
+)
+
+// readsAs reports whether a text is a constant that is read here as a value of the type.
+func (e expr) readsAs(oid uint32) bool {
+	switch {
+	case e.isNull():
+		return true
+	case e.lit == nil || e.lit.text == nil:
+		return false
+	case isInteger(oid):
+		n, ok := new(big.Int).SetString(*e.lit.text, 10)
+		return ok && plainInteger.MatchString(*e.lit.text) && n.Cmp(big.NewInt(minOf[oid])) >= 0 && n.Cmp(big.NewInt(maxOf[oid])) <= 0
+	case oid == oidBool:
+		return slices.Contains(booleans, *e.lit.text)
+	}
+	return oid == oidNumeric && plainNumeric.MatchString(*e.lit.text)
 }
 
 // The digits of a numeric that is read from a text.
@@ -38,7 +65,7 @@ func parsedNumeric(e expr) expr {
 	// Not NULL for a constant that cannot be read: of two arms that are NULL the engine asks no guard.
 	sql := fmt.Sprintf("toDecimal128OrZero(%s, %d)", e.orEmpty(), parsedScale)
 	out := numericWith(renulled(guarded("CAST("+sql+", 'Nullable("+d.String()+")')", "NOT "+form, "text of another form"), e), d, e)
-	out.fails, out.null = true, true
+	out.fails, out.null = !e.readsAs(oidNumeric), true
 	return out
 }
 

@@ -1,0 +1,37 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// PostgreSQL computes what reads no column as it plans, and refuses the statement there, whether or not a row needs the value.
+func TestGateway_keepsErrorsOfWhatReadsNoColumn(t *testing.T) {
+	t.Parallel()
+	g := start(t, accounts)
+	oltp, auto := g.connect(g.oltp.URL("postgres")), g.client()
+	for _, value := range []string{
+		"'abc'::text::int", "'99999'::text::smallint", "'abc'::text::numeric", "'abc'::text::boolean", "('a' || 'b')::bigint", "upper('a')::int", "'x'::varchar::int",
+		"md5('x')::int", "sqrt(-1.0::float8)", "1e10::float8::int", "ascii('') / ascii('')", "floor(1.5) / floor(0.5)", "date_part('day', '2024-01-01'::date) / 0",
+	} {
+		for _, sql := range []string{
+			"SELECT CASE WHEN branch > 100 THEN ($1) END FROM account WHERE id < 4",
+			"SELECT count(*) FROM account WHERE branch > 100 AND ($1) IS NOT NULL",
+			"SELECT ($1), id FROM account WHERE branch > 100",
+			"SELECT count(*) FILTER (WHERE branch > 100 AND ($1) IS NULL) FROM account",
+		} {
+			wantSameOutcome(t, auto, oltp, strings.ReplaceAll(sql, "$1", value))
+		}
+	}
+	exec(t, auto, "SET freshet.route = columnar")
+	for _, sql := range []string{ // what is sure to be a value stays on the replica
+		"SELECT coalesce(branch, '12'::text::int), CASE WHEN id < 3 THEN '2.50'::text::numeric END, sqrt(2.0::float8) * pi() / 180, 'off'::text::boolean, current_date - 30 FROM account WHERE id < 4 ORDER BY id",
+		"SELECT count(*) FROM account WHERE branch > '-3'::varchar::smallint AND id < 7 / (2 + 1)",
+	} {
+		wantSameOutcome(t, auto, oltp, sql)
+	}
+	r := auto.PgConn().ExecParams(t.Context(), "SELECT count(*) FROM account WHERE branch < $1::int", [][]byte{[]byte("5")}, []uint32{1043}, nil, nil).Read()
+	if r.Err != nil || string(r.Rows[0][0]) != "500" {
+		t.Errorf("a text as a parameter that is cast: %v, %v", r.Rows, r.Err)
+	}
+}
