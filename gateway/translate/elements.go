@@ -17,10 +17,7 @@ func isConstantCall(f *pg.FuncCall) bool {
 }
 
 // constantElements are the rows that unnest(…) makes of an array which the statement spells out, or of a parameter.
-func (q *query) constantElements(f *pg.FuncCall) (*rows, int64) {
-	if len(f.Args) != 1 {
-		fail("unnest of several arrays")
-	}
+func (q *query) constantElements(f *pg.FuncCall, numbered bool) (*rows, int64) {
 	a := q.array(f.Args[0])
 	e := with(a.oid, "c1", a.elements...)
 	e.null = true
@@ -31,6 +28,14 @@ func (q *query) constantElements(f *pg.FuncCall) (*rows, int64) {
 	for i, element := range a.elements {
 		texts[i] = element.sql
 	}
-	sql := "SELECT arrayJoin(CAST([" + strings.Join(texts, ", ") + "], 'Array(Nullable(" + e.engineType() + "))')) AS c1"
+	sql := selectElements("CAST(["+strings.Join(texts, ", ")+"], 'Array(Nullable("+e.engineType()+"))')", numbered)
 	return &rows{sql: sql, columns: []outColumn{{"unnest", e}}, repeats: true}, int64(len(texts))
+}
+
+// selectElements selects the elements of an array, and their numbers if they are asked for.
+func selectElements(array string, numbered bool) string {
+	if !numbered {
+		return "SELECT arrayJoin(" + array + ") AS c1"
+	}
+	return "SELECT x AS c1, toInt64(n) AS c2 FROM (SELECT " + array + " AS xs) ARRAY JOIN xs AS x, arrayEnumerate(xs) AS n"
 }

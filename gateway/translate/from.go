@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -51,10 +50,10 @@ type tree struct {
 	inside bool
 	// repeats says of a subquery that it yields the same rows when it is computed again.
 	repeats bool
-	// single says of a subquery that it yields exactly one row.
+	// single says of a subquery that it yields exactly one row, or of rows that are spelled out that there is one.
 	single bool
-	// fills says of a join that what it shows of its right side may be there where the side has no row.
-	fills bool
+	// fills says of a join that what it shows of its right side may be there where the side has no row; brittle that this may fail.
+	fills, brittle bool
 	// wrapped writes an inner join as a subquery of columns with qualified names; nil: it is not one.
 	wrapped func(*translator) string
 	// outer join
@@ -86,8 +85,9 @@ func (q *query) fromClause(nodes []*pg.Node) {
 			continue
 		}
 		part, names, ties := q.fromItemAfter(n, ns)
+		q.from.brittle = q.from.brittle || part.brittle
 		if ties.always {
-			*q.from = tree{inside: q.from.inside, parts: []*tree{joinAlways(&tree{parts: q.from.parts, conds: q.from.conds}, part, ties)}}
+			*q.from = tree{inside: q.from.inside, brittle: q.from.brittle, parts: []*tree{joinAlways(&tree{parts: q.from.parts, conds: q.from.conds}, part, ties)}}
 			outers, ns = 1, ns.and(names)
 			continue
 		}
@@ -106,9 +106,9 @@ func (q *query) fromClause(nodes []*pg.Node) {
 		ns = ns.and(names)
 	}
 	if len(q.from.parts) == 1 && len(q.from.conds) == 0 && q.from.parts[0].fills { // what WHERE asks of the left side joins its parts
-		inside := q.from.inside
+		inside, brittle := q.from.inside, q.from.brittle
 		*q.from = *q.from.parts[0]
-		q.from.inside = inside
+		q.from.inside, q.from.brittle = inside, brittle
 	}
 	q.scope.items, q.scope.visible = ns.items, ns.visible
 }
@@ -117,6 +117,12 @@ func (q *query) fromClause(nodes []*pg.Node) {
 func (q *query) fromItemAfter(n *pg.Node, before namespace) (*tree, namespace, ties) {
 	if v := n.GetRangeSubselect(); v.GetLateral() {
 		return q.lateral(v, before)
+	}
+	if f := n.GetRangeFunction(); f != nil {
+		if r := spelledElements(f); r != nil && !r.isConstant() {
+			part, names := q.spelledOut(r, f.Alias, before)
+			return part, names, ties{}
+		}
 	}
 	part, names := q.fromItem(n)
 	return part, names, ties{}
@@ -331,69 +337,4 @@ func (e expr) of(alias string, ref uint64) expr {
 		e.dec.displaySQL = alias + "." + e.dec.displaySQL
 	}
 	return e
-}
-
-// export is a column that a wrapped join tree hands out.
-type export struct {
-	from  expr
-	use   func()
-	taken bool
-}
-
-// wrap turns a join tree into a leaf: a subquery that exports the columns that are used. The columns become
-// references to it. Conditions that are given filter it.
-func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
-	id := q.t.newLeaf()
-	var exports []*export
-	seen := map[*column]bool{}
-	all := append([]*column{}, ns.visible...)
-	for _, it := range ns.items {
-		all = append(all, it.columns...)
-	}
-	for _, c := range all {
-		if seen[c] {
-			continue
-		}
-		seen[c] = true
-		x := &export{from: c.e, use: c.onUse}
-		exports = append(exports, x)
-		c.e = describe(c.e, fmt.Sprintf("c%d", len(exports))).of(leafName(id), bit(id))
-		c.onUse = func() { x.taken = true }
-	}
-	leaf := &tree{id: id, fails: inner.failing}
-	inner.walk(func(part *tree) {
-		if part.apart != nil {
-			leaf.apart = func() []string { return failingOf(exports) }
-		}
-	})
-	if inner.windowed() {
-		leaf.stays = func(string) bool { return true }
-	}
-	leaf.text = func() string {
-		var list []string
-		for i, x := range exports {
-			if !x.taken {
-				continue
-			}
-			if x.use != nil {
-				x.use()
-			}
-			list = append(list, selectItem(x.from, fmt.Sprintf("c%d", i+1)))
-		}
-		inner.walk(func(part *tree) { part.whole = part.whole || len(part.failsApart()) > 0 }) // conditions on others in there may come from outside
-		columns := selectList(list)
-		return leaf.withComputed(leaf.relation("SELECT " + columns + q.t.fromText(inner, where, nil, columns)))
-	}
-	return leaf
-}
-
-// failingOf names the exports that are taken and may fail.
-func failingOf(exports []*export) []string {
-	var names []string
-	for i, x := range exports {
-		if x.taken && x.from.fails {
-			names = append(names, fmt.Sprintf("c%d", i+1))
-		}
-	}
-	return names
 }

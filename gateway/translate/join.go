@@ -13,20 +13,21 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		return q.joinUnnest(j, f, left, leftNames)
 	}
 	right, rightNames, ties := q.fromItemAfter(j.Rarg, leftNames)
+	inner := j.Jointype == pg.JoinType_JOIN_INNER || j.Jointype == pg.JoinType_JOIN_LEFT && right.single && isTrue(j.Quals)
+	if !inner && right.single && right.fills {
+		fail("LEFT JOIN LATERAL of values by a condition")
+	}
 	if left.hasFilled() && (j.Jointype == pg.JoinType_JOIN_RIGHT || j.Jointype == pg.JoinType_JOIN_FULL) {
 		left = q.wrap(left, leftNames, nil)
 	}
-	if j.Jointype != pg.JoinType_JOIN_INNER && !right.isLeaf() {
+	if !inner && !right.isLeaf() || inner && left.hasOuter() && right.hasOuter() {
 		right = q.wrap(right, rightNames, nil)
 	}
 	var kind string
 	switch j.Jointype {
 	case pg.JoinType_JOIN_INNER:
-		if left.hasOuter() && right.hasOuter() {
-			right = q.wrap(right, rightNames, nil)
-		}
 	case pg.JoinType_JOIN_LEFT:
-		if kind = "LEFT"; right.single && isTrue(j.Quals) {
+		if kind = "LEFT"; inner {
 			kind = ""
 		}
 	case pg.JoinType_JOIN_RIGHT:
@@ -79,7 +80,7 @@ func (n *tree) hasOuter() bool {
 }
 
 func innerJoin(left, right *tree, conds []expr) *tree {
-	out := &tree{conds: conds}
+	out := &tree{conds: conds, fills: left.fills || right.fills, brittle: left.brittle || right.brittle}
 	for _, side := range []*tree{left, right} {
 		if side.parts != nil {
 			out.parts = append(out.parts, side.parts...)

@@ -18,7 +18,17 @@ type ties struct {
 // lateral translates LATERAL (SELECT … WHERE inner = outer …). left is what the subquery may refer to.
 func (q *query) lateral(v *pg.RangeSubselect, left namespace) (*tree, namespace, ties) {
 	stmt := v.Subquery.GetSelectStmt()
-	if stmt == nil || !isSimple(stmt) || len(stmt.DistinctClause) > 0 {
+	if stmt == nil {
+		fail("LATERAL of this form")
+	}
+	if r := spelledBy(stmt); r != nil && r.isConstant() {
+		leaf, names := q.subselect(q.t.selectStmt(stmt, q.ctes, readByFrom), v.Alias, "")
+		return leaf, names, ties{}
+	} else if r != nil {
+		leaf, names := q.spelledOut(r, v.Alias, left)
+		return leaf, names, ties{}
+	}
+	if !isSimple(stmt) || len(stmt.DistinctClause) > 0 {
 		fail("LATERAL of this form")
 	}
 	outer := &query{t: q.t, ctes: q.ctes, noJoins: true}

@@ -85,6 +85,9 @@ func (n *tree) withComputed(relation string) string {
 	all := "*"
 	if n.unnested != nil { // which * may show or not
 		all = leafName(n.id) + ".*, " + elementName(n.id)
+		if n.unnested.numbered {
+			all += ", " + elementNumber(n.id)
+		}
 	}
 	b.WriteString("(SELECT " + all)
 	for i, sql := range n.computed {

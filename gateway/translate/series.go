@@ -18,25 +18,31 @@ const (
 
 // rangeFunction translates generate_series between constants, the calendars of reports, and unnest of a constant array.
 func (q *query) rangeFunction(f *pg.RangeFunction) (*tree, namespace) {
-	if f.Ordinality || f.IsRowsfrom || len(f.Functions) != 1 || len(f.Coldeflist) > 0 {
+	if f.IsRowsfrom || len(f.Functions) != 1 || len(f.Coldeflist) > 0 {
 		fail("functions in FROM")
 	}
 	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
 	name := functionName(call)
+	if f.Alias != nil {
+		name = f.Alias.Aliasname // of the only column, too
+	}
 	var values *rows
 	var count int64
-	switch name {
+	switch functionName(call) {
 	case "generate_series":
 		s := q.series(call)
-		values, count = &rows{sql: s.sql(), columns: []outColumn{{name, s.e}}, repeats: true}, s.count
+		values, count = &rows{sql: s.sql(f.Ordinality), columns: []outColumn{{name, s.e}}, repeats: true}, s.count
 	case "unnest":
-		values, count = q.constantElements(call)
+		if len(call.Args) > 1 {
+			return q.spelledTable(f)
+		}
+		values, count = q.constantElements(call, f.Ordinality)
+		values.columns[0].name = name
 	default:
 		fail("function in FROM")
 	}
-	if f.Alias != nil {
-		name = f.Alias.Aliasname // of the only column, too
-		values.columns[0].name = name
+	if f.Ordinality {
+		values.columns = append(values.columns, outColumn{"ordinality", expr{oid: oidInt8, sql: "c2", pad: -1}})
 	}
 	leaf, names := q.subselect(values, nil, name)
 	rename(names.items[0], f.Alias)
@@ -53,16 +59,20 @@ type series struct {
 	all   []*big.Int // if step is nil
 }
 
-func (s series) sql() string {
-	convert := s.e.engineConversion()
+// sql selects the values, and their numbers if they are asked for.
+func (s series) sql(numbered bool) string {
 	if s.step != nil {
-		return fmt.Sprintf("SELECT %s(toInt64(%s) + toInt64(%s) * toInt64(number)) AS c1 FROM numbers(%d)", convert, s.first, s.step, s.count)
+		number := ""
+		if numbered {
+			number = ", toInt64(number + 1) AS c2"
+		}
+		return fmt.Sprintf("SELECT %s(toInt64(%s) + toInt64(%s) * toInt64(number)) AS c1%s FROM numbers(%d)", s.e.engineConversion(), s.first, s.step, number, s.count)
 	}
 	texts := make([]string, len(s.all))
 	for i, v := range s.all {
 		texts[i] = v.String()
 	}
-	return "SELECT " + convert + "(arrayJoin([" + strings.Join(texts, ", ") + "])) AS c1"
+	return selectElements("CAST(["+strings.Join(texts, ", ")+"], 'Array("+s.e.engineType()+")')", numbered)
 }
 
 func (q *query) series(f *pg.FuncCall) series {

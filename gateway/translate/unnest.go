@@ -11,14 +11,14 @@ import (
 // unnested are the elements of an array of each row of a relation, which the relation's subquery makes rows of.
 type unnested struct {
 	array expr
-	// outer says that a row without elements stays, with NULL for one.
-	outer bool
+	// outer says that a row without elements stays, with NULL for one. numbered says that the elements' numbers are asked for.
+	outer, numbered bool
 }
 
 // unnestOf is a FROM item that is unnest(…) of what a row has; nil: it is another one.
 func unnestOf(n *pg.Node) *pg.RangeFunction {
 	f := n.GetRangeFunction()
-	if f == nil || f.IsRowsfrom || len(f.Functions) != 1 {
+	if f == nil || f.IsRowsfrom || len(f.Functions) != 1 || spelledElements(f) != nil {
 		return nil
 	}
 	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || functionName(call) != "unnest" || isConstantCall(call) {
@@ -31,7 +31,7 @@ func unnestOf(n *pg.Node) *pg.RangeFunction {
 // relation's rows alike. left is what the FROM item follows, with its names.
 func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer bool) namespace {
 	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
-	if f.Ordinality || len(f.Coldeflist) > 0 || len(call.Args) != 1 {
+	if len(f.Coldeflist) > 0 || len(call.Args) != 1 {
 		fail("unnest in this form")
 	}
 	inner := &query{t: q.t, ctes: q.ctes, noJoins: true}
@@ -43,7 +43,7 @@ func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer
 		fail("unnest of what is no column of one relation that every row has")
 	}
 	// Its rows are not those of the table any more, which a key tells apart.
-	leaf.source, leaf.key, leaf.unnested = 0, nil, &unnested{a, outer}
+	leaf.source, leaf.key, leaf.unnested = 0, nil, &unnested{a, outer, f.Ordinality}
 	e := with(elementOf(a.oid), leafName(leaf.id)+"."+elementName(leaf.id), a)
 	e.null = true
 	name := "unnest"
@@ -51,6 +51,10 @@ func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer
 		name = f.Alias.Aliasname // of the only column, too
 	}
 	it := &item{name: name, columns: []*column{{name: name, e: e}}}
+	if f.Ordinality {
+		number := expr{oid: oidInt8, sql: leafName(leaf.id) + "." + elementNumber(leaf.id), refs: e.refs, null: outer, pad: -1}
+		it.columns = append(it.columns, &column{name: "ordinality", e: number})
+	}
 	rename(it, f.Alias)
 	return namespace{[]*item{it}, it.columns}
 }
@@ -62,6 +66,8 @@ func (n *tree) multipliable() bool {
 }
 
 func elementName(leaf int) string { return computedName + strconv.Itoa(leaf) + "_element" }
+
+func elementNumber(leaf int) string { return elementName(leaf) + "_number" }
 
 // keeping finds the relation that refs names, if no outer join lacks rows of it.
 func (n *tree) keeping(refs uint64) *tree {
@@ -93,7 +99,12 @@ func (u *unnested) arrayJoin(leaf int) string {
 	if u.outer {
 		join = " LEFT ARRAY JOIN "
 	}
-	return join + "arrayMap(t -> " + elementValue("t", elementOf(u.array.oid)) + ", " + tokens(u.array) + ") AS " + elementName(leaf)
+	all := tokens(u.array)
+	join += "arrayMap(t -> " + elementValue("t", elementOf(u.array.oid)) + ", " + all + ") AS " + elementName(leaf)
+	if u.numbered {
+		join += ", arrayMap(n -> toNullable(toInt64(n)), arrayEnumerate(" + all + ")) AS " + elementNumber(leaf)
+	}
+	return join
 }
 
 // joinUnnest translates a join with unnest(…), which stays a part of the left side.

@@ -33,6 +33,9 @@ func (g *gen) from(joins int, outer *scope, limit float64) fromClause {
 	if g.chance(0.3) {
 		g.unnest(&f)
 	}
+	if g.chance(0.08) {
+		g.spelled(&f)
+	}
 	return f
 }
 
