@@ -38,6 +38,8 @@ const (
 	IntervalSum
 	// Array is an array that travels as PostgreSQL's own text (String).
 	Array
+	// Floats is an array of float8 that travels as the engine's own texts of its elements, with commas between them (String).
+	Floats
 )
 
 // Dynamic is the Display of a numeric whose display scale differs by row: it
@@ -171,7 +173,7 @@ func (s Style) check(c Column, binary bool) error {
 		if s.ByteaOutput != "" && s.ByteaOutput != "hex" {
 			return fmt.Errorf("write column %q: bytea_output %q: %w", c.Name, s.ByteaOutput, ErrStyle)
 		}
-	case Float32, Float64:
+	case Float32, Float64, Floats:
 		if d := s.ExtraFloatDigits; d != "" && d != "1" && d != "2" && d != "3" {
 			return fmt.Errorf("write column %q: extra_float_digits %q: %w", c.Name, d, ErrStyle)
 		}

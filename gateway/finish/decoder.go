@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/ClickHouse/ch-go/proto"
-
-	"github.com/freshet-io/freshet/connectors/arraytext"
 	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/timezone"
 )
@@ -116,7 +114,7 @@ func (d *Decoder) add(c Column, binary bool, style Style) error {
 	case String:
 		d.addBytes(new(proto.ColStr), stringWriter(c.Type, binary))
 	case Array:
-		element, ok := arraytext.Element(c.Type)
+		element, ok := elementOf(c.Type)
 		switch {
 		case !ok:
 			return fmt.Errorf("decode column %q: type %d is not an array", c.Name, c.Type)
@@ -125,6 +123,8 @@ func (d *Decoder) add(c Column, binary bool, style Style) error {
 		default:
 			d.addBytes(new(proto.ColStr), raw)
 		}
+	case Floats:
+		d.addFloats(binary)
 	case OpaqueNumeric:
 		d.addBytes(new(proto.ColStr), pick(binary, binaryNumericText, raw))
 	case Char:

@@ -24,6 +24,7 @@ func TestGateway_aggregatesAsPostgreSQLDoes(t *testing.T) {
 		"stddev($)", "var_pop($)", "string_agg($::text, ',' ORDER BY id)", "string_agg(DISTINCT $::text, '' ORDER BY $::text)", "array_agg($ ORDER BY id DESC)", "bool_or($ IS NULL)", "every($ = $)",
 		"count(*) - count($)", "coalesce(max($), min($)) IS NULL", "percentile_disc(0.5) WITHIN GROUP (ORDER BY $)", "mode() WITHIN GROUP (ORDER BY $)", "mode() WITHIN GROUP (ORDER BY $ DESC) FILTER (WHERE id % 4 > 1)",
 		"regr_count(id, $)", "(percentile_disc(ARRAY[0.2, 0.5]) WITHIN GROUP (ORDER BY $))[2]", "(percentile_cont(ARRAY[0.2, 0.5]) WITHIN GROUP (ORDER BY $))[1]",
+		"percentile_disc(0.3) WITHIN GROUP (ORDER BY $ DESC)", "percentile_cont(0.3) WITHIN GROUP (ORDER BY $ DESC)", "percentile_disc(ARRAY[0, 0.4, NULL, 1]) WITHIN GROUP (ORDER BY $)", "percentile_cont('{0.15,1}'::float8[]) WITHIN GROUP (ORDER BY $ DESC)",
 	}
 	places := []string{
 		"SELECT grp, @ AS v FROM k GROUP BY grp ORDER BY grp", "SELECT @ AS v FROM k", "SELECT @ AS v FROM k WHERE id < 0", "SELECT grp, @ AS v FROM k WHERE id < 0 GROUP BY grp",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/connectors/arraytext"
@@ -46,10 +47,14 @@ func (q *query) arrayOf(a array) expr {
 	return e
 }
 
-// typeOf is the array type of elements of which equal ones have one text.
+// shownArrays are the types of arrays that can be made to be shown and passed on: equal elements may have several texts, or nothing is known of
+// how these are written.
+var shownArrays = map[uint32]bool{pgtype.NumericArrayOID: true, pgtype.DateArrayOID: true, pgtype.TimestampArrayOID: true}
+
+// typeOf is the type of an array that is made of elements.
 func (a array) typeOf() uint32 {
 	for array, element := range elementTypes {
-		if element == a.oid && arraytext.Alike(array) {
+		if element == a.oid && (arraytext.Alike(array) || shownArrays[array]) {
 			return array
 		}
 	}
@@ -109,7 +114,10 @@ func (q *query) token(x expr) string {
 	if text, ok := constantToken(x); ok {
 		return quote(text)
 	}
-	if !isString(x.oid) {
+	switch {
+	case x.oid == oidTimestamp: // which has a blank
+		return "concat('\"', " + q.written(x).sql + ", '\"')"
+	case !isString(x.oid):
 		return q.written(x).sql
 	}
 	return once(x.sql, func(x string) string {
@@ -229,6 +237,8 @@ func (q *query) subscript(n *pg.A_Indirection) expr {
 		return q.matchElement(call, int(i))
 	} else if call != nil && q.grouped && isAggregateCall(n.Arg) && len(call.Args) == 1 && call.Args[0].GetAArrayExpr() != nil {
 		return q.elementOfFractions(call, int(i))
+	} else if call != nil && q.grouped && isAggregateCall(n.Arg) && functionName(call) == "array_agg" && !call.AggDistinct {
+		return q.elementOfList(call, int(i))
 	}
 	a := q.value(n.Arg)
 	requireArray(a, false)

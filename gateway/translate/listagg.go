@@ -84,7 +84,22 @@ func (q *query) arrayAgg(f *pg.FuncCall) expr {
 	return out
 }
 
-// of collects the texts of what is listed with what they are sorted by; an array of the texts is called like the value's column.
+// elementOfList is a value by its number in array_agg(value ORDER BY …), which may be of types that there are no arrays of.
+func (q *query) elementOfList(f *pg.FuncCall, number int) expr {
+	l := q.listing(f)
+	if len(l.args) != 1 {
+		fail("array_agg of another form")
+	}
+	value := l.args[0]
+	if value.lit != nil || value.displaysByRow() || value.oid == oidBpchar || value.oid == oidInterval || elementOf(value.oid) != 0 {
+		fail("element of an array of this type")
+	}
+	out := l.of(value, value.computed(), value.plain())
+	out.sql += "[" + itoa(number) + "]"
+	return out
+}
+
+// of collects what is listed with what it is sorted by; an array of it is called like the value's column. text is not NULL if l is distinct.
 func (l listing) of(value expr, text string, column expr) expr {
 	parts := append(l.sortedBy(value), text)
 	sort := "arraySort"

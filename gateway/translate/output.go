@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/gateway/finish"
@@ -55,7 +56,9 @@ func finishColumn(e expr, f Field) finish.Column {
 		switch {
 		case e.oid == oidNumeric:
 			c.Kind = finish.OpaqueNumeric
-		case elementOf(e.oid) != 0:
+		case e.oid == pgtype.Float8ArrayOID:
+			c.Kind = finish.Floats
+		case elementOf(e.oid) != 0 || shownArrays[e.oid]:
 			c.Kind = finish.Array
 		}
 	case e.oid == oidNumeric:
