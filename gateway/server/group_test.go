@@ -29,3 +29,19 @@ CREATE TABLE head (k1 int PRIMARY KEY, k2 text COLLATE "C"); INSERT INTO head SE
 	})
 	wantSameOutcome(t, g.client(), oltp, "SELECT 100 / ("+first+"), count(*) FROM k GROUP BY 1 ORDER BY 1") // divides by zero
 }
+
+// A key with a subquery is that key wherever it stands in the list, in HAVING and in ORDER BY.
+func TestGateway_groupsBySubqueriesAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, lateralSchema).routes()
+	wantAlikeIn(t, columnar, oltp, 1, []string{
+		"SELECT (SELECT max(id) FROM buyer) > n + 5 AS b, count(*) FROM sale GROUP BY 1 ORDER BY 1", "SELECT (SELECT b.since FROM buyer b WHERE b.id = s.buyer) AS d, sum(total), count(*) FROM sale s GROUP BY 1 ORDER BY 1", "SELECT (SELECT b.since FROM buyer b WHERE b.id = s.buyer) AS d, sum(total) FROM sale s GROUP BY (SELECT b.since FROM buyer b WHERE b.id = s.buyer) ORDER BY d DESC",
+		"SELECT (SELECT b.since FROM buyer b WHERE b.id = s.buyer) AS d, n, sum(total) FROM sale s GROUP BY ROLLUP (1, 2) ORDER BY 1, 2, 3", "SELECT CASE WHEN EXISTS (SELECT FROM sale s WHERE s.buyer = b.id AND s.state = 'paid' AND s.n > 2) THEN 'payer' ELSE 'lead' END AS k, count(*) FROM buyer b GROUP BY 1 ORDER BY 1",
+		"SELECT EXISTS (SELECT FROM sale s WHERE s.buyer = b.id AND s.n > 4) AS k, count(*), min(b.id) FROM buyer b GROUP BY k HAVING count(*) > 1 ORDER BY k", "SELECT count(*) FROM buyer b GROUP BY EXISTS (SELECT FROM sale s WHERE s.buyer = b.id) HAVING EXISTS (SELECT FROM sale s WHERE s.buyer = b.id)", "SELECT (SELECT count(*) FROM sale s WHERE s.buyer = b.id) AS n, count(*) FROM buyer b GROUP BY n ORDER BY n",
+		"SELECT b.id IN (SELECT buyer FROM sale WHERE buyer IS NOT NULL) AS x, count(*) FROM buyer b GROUP BY 1 ORDER BY 1", "SELECT (SELECT max(s.n) FROM sale s WHERE s.buyer = b.id) AS n, (SELECT min(s.n) FROM sale s WHERE s.buyer = b.id) AS m, count(*) FROM buyer b GROUP BY 1, 2 ORDER BY 1, 2", "SELECT coalesce((SELECT max(s.n) FROM sale s WHERE s.buyer = b.id), 0) AS n, count(*) FROM buyer b GROUP BY 1 ORDER BY 1 DESC",
+		"SELECT (SELECT s.state FROM sale s WHERE s.buyer = b.id ORDER BY s.id DESC LIMIT 1) AS x, count(*) FROM buyer b GROUP BY 1 ORDER BY 1",
+	})
+	wantAlikeIn(t, columnar, oltp, 0, []string{
+		"SELECT (SELECT b.since FROM buyer b WHERE b.id = s.buyer) + 1 AS d, count(*) FROM sale s GROUP BY (SELECT b.since FROM buyer b WHERE b.id = s.buyer) ORDER BY 1", "SELECT (SELECT b.since FROM buyer b WHERE b.id = sale.buyer AND b.id > 0), count(*) FROM sale GROUP BY (SELECT b.since FROM buyer b WHERE b.id = sale.buyer), sale.buyer ORDER BY 1, 2",
+	})
+}

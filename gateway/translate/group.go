@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 )
 
 // group is the aggregation of a query. It becomes a subquery that yields keys k1, k2, … and aggregates a1, a2, …;
@@ -170,8 +171,11 @@ func (q *query) ungrouped(f func() expr) expr {
 
 // matchKey returns the key that an expression over groups is, if it is one.
 func (q *query) matchKey(n *pg.Node) (expr, bool) {
+	if i := q.group.subqueryKey(n); i >= 0 {
+		return q.key(i), true
+	}
 	if len(q.group.keys) == 0 || n.GetAConst() != nil || n.GetParamRef() != nil || contains(n, func(m *pg.Node) bool {
-		return isAggregateCall(m) || m.GetSubLink() != nil || m.GetFuncCall().GetOver() != nil || m.GetGroupingFunc() != nil
+		return isAggregateCall(m) || hasSubLink(m) || m.GetFuncCall().GetOver() != nil || m.GetGroupingFunc() != nil
 	}) {
 		return expr{}, false
 	}
@@ -200,6 +204,16 @@ func (q *query) tryUngrouped(n *pg.Node) (e expr, ok bool) {
 		q.outer = outer
 	}()
 	return q.ungrouped(func() expr { return q.value(n) }), true
+}
+
+func hasSubLink(n *pg.Node) bool { return n.GetSubLink() != nil }
+
+// subqueryKey finds the key that an expression with a subquery is, as it is written: translated again it would read other relations. -1: it is none.
+func (g *group) subqueryKey(n *pg.Node) int {
+	if !contains(n, hasSubLink) {
+		return -1
+	}
+	return slices.IndexFunc(g.nodes, func(k *pg.Node) bool { return k == n || proto.Equal(unlocated(k), unlocated(n)) })
 }
 
 func (q *query) keyOf(e expr) (expr, bool) {

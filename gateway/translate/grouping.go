@@ -91,6 +91,10 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 		keys := uint64(0)
 		for _, n := range set {
 			n = groupTarget(n, targets, q.scope)
+			if i := g.subqueryKey(n); i >= 0 {
+				keys |= 1 << i
+				continue
+			}
 			key := q.value(n)
 			distinguishable(key)
 			if len(sets) > 1 {

@@ -53,7 +53,9 @@ func (q *query) cond(n *pg.Node) expr {
 		}
 		return combine(v.BoolExpr.Boolop, parts)
 	case *pg.Node_SubLink:
-		return q.subLink(v.SubLink, false, true)
+		if !q.isKey(n) {
+			return q.subLink(v.SubLink, false, true)
+		}
 	case *pg.Node_AExpr:
 		if v.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && !isList(v.AExpr.Rexpr) && !q.isKey(n) {
 			return q.memberTest(v.AExpr, operatorName(v.AExpr.Name), true)
