@@ -60,6 +60,22 @@ func TestGateway_makesRowsOfConstantArraysAsPostgreSQLDoes(t *testing.T) {
 	wantAlikeBound(t, columnar, oltp, "SELECT id FROM article WHERE wanted IN (SELECT unnest($1::int[])) ORDER BY 1", bound, 1)
 }
 
+// ARRAY(SELECT … ORDER BY …) is never NULL.
+func TestGateway_makesArraysOfSubqueriesAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, lateralSchema).routes()
+	wantAlikeIn(t, columnar, oltp, 1, []string{
+		"SELECT b.id, ARRAY(SELECT s.id FROM sale s WHERE s.buyer = b.id ORDER BY s.id) FROM buyer b ORDER BY 1", "SELECT b.id, ARRAY(SELECT DISTINCT s.name FROM sale s WHERE s.buyer = b.id ORDER BY s.name DESC) FROM buyer b ORDER BY 1", "SELECT b.id, ARRAY(SELECT s.total AS t FROM sale s WHERE s.buyer = b.id ORDER BY s.n DESC, t DESC, s.id DESC) FROM buyer b ORDER BY 1",
+		"SELECT b.id, ARRAY(SELECT s.name FROM sale s WHERE s.buyer = b.id AND s.n > 3 ORDER BY 1) FROM buyer b ORDER BY 1", "SELECT id, ARRAY(SELECT name FROM buyer ORDER BY id), ARRAY(SELECT id FROM none ORDER BY id) FROM buyer ORDER BY 1", "SELECT id FROM buyer b WHERE ARRAY(SELECT s.name FROM sale s WHERE s.buyer = b.id ORDER BY s.id) @> '{a}' ORDER BY 1",
+		"SELECT id, cardinality(ARRAY(SELECT s.n FROM sale s WHERE s.buyer = b.id ORDER BY s.id)), array_to_string(ARRAY(SELECT s.name FROM sale s WHERE s.buyer = b.id ORDER BY s.id), '/') FROM buyer b ORDER BY 1", "SELECT ARRAY(SELECT s.name FROM sale s WHERE s.buyer = b.id ORDER BY s.id) AS a, count(*) FROM buyer b GROUP BY 1 ORDER BY 2, min(b.id)",
+		"SELECT b.id, s.x FROM buyer b CROSS JOIN LATERAL (SELECT array_agg(total ORDER BY id) AS x FROM sale WHERE buyer = b.id) s ORDER BY 1",
+	})
+	wantAlikeIn(t, columnar, oltp, 0, []string{
+		"SELECT b.id, cardinality(ARRAY(SELECT s.id FROM sale s WHERE s.buyer = b.id)) FROM buyer b ORDER BY 1", "SELECT b.id, ARRAY(SELECT s.id FROM sale s WHERE s.buyer = b.id ORDER BY s.id LIMIT 2) FROM buyer b ORDER BY 1", "SELECT b.id, ARRAY(SELECT count(*) FROM sale s WHERE s.buyer = b.id ORDER BY 1) FROM buyer b ORDER BY 1",
+		"SELECT id, ARRAY(SELECT unnest('{1,2}'::int[]) FROM none ORDER BY 1) FROM buyer ORDER BY 1", "SELECT id, ARRAY(SELECT DISTINCT ON (name) id FROM sale ORDER BY name, id) FROM buyer ORDER BY 1", "SELECT b.id, ARRAY(SELECT 10 / (s.n - 1) FROM sale s WHERE s.buyer = b.id ORDER BY s.id) FROM buyer b ORDER BY 1",
+	})
+}
+
 // Arrays that the replica makes of what it has no arrays of, in either format.
 func TestGateway_writesComputedArraysAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,8 @@ func (q *query) fromClause(nodes []*pg.Node) {
 		part, names, ties := q.fromItemAfter(n, ns)
 		q.from.brittle = q.from.brittle || part.brittle
 		if ties.always {
-			*q.from = tree{inside: q.from.inside, brittle: q.from.brittle, parts: []*tree{joinAlways(&tree{parts: q.from.parts, conds: q.from.conds}, part, ties)}}
+			left := &tree{parts: q.from.parts, conds: q.from.conds}
+			*q.from = tree{inside: q.from.inside, brittle: q.from.brittle, parts: []*tree{joinAlways(left, part, ties, nil)}, conds: ties.having}
 			outers, ns = 1, ns.and(names)
 			continue
 		}

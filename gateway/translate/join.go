@@ -43,8 +43,12 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		left = q.wrap(left, leftNames, nil)
 		conds, merged = q.joinConditions(j, leftNames, rightNames, kind)
 	}
-	if ties.always && len(conds) > 0 {
-		fail("LATERAL with aggregates, joined by more than true")
+	var filters []expr
+	if ties.always {
+		if filters = slices.Concat(conds, ties.having); kind == "LEFT" {
+			rightNames.onlyIf(filters)
+			filters = nil
+		}
 	}
 	conds = append(conds, ties.conds...)
 	// NULL extension comes after the condition, which sees the sides as they are.
@@ -62,7 +66,7 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 	}
 	q.t.outer = q.t.outer || kind != ""
 	if ties.always {
-		return joinAlways(left, right, ties), ns
+		return joinAlways(left, right, ties, filters), ns
 	}
 	if kind == "" {
 		return innerJoin(left, right, conds), ns
@@ -102,6 +106,16 @@ func (n namespace) makeNullable() {
 			c.e.null = true
 			c.e.lit = nil
 		}
+	}
+}
+
+// onlyIf makes all columns NULL where a condition does not hold.
+func (n namespace) onlyIf(conds []expr) {
+	if slices.ContainsFunc(conds, func(c expr) bool { return c.fails }) {
+		fail("LATERAL with aggregates, joined by a condition that may fail")
+	}
+	for _, c := range n.visible {
+		c.e = c.e.onlyIf(conds)
 	}
 }
 

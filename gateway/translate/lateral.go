@@ -11,8 +11,9 @@ import (
 // ties are how a LATERAL subquery is joined to the items before it: by equalities, or not at all.
 type ties struct {
 	conds []expr
-	// always says that it has a row for each of theirs, also for one that none of the conditions ties to any.
+	// always says that it has a row for each of theirs, also for one that none of the conditions ties to any; if only where its HAVING holds.
 	always bool
+	having []expr
 }
 
 // lateral translates LATERAL (SELECT … WHERE inner = outer …). left is what the subquery may refer to.
@@ -49,8 +50,8 @@ func (q *query) lateral(v *pg.RangeSubselect, left namespace) (*tree, namespace,
 
 // aggregates are those of a LATERAL subquery without GROUP BY. Where there is nothing to aggregate they have a row as well.
 func (q *query) aggregates(c *correlated, alias *pg.Alias) (*tree, namespace, ties) {
-	if c.stmt.HavingClause != nil || len(c.stmt.SortClause) > 0 || c.stmt.LimitCount != nil {
-		fail("LATERAL with HAVING, ORDER BY or LIMIT over aggregates of all its rows")
+	if len(c.stmt.SortClause) > 0 || c.stmt.LimitCount != nil {
+		fail("LATERAL with ORDER BY or LIMIT over aggregates of all its rows")
 	}
 	targets := c.sub.expand(c.stmt.TargetList)
 	leaf := c.group()
@@ -63,6 +64,7 @@ func (q *query) aggregates(c *correlated, alias *pg.Alias) (*tree, namespace, ti
 		e.table, e.source = 0, 0
 		it.columns = append(it.columns, &column{name: target.name, e: e})
 	}
+	having := c.having()
 	if len(c.sub.joins) > 0 {
 		fail("correlated subquery over the aggregates of a LATERAL one")
 	}
@@ -72,15 +74,49 @@ func (q *query) aggregates(c *correlated, alias *pg.Alias) (*tree, namespace, ti
 		key := describe(c.inner[i], "k"+strconv.Itoa(i+1)).of(leafName(leaf.id), bit(leaf.id))
 		conds[i] = q.compare("=", o, key)
 	}
-	return leaf, namespace{[]*item{it}, it.columns}, ties{conds, true}
+	return leaf, namespace{[]*item{it}, it.columns}, ties{conds, true, having}
 }
 
-// joinAlways joins a LATERAL subquery that has a row for each of the left side.
-func joinAlways(left, right *tree, t ties) *tree {
+// having are the conditions on the aggregates of a subquery that is grouped by what ties it.
+func (c *correlated) having() []expr {
+	var conds []expr
+	for _, n := range conjuncts(c.stmt.HavingClause) {
+		e := c.sub.cond(n)
+		if e.fails { // which the engine asks of all groups
+			fail("correlated HAVING that may fail")
+		}
+		conds = append(conds, e)
+	}
+	return conds
+}
+
+// onlyIf is the value where all conditions hold, and NULL elsewhere.
+func (e expr) onlyIf(conds []expr) expr {
+	if len(conds) == 0 {
+		return e
+	}
+	all := "ifNull(" + boolText(combine(pg.BoolExprType_AND_EXPR, conds)) + ", false)"
+	e = e.plain()
+	if e.displaysByRow() {
+		e.dec.displaySQL = "if(" + all + ", " + e.dec.displaySQL + ", NULL)"
+	}
+	e.sql, e.null, e.lit, e.ratio, e.blanks = "if("+all+", "+e.typed()+", NULL)", true, nil, nil, nil
+	for _, c := range conds {
+		e.refs |= c.refs
+	}
+	return e
+}
+
+// joinAlways joins a LATERAL subquery that has a row for each of the left side. What else is asked of the row filters an inner join.
+func joinAlways(left, right *tree, t ties, filters []expr) *tree {
 	if len(left.parts) == 1 && len(left.conds) == 0 {
 		left = left.parts[0]
 	}
-	return &tree{kind: "LEFT", left: left, right: right, conds: t.conds, fills: true}
+	joined := &tree{kind: "LEFT", left: left, right: right, conds: t.conds, fills: true}
+	if len(filters) > 0 {
+		joined = &tree{parts: []*tree{joined}, conds: filters, fills: true}
+	}
+	return joined
 }
 
 // hasFilled reports whether a join tree has values that are there where it has no row for them.

@@ -38,6 +38,8 @@ func (q *query) subLink(s *pg.SubLink, negated, truth bool) expr {
 		}
 		// x op ALL is NOT (x opposite ANY), in three-valued logic as well.
 		return negate(q.anySubquery(opposites[op], s.Testexpr, stmt), !negated)
+	case pg.SubLinkType_ARRAY_SUBLINK:
+		return q.arraySubquery(stmt)
 	}
 	fail("subquery with this operator")
 	return expr{}
@@ -218,7 +220,7 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 		return e
 	}
 	first := limitsToOne(stmt)
-	if !isSimple(stmt) || !first && (stmt.LimitCount != nil || len(stmt.GroupClause) > 0 || stmt.HavingClause != nil) ||
+	if !isSimple(stmt) || !first && (stmt.LimitCount != nil || len(stmt.GroupClause) > 0) ||
 		len(stmt.TargetList) != 1 || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil {
 		fail("correlated subquery for a value with a LIMIT other than 1, GROUP BY, DISTINCT, WITH, windows or a set operation, or without FROM")
 	}
@@ -234,7 +236,7 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 	var value expr
 	if isGrouped(stmt) {
 		q.joinGroups(c)
-		value = resolveUnknown(c.sub.value(targets[0].node))
+		value = resolveUnknown(c.sub.value(targets[0].node)).onlyIf(c.having())
 	} else {
 		row := resolveUnknown(c.sub.value(targets[0].node))
 		if row.displaysByRow() {
