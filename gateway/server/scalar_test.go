@@ -20,7 +20,7 @@ func TestGateway_computesScalarsAsPostgreSQLDoes(t *testing.T) {
 	for _, x := range strings.Fields("sm i b n f s c d -2.5 NULL") {
 		for _, f := range []string{
 			"div($, 3)", "div($, n)", "div(w, $)", "div(-7, $)", "sqrt($)", "|/ $", "@ $", "~ $", "to_hex($)", "$ << 3", "$ >> 1", "$ << 31", "$ >> 63", "1 << $", "$ << -1", "CASE WHEN id > 2 AND id < 7 THEN sqrt(abs($)) END",
-			"width_bucket($, 0, 100, 10)", "width_bucket($, 100, 0, 100)", "width_bucket($, 0.5, 3, 7)", "width_bucket($, -5, 99, 1000)", "width_bucket($, 0, 0, 3)", "width_bucket($, 1, 2, 0)", "width_bucket(29, 0, 100, $)",
+			"width_bucket($, 0, 100, 10)", "width_bucket($, 100, 0, 100)", "width_bucket($, 0.5, 3, 7)", "width_bucket($, -5, 99, 1000)", "width_bucket($, ARRAY[-2, 0, 0, 3, 100])", "width_bucket($, ARRAY[0.5, 7.25])", "width_bucket($, '{1,10}'::int[])", "width_bucket($, ARRAY[5, 1])", "width_bucket($, ARRAY[1, NULL])", "width_bucket($, 0, 0, 3)", "width_bucket($, 1, 2, 0)", "width_bucket(29, 0, 100, $)",
 			"num_nulls($, s, 1 / i)", "num_nonnulls($, NULL, 'x')", "num_nulls($)", "bit_length($)", "quote_literal($)", "quote_nullable($)", "quote_nullable($) || 'x'",
 			"repeat('ab', $)", "repeat($, 3)", "split_part($, ',', -1)", "split_part($, ',', -3)", "split_part($, 'aa', -2)", "split_part($, ',', 0)", "make_date(2024, $, 1)", "make_date($, 2, 29)", "make_date(2023, 2, $)", "pi() * $",
 		} {

@@ -33,7 +33,7 @@ func init() {
 		"to_char": {2, 2, toChar}, "to_timestamp": {1, 2, toTimestamp}, "to_date": {2, 2, readMoment}, "timezone": {2, 2, atTimeZone},
 		"cardinality": {1, 1, cardinality}, "array_length": {2, 2, arrayLength}, "array_upper": {2, 2, arrayLength}, "array_to_string": {2, 3, arrayToString},
 		"string_to_array": {2, 2, stringToArray}, "age": {1, 2, age},
-		"div": {2, 2, divTrunc}, "sqrt": {1, 1, squareRoot}, "pi": {0, 0, pi}, "to_hex": {1, 1, toHex}, "width_bucket": {4, 4, widthBucket},
+		"div": {2, 2, divTrunc}, "sqrt": {1, 1, squareRoot}, "pi": {0, 0, pi}, "to_hex": {1, 1, toHex}, "width_bucket": {2, 4, widthBucket},
 		"num_nulls": {1, 50, countNulls}, "num_nonnulls": {1, 50, countNulls}, "make_date": {3, 3, makeDate},
 		"bit_length": {1, 1, bitLength}, "quote_literal": {1, 1, quoteLiteral}, "quote_nullable": {1, 1, quoteLiteral},
 		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strings"
 )
 
 // divTrunc is div: the quotient of two numerics without what is behind the point.
@@ -92,6 +93,12 @@ const mostBuckets = 1 << 20
 
 // widthBucket numbers the buckets of one width between two constants, in either order.
 func widthBucket(q *query, _ string, args []expr) expr {
+	switch len(args) {
+	case 2:
+		return q.listedBucket(args[0], args[1])
+	case 3:
+		fail("width_bucket of three arguments")
+	}
 	x, from, to := q.bucketBound(args[0]), q.bucketBound(args[1]), q.bucketBound(args[2])
 	count, ok := args[3].constantFrom(1)
 	if !ok || count > mostBuckets || args[3].oid == oidInt8 || from.lit == nil || to.lit == nil {
@@ -111,6 +118,30 @@ func widthBucket(q *query, _ string, args []expr) expr {
 	e := smallInteger("toInt32("+sql+")", 0, count+1, x)
 	e.fails = e.fails || isFloat(x.oid)
 	return e
+}
+
+// mostThresholds bounds how many comparisons a bucket is found by.
+const mostThresholds = 50
+
+// listedBucket numbers the buckets between thresholds that are constants in ascending order, by how many are reached.
+func (q *query) listedBucket(x, list expr) expr {
+	thresholds, ok := list.spelledOut()
+	if !ok || len(thresholds) == 0 || len(thresholds) > mostThresholds || x.isUnknown() || x.opaque || !isExact(x.oid) {
+		fail("width_bucket of what is not a number, or by what is not an array of constants")
+	}
+	terms := make([]string, len(thresholds))
+	var last *number
+	for i, t := range thresholds {
+		if t.isNull() || t.lit == nil || !isExact(t.oid) {
+			fail("width_bucket by what is not an array of constants")
+		}
+		n := q.coerce(t, oidNumeric).lit.numeric
+		if last != nil && last.compare(*n) > 0 {
+			fail("width_bucket by thresholds in another order")
+		}
+		terms[i], last = "toInt32("+q.compare(">=", x, t).sql+")", n
+	}
+	return smallInteger("toInt32("+strings.Join(terms, " + ")+")", 0, int64(len(terms)), x)
 }
 
 func (q *query) bucketBound(e expr) expr {

@@ -18,6 +18,9 @@ func parsed(e expr, oid uint32) (expr, bool) {
 		form, value = e.sql+" IN ('true', 'false', 't', 'f', 'yes', 'no', 'y', 'n', 'on', 'off', '1', '0')", e.sql+" IN ('true', 't', 'yes', 'y', 'on', '1')"
 	case oid == oidDate:
 		form, value = fmt.Sprintf("toString(toDate32OrZero(%s)) = %[1]s AND %[1]s > '1900-01-01'", e.orEmpty()), "toInt32(toDate32OrZero("+e.orEmpty()+"))"
+	case oid == oidFloat8: // but for a negative zero
+		form = fmt.Sprintf("match(%s, '^-?[0-9]{1,18}([.][0-9]{1,18})?$') AND NOT match(%[1]s, '^-[0.]+$')", e.sql)
+		value = "toFloat64OrZero(" + e.orEmpty() + ")"
 	default:
 		return expr{}, false
 	}
@@ -25,7 +28,7 @@ func parsed(e expr, oid uint32) (expr, bool) {
 	if isInteger(oid) && oid != oidInt8 {
 		out = checkedInteger(out.sql, oid, e)
 	}
-	out.fails = !e.readsAs(oid)
+	out.fails, out.tame = !e.readsAs(oid), isFloat(oid)
 	return out, true
 }
 
