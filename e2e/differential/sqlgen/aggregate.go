@@ -83,7 +83,7 @@ func (g *gen) percentile(c ctx, fam family) (expr, bool) {
 		g.use("mode")
 		return expr{sql: fmt.Sprintf("mode() WITHIN GROUP (ORDER BY %s%s)", a.sql, g.one("", " DESC")), t: t}, true
 	}
-	return expr{sql: fmt.Sprintf("%s(%s) WITHIN GROUP (ORDER BY %s)", name, g.one("0", "0.25", "0.5", "0.5", "0.9", "1"), a.sql), t: t}, true
+	return expr{sql: fmt.Sprintf("%s(%s) WITHIN GROUP (ORDER BY %s%s)", name, g.one("0", "0.25", "0.5", "0.5", "0.9", "1"), a.sql, g.one("", "", " DESC")), t: t}, true
 }
 
 // extreme is min or max.
