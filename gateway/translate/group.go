@@ -24,8 +24,9 @@ type group struct {
 	from  *tree
 	where []expr
 	joins []extraJoin
-	// correlated are keys that an enclosing query joins by.
+	// correlated are keys that an enclosing query joins by, among other conditions that tie its rows.
 	correlated []expr
+	among      *among
 }
 
 var aggregates = setOf("count sum avg min max bool_and bool_or every any_value string_agg array_agg stddev variance " +
@@ -268,15 +269,11 @@ func (q *query) groupedColumn(c *column) expr {
 // aggregated adds an aggregate to the group and returns a reference of the given description.
 func (q *query) aggregated(call engineCall, description expr) expr {
 	g := q.group
-	sql := call.sql()
-	i, ok := g.bySQL[sql]
-	if !ok {
-		g.aggs = append(g.aggs, call)
-		i = len(g.aggs)
-		g.bySQL[sql] = i
+	if g.among != nil {
+		return g.among.aggregated(q, call, description)
 	}
 	description.blanks = nil
-	out := describe(description, "a"+strconv.Itoa(i))
+	out := describe(description, g.add(call))
 	display := out.dec.displaySQL
 	out = out.as(leafName(g.id)+"."+out.sql, bit(g.id))
 	out.dec.displaySQL = display
@@ -286,4 +283,16 @@ func (q *query) aggregated(call engineCall, description expr) expr {
 		}
 	}
 	return out
+}
+
+// add adds an aggregate, unless it is there, and names its column.
+func (g *group) add(call engineCall) string {
+	sql := call.sql()
+	i, ok := g.bySQL[sql]
+	if !ok {
+		g.aggs = append(g.aggs, call)
+		i = len(g.aggs)
+		g.bySQL[sql] = i
+	}
+	return "a" + strconv.Itoa(i)
 }

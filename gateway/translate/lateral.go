@@ -36,7 +36,7 @@ func (q *query) lateral(v *pg.RangeSubselect, left namespace) (*tree, namespace,
 	outer.scope = &scope{owner: outer, items: left.items, visible: left.visible}
 	c := outer.correlate(stmt)
 	switch {
-	case len(c.residual) > 0:
+	case len(c.residual) > 0 && (len(c.inner) == 0 || !isGrouped(stmt) || len(stmt.GroupClause) > 0):
 		fail("LATERAL tied by more than equalities")
 	case len(c.inner) == 0:
 		leaf, names := q.subselect(q.t.selectStmt(stmt, q.ctes, readByFrom), v.Alias, "")
@@ -54,7 +54,9 @@ func (q *query) aggregates(c *correlated, alias *pg.Alias) (*tree, namespace, ti
 		fail("LATERAL with ORDER BY or LIMIT over aggregates of all its rows")
 	}
 	targets := c.sub.expand(c.stmt.TargetList)
+	comparisons := c.among()
 	leaf := c.group()
+	c.sub.group.among = comparisons
 	it := &item{}
 	for _, target := range targets {
 		e := resolveUnknown(c.sub.value(target.node))

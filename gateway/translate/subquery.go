@@ -225,7 +225,7 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 		fail("correlated subquery for a value with a LIMIT other than 1, GROUP BY, DISTINCT, WITH, windows or a set operation, or without FROM")
 	}
 	c := q.correlate(stmt)
-	if len(c.residual) > 0 || len(c.inner) == 0 {
+	if len(c.inner) == 0 || len(c.residual) > 0 && (!isGrouped(stmt) || len(stmt.GroupClause) > 0 || first) {
 		fail("correlated subquery by more than equalities")
 	}
 	q.requireLocal(c.outer)
@@ -235,7 +235,10 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 	targets := c.sub.expand(stmt.TargetList)
 	var value expr
 	if isGrouped(stmt) {
+		comparisons := c.among()
+		q.requireLocal(comparisons.bounds())
 		q.joinGroups(c)
+		c.sub.group.among = comparisons
 		value = resolveUnknown(c.sub.value(targets[0].node)).onlyIf(c.having())
 	} else {
 		row := resolveUnknown(c.sub.value(targets[0].node))

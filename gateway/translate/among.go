@@ -1,0 +1,87 @@
+package translate
+
+import (
+	"fmt"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// among are the comparisons that tie a subquery with aggregates beside equalities. The rows of each group are collected; of these, those that meet
+// the comparisons are aggregated for each row of the query around.
+type among struct {
+	ops          []string
+	inner, outer []expr
+}
+
+// among takes the conditions that are no equalities for comparisons; nil: there are none.
+func (c *correlated) among() *among {
+	if len(c.residual) == 0 {
+		return nil
+	}
+	a := &among{}
+	for _, n := range c.residual {
+		for _, part := range bothBounds(n) {
+			op, inner, outer, ok := c.sub.sides(part)
+			if !ok || inner.fails || outer.fails || inner.oid == oidBpchar || inner.oid == oidInterval {
+				fail("correlated subquery by more than equalities and comparisons")
+			}
+			a.ops, a.inner, a.outer = append(a.ops, op), append(a.inner, inner), append(a.outer, outer)
+		}
+	}
+	return a
+}
+
+// bounds are what the query around compares with.
+func (a *among) bounds() []expr {
+	if a == nil {
+		return nil
+	}
+	return a.outer
+}
+
+// bothBounds makes two comparisons of BETWEEN.
+func bothBounds(n *pg.Node) []*pg.Node {
+	a := n.GetAExpr()
+	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_BETWEEN {
+		return []*pg.Node{n}
+	}
+	bounds := a.Rexpr.GetList().GetItems()
+	comparison := func(op string, bound *pg.Node) *pg.Node {
+		name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: op}}}
+		return &pg.Node{Node: &pg.Node_AExpr{AExpr: &pg.A_Expr{Kind: pg.A_Expr_Kind_AEXPR_OP, Name: []*pg.Node{name}, Lexpr: a.Lexpr, Rexpr: bound}}}
+	}
+	return []*pg.Node{comparison(">=", bounds[0]), comparison("<=", bounds[1])}
+}
+
+// reducible are the engine's aggregates that make the same of an array's elements as of rows.
+var reducible = setOf("count sum sumDistinct min max uniqExact")
+
+// aggregated is an aggregate of the rows of a group that meet the comparisons.
+func (a *among) aggregated(q *query, call engineCall, d expr) expr {
+	if !reducible[strings.TrimSuffix(call.function, "OrNull")] || call.over != "" || d.fails || d.displaysByRow() {
+		fail("aggregate of this form in a subquery that a comparison ties")
+	}
+	var parts, conds []string
+	for i, inner := range a.inner {
+		parts = append(parts, inner.sql)
+		element := inner.as(fmt.Sprintf("tupleElement(t, %d)", i+1), 0)
+		conds = append(conds, boolText(q.compare(a.ops[i], element, a.outer[i])))
+	}
+	arg := call.args
+	if arg == "" {
+		arg = "0" // also so that there are two elements, which the engine takes for a tuple everywhere
+	}
+	rows := q.group.add(engineCall{function: "groupArray", args: "tuple(" + strings.Join(append(parts, arg), ", ") + ")"})
+	kept := fmt.Sprintf("arrayFilter(t -> ifNull(%s, false), %s.%s)", strings.Join(conds, " AND "), leafName(q.group.id), rows)
+	value := "length(" + kept + ")"
+	if call.args != "" {
+		value = fmt.Sprintf("arrayReduce(%s, arrayMap(t -> tupleElement(t, %d), %s))", quote(call.function), len(parts)+1, kept)
+	}
+	d.blanks = nil
+	out := describe(d, value).as(call.cast+"("+value+")", bit(q.group.id))
+	for _, o := range a.outer {
+		out.refs |= o.refs
+	}
+	return out
+}
