@@ -37,6 +37,10 @@ func (g *gen) correlated(c ctx) (fromClause, string) {
 		if p, ok := g.correlation(f.sc, outer); ok {
 			add(p)
 		}
+		if p, ok := g.correlation(f.sc, outer); ok && g.chance(0.25) {
+			g.use("correlation by two conditions")
+			add(p)
+		}
 	}
 	if where == "" || g.chance(0.4) {
 		add(g.simplePredicate(inner, 1))
