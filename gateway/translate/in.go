@@ -80,3 +80,23 @@ func (q *query) inValues(x expr, items []expr) expr {
 	}
 	return combine(pg.BoolExprType_OR_EXPR, parts)
 }
+
+// pair brings two values to one engine type, to be compared in a set.
+func (q *query) pair(l, r expr) (expr, expr) {
+	l, r = q.comparable(l, r)
+	if (l.opaque || r.opaque) && !(l.enum && r.enum && l.oid == r.oid) || isFloat(l.oid) || isFloat(r.oid) || l.isNull() || r.isNull() {
+		fail("IN over values of this type")
+	}
+	switch {
+	case l.oid == oidNumeric:
+		d := widest([]expr{l, r})
+		l.sql, r.sql = l.scaled(d), r.scaled(d)
+	case isInteger(l.oid) && l.oid != r.oid:
+		wide := l.oid
+		if integerDigits[r.oid] > integerDigits[wide] {
+			wide = r.oid
+		}
+		l, r = q.coerce(l, wide), q.coerce(r, wide)
+	}
+	return l, r
+}

@@ -225,10 +225,13 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 		fail("correlated subquery for a value with a LIMIT other than 1, GROUP BY, DISTINCT, WITH, windows or a set operation, or without FROM")
 	}
 	c := q.correlate(stmt)
-	if len(c.inner) == 0 || len(c.residual) > 0 && (!isGrouped(stmt) || len(stmt.GroupClause) > 0 || first) {
+	if len(c.inner) == 0 || len(c.residual) > 0 && first == isGrouped(stmt) {
 		fail("correlated subquery by more than equalities")
 	}
 	q.requireLocal(c.outer)
+	if first && len(c.residual) > 0 {
+		return q.firstAmong(c)
+	}
 	if first && !isSingleRow(stmt) {
 		return q.firstValue(c)
 	}
@@ -331,26 +334,6 @@ func (q *query) threeValuedIn(x, matched expr, r *rows, key string, negated bool
 	e := with(oidBool, sql, x)
 	e.null = true
 	return negate(e, negated)
-}
-
-// pair brings two values to one engine type, to be compared in a set.
-func (q *query) pair(l, r expr) (expr, expr) {
-	l, r = q.comparable(l, r)
-	if (l.opaque || r.opaque) && !(l.enum && r.enum && l.oid == r.oid) || isFloat(l.oid) || isFloat(r.oid) || l.isNull() || r.isNull() {
-		fail("IN over values of this type")
-	}
-	switch {
-	case l.oid == oidNumeric:
-		d := widest([]expr{l, r})
-		l.sql, r.sql = l.scaled(d), r.scaled(d)
-	case isInteger(l.oid) && l.oid != r.oid:
-		wide := l.oid
-		if integerDigits[r.oid] > integerDigits[wide] {
-			wide = r.oid
-		}
-		l, r = q.coerce(l, wide), q.coerce(r, wide)
-	}
-	return l, r
 }
 
 // tryRows translates a subquery by itself; ok is false if it refers to something outside.
