@@ -95,15 +95,7 @@ func TestReplica_recordsMoreThanAStatementHolds(t *testing.T) {
 	src := newScript(accounts(), known)
 	g, ctx := startGateway(t, src, func(c *replica.Config) { c.CompactRows, c.CompactInterval = due, time.Hour })
 	expect(ctx, t, g, src, src.watermark()).Release()
-	for n := range 2 {
-		src.awaitConfirm(ctx, t, func() {
-			src.commit(func(x *tx) {
-				for i := range due {
-					x.insert(3, row{fmt.Sprint(n, " ", i)})
-				}
-			})
-		})
-	}
+	awaitTwoRecords(ctx, t, src, func(x *tx, name string) { x.insert(3, row{name}) })
 	restart(ctx, t, g, src)
 }
 
@@ -115,16 +107,10 @@ func TestReplica_takesOverWhatAFormerVersionStored(t *testing.T) {
 	src := newScript(tags(), documents)
 	g, ctx := startGateway(t, src, func(c *replica.Config) { c.CompactRows, c.CompactInterval = due, time.Hour })
 	expect(ctx, t, g, src, src.watermark()).Release()
-	for n := range 2 {
-		src.awaitConfirm(ctx, t, func() {
-			src.commit(func(x *tx) {
-				for i := range due {
-					x.insert(3, row{fmt.Sprint(n, " ", i)})
-					x.insert(4, row{fmt.Sprint(n, " ", i), "[1, 2]"})
-				}
-			})
-		})
-	}
+	awaitTwoRecords(ctx, t, src, func(x *tx, name string) {
+		x.insert(3, row{name})
+		x.insert(4, row{name, "[1, 2]"})
+	})
 	if err := g.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -149,6 +135,20 @@ func TestReplica_takesOverWhatAFormerVersionStored(t *testing.T) {
 		t.Errorf("%d copies, the last of tables %v, want one of %v", again, copied, want)
 	}
 	restart(ctx, t, g, src)
+}
+
+// awaitTwoRecords has as many changes made as lead to two records.
+func awaitTwoRecords(ctx context.Context, t *testing.T, src *script, change func(x *tx, name string)) {
+	t.Helper()
+	for n := range 2 {
+		src.awaitConfirm(ctx, t, func() {
+			src.commit(func(x *tx) {
+				for i := range due {
+					change(x, fmt.Sprint(n, " ", i))
+				}
+			})
+		})
+	}
 }
 
 // restart restarts the gateway, if it runs, and expects that it goes on without a copy.

@@ -54,19 +54,23 @@ func (g *gen) unnest(f *fromClause) {
 		}
 		rel.cols = []column{element}
 		own := &scope{rels: f.sc.rels, outer: &scope{}} // keeps the reference qualified
-		call := fmt.Sprintf("unnest(%s) AS %s (%s)", own.ref(first, i).sql, rel.alias, element.name)
-		switch {
-		case f.comma || g.chance(0.4):
-			f.sql += ", " + call
-			f.comma = true
-		case g.chance(0.5):
-			f.sql += " CROSS JOIN " + call
-		default:
-			f.sql += " LEFT JOIN LATERAL " + call + " ON true"
-		}
-		f.sc, f.rows = &scope{rels: append(append([]*relation(nil), f.sc.rels...), rel), outer: f.sc.outer}, rel.rows
+		g.beside(f, rel, g.one("", "LATERAL ")+fmt.Sprintf("unnest(%s) AS %s (%s)", own.ref(first, i).sql, rel.alias, element.name))
 		return
 	}
+}
+
+// beside adds to the clause what makes rows of each row before it.
+func (g *gen) beside(f *fromClause, rel *relation, sql string) {
+	switch {
+	case f.comma || g.chance(0.4):
+		f.sql += ", " + sql
+		f.comma = true
+	case g.chance(0.5):
+		f.sql += " CROSS JOIN " + sql
+	default:
+		f.sql += " LEFT JOIN " + sql + " ON true"
+	}
+	f.sc, f.rows = &scope{rels: append(append([]*relation(nil), f.sc.rels...), rel), outer: f.sc.outer}, rel.rows
 }
 
 // join adds a relation to the clause, or leaves it as it is when nothing fits in size.

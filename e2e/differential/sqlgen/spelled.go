@@ -40,15 +40,5 @@ func (g *gen) spelled(f *fromClause) {
 	if n == 1 {
 		query = "SELECT " + lists[0]
 	}
-	call := fmt.Sprintf("LATERAL (%s) AS %s (%s)", query, rel.alias, strings.Join(names, ", "))
-	switch {
-	case f.comma || g.chance(0.4):
-		f.sql += ", " + call
-		f.comma = true
-	case g.chance(0.5):
-		f.sql += " CROSS JOIN " + call
-	default:
-		f.sql += " LEFT JOIN " + call + " ON true"
-	}
-	f.sc, f.rows = &scope{rels: append(append([]*relation(nil), f.sc.rels...), rel), outer: f.sc.outer}, rel.rows
+	g.beside(f, rel, fmt.Sprintf("LATERAL (%s) AS %s (%s)", query, rel.alias, strings.Join(names, ", ")))
 }
