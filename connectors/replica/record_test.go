@@ -134,7 +134,6 @@ func TestReplica_takesOverWhatAFormerVersionStored(t *testing.T) {
 	if want := []cdc.TableID{documents.ID}; again != 1 || !slices.Equal(copied, want) {
 		t.Errorf("%d copies, the last of tables %v, want one of %v", again, copied, want)
 	}
-	restart(ctx, t, g, src)
 }
 
 // awaitTwoRecords has as many changes made as lead to two records.
