@@ -132,6 +132,12 @@ func TestGateway_makesRowsOfElementsAsPostgreSQLDoes(t *testing.T) {
 		"SELECT p.wanted, count(DISTINCT v), sum(q.id) FROM article p, unnest(p.ids) v, article q WHERE q.id = v GROUP BY 1 ORDER BY 1",
 	)
 	wantAlike(t, articles+"; CREATE VIEW tagged AS SELECT a.id, a.tags, b.id AS next FROM article a JOIN article b ON b.id = a.id + 1", 0.95, statements)
+	// Values that may fail, and that nobody reads, beside an outer join.
+	wantAlike(t, articles, 1, []string{
+		"SELECT count(*) FROM (SELECT 100 / (p.id + 1) AS c FROM (SELECT * FROM article) p LEFT JOIN article q ON q.id = p.wanted CROSS JOIN unnest(p.ids) v) x",
+		"SELECT count(*) FROM (SELECT p.wanted + v AS c FROM article p LEFT JOIN article q ON q.id = p.wanted CROSS JOIN unnest(p.ids) v WHERE p.id < 5) x",
+		"SELECT count(*) FROM (SELECT p.wanted + v AS c FROM article p LEFT JOIN article q ON q.id = p.wanted LEFT JOIN LATERAL unnest(p.ids) AS t (v) ON true WHERE p.id < 5) x",
+	})
 	// What means something else, or is not translated.
 	wantAlike(t, articles, 0, []string{
 		"SELECT unnest(tags) AS tags, count(*) FROM article GROUP BY tags ORDER BY 1, 2", "SELECT unnest(tags) AS id, count(*) FROM article GROUP BY id ORDER BY 1, 2", "SELECT unnest(tags), unnest(ids) FROM article ORDER BY 1, 2", "SELECT *, unnest(tags) AS t FROM article ORDER BY id, t",

@@ -78,27 +78,29 @@ func (n *tree) probe(asked []expr) {
 
 // withComputed is a relation with what is computed of its rows.
 func (n *tree) withComputed(relation string) string {
-	if len(n.computed) == 0 && len(n.probed) == 0 && n.unnested == nil {
+	if n.unnested != nil {
+		relation = n.withElements(relation)
+	}
+	if len(n.computed) == 0 && len(n.probed) == 0 {
 		return relation
 	}
 	var b strings.Builder
-	all := "*"
-	if n.unnested != nil { // which * may show or not
-		all = leafName(n.id) + ".*, " + elementName(n.id)
-		if n.unnested.numbered {
-			all += ", " + elementNumber(n.id)
-		}
-	}
-	b.WriteString("(SELECT " + all)
+	b.WriteString("(SELECT *")
 	for i, sql := range n.computed {
 		b.WriteString(", " + sql + " AS " + computedColumn(n.id, i))
 	}
 	b.WriteString(" FROM " + relation + " AS " + leafName(n.id))
-	if n.unnested != nil {
-		b.WriteString(n.unnested.arrayJoin(n.id))
-	}
 	if len(n.probed) > 0 {
 		b.WriteString(" WHERE NOT ignore(" + strings.Join(n.probed, ", ") + ")")
 	}
 	return b.String() + ")"
+}
+
+// withElements is a relation with a row for each element of an array of its rows.
+func (n *tree) withElements(relation string) string {
+	columns := leafName(n.id) + ".*, " + elementName(n.id) // which * may show or not
+	if n.unnested.numbered {
+		columns += ", " + elementNumber(n.id)
+	}
+	return "(SELECT " + columns + " FROM " + relation + " AS " + leafName(n.id) + n.unnested.arrayJoin(n.id) + ")"
 }
