@@ -17,8 +17,8 @@ import (
 const (
 	recordsTable = "epochs"
 	recordFormat = 2
-	// documentsFormat is the last one of which documents are in a form of their own.
-	documentsFormat = 1
+	// formerFormat is that of data whose documents are in another form.
+	formerFormat = 1
 	// recordsPerPartition records are dropped at once when they are old.
 	recordsPerPartition = 100
 )
@@ -75,8 +75,8 @@ func createRecords(database string) string {
 		engine.Quote(database), recordsTable, recordsPerPartition)
 }
 
-// readRecord returns the newest record, or nil if there is none. One of a former format is without the tables that are in
-// a form of their own: they are copied anew.
+// readRecord returns the newest record, or nil if there is none. One of the former format is without the tables with
+// documents: they are copied anew.
 func readRecord(ctx context.Context, c *engine.Conn, database string) (*record, error) {
 	rows, err := c.Strings(ctx, fmt.Sprintf("SELECT record AS n FROM %s.%s ORDER BY serial DESC LIMIT 1",
 		engine.Quote(database), recordsTable))
@@ -87,7 +87,7 @@ func readRecord(ctx context.Context, c *engine.Conn, database string) (*record, 
 	if err := json.Unmarshal([]byte(rows[0]), r); err != nil {
 		return nil, fmt.Errorf("read the epoch record: %w", err)
 	}
-	if r.Format == documentsFormat {
+	if r.Format == formerFormat {
 		r.Format, r.Tables = recordFormat, slices.DeleteFunc(r.Tables, func(t recordedTable) bool {
 			return slices.ContainsFunc(t.Def.Columns, func(c cdc.Column) bool { return c.Type == pgtype.JSONBOID })
 		})

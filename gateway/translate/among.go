@@ -48,8 +48,7 @@ func bothBounds(n *pg.Node) []*pg.Node {
 	}
 	bounds := a.Rexpr.GetList().GetItems()
 	comparison := func(op string, bound *pg.Node) *pg.Node {
-		name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: op}}}
-		return &pg.Node{Node: &pg.Node_AExpr{AExpr: &pg.A_Expr{Kind: pg.A_Expr_Kind_AEXPR_OP, Name: []*pg.Node{name}, Lexpr: a.Lexpr, Rexpr: bound}}}
+		return pg.MakeAExprNode(pg.A_Expr_Kind_AEXPR_OP, []*pg.Node{pg.MakeStrNode(op)}, a.Lexpr, bound, 0)
 	}
 	return []*pg.Node{comparison(">=", bounds[0]), comparison("<=", bounds[1])}
 }

@@ -16,7 +16,7 @@ func (q *query) arraySubquery(stmt *pg.SelectStmt) expr {
 		fail("ARRAY(SELECT …) of what makes rows")
 	}
 	call := &pg.FuncCall{
-		Funcname: []*pg.Node{{Node: &pg.Node_String_{String_: &pg.String{Sval: "array_agg"}}}},
+		Funcname: []*pg.Node{pg.MakeStrNode("array_agg")},
 		Args:     []*pg.Node{value}, AggOrder: sortNodes(stmt), AggDistinct: distinct,
 	}
 	grouped := proto.CloneOf(stmt)

@@ -10,8 +10,15 @@ import (
 // a search for its text, and with it its value, as it is written. PostgreSQL's numbers are there with all their digits.
 // What an array has at a place, and what an object contains, is found by parsing, which takes several times as long.
 
+// mostKeys is how many keys a path may have, and all parts of documents that a statement makes documents of their own: paths into
+// parts of parts are then no deeper than what keys are told apart by.
+const mostKeys = document.Depth / 2
+
 // searched is what is at a path of keys, in its stored form; empty if nothing is.
 func searched(doc string, keys []string) string {
+	if len(keys) > mostKeys {
+		fail("path of so many keys into a json document")
+	}
 	for i, k := range keys {
 		if i > 0 {
 			doc = asDocument(doc)

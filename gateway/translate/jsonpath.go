@@ -7,8 +7,6 @@ import (
 	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-
-	"github.com/freshet-io/freshet/connectors/replica/document"
 )
 
 // jsonText is ->> or #>> by constant keys, of a jsonb: the text of what is there, NULL if nothing or null is.
@@ -31,17 +29,10 @@ func (q *query) jsonText(a *pg.A_Expr) expr {
 }
 
 func (q *query) jsonTextAt(doc expr, keys []string) expr {
-	if len(keys) > mostKeys {
-		fail("path of so many keys into a json document")
-	}
 	e := with(oidText, "CAST("+textOf(searched(doc.sql, keys))+", 'Nullable(String)')", doc) // NULL where the document is
 	e.null, e.costly = true, true
 	return e
 }
-
-// mostKeys is how many keys a path may have, and all parts of documents that a statement makes documents of their own: paths into
-// parts of parts are then no deeper than what keys are told apart by.
-const mostKeys = document.Depth / 2
 
 // jsonPart is what is at a place as a document of its own. What is in an array the engine would write otherwise than PostgreSQL.
 func (q *query) jsonPart(p jsonPlace) expr {

@@ -76,9 +76,7 @@ func (p jsonPlace) firstKeys() []string {
 
 // found is the same place in what a search finds by its first keys, which is empty where nothing is.
 func (p jsonPlace) found() jsonPlace {
-	keys := p.firstKeys()
-	keys = keys[:min(len(keys), mostKeys)]
-	if len(keys) > 0 {
+	if keys := p.firstKeys(); len(keys) > 0 {
 		p.doc.sql, p.steps = searched(p.doc.sql, keys), p.steps[len(keys):]
 	}
 	return p

@@ -120,7 +120,7 @@ func (q *query) spelledTable(f *pg.RangeFunction) (*tree, namespace) {
 	}
 	s := &pg.SelectStmt{Op: pg.SetOperation_SETOP_NONE}
 	for _, row := range r.values {
-		s.ValuesLists = append(s.ValuesLists, &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: row}}})
+		s.ValuesLists = append(s.ValuesLists, pg.MakeListNode(row))
 	}
 	values := q.t.selectStmt(s, q.ctes, readByFrom)
 	for i, name := range r.names {
@@ -161,9 +161,8 @@ func absent(n int) []*pg.Node {
 }
 
 func bigint(n int) *pg.Node {
-	number := &pg.Node{Node: &pg.Node_AConst{AConst: &pg.A_Const{Val: &pg.A_Const_Ival{Ival: &pg.Integer{Ival: int32(n)}}}}}
-	name := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: "int8"}}}
-	return &pg.Node{Node: &pg.Node_TypeCast{TypeCast: &pg.TypeCast{Arg: number, TypeName: &pg.TypeName{Names: []*pg.Node{name}, Typemod: -1}}}}
+	to := &pg.TypeName{Names: []*pg.Node{pg.MakeStrNode("int8")}, Typemod: -1}
+	return &pg.Node{Node: &pg.Node_TypeCast{TypeCast: &pg.TypeCast{Arg: pg.MakeAConstIntNode(int64(n), 0), TypeName: to}}}
 }
 
 // spelledOut joins rows that are spelled out to each row of what is before: as many numbers to each, by which the values are chosen.

@@ -29,9 +29,16 @@ var ErrForm = errors.New("not a json document in PostgreSQL's form")
 // writes those of control characters only.
 type escape struct{ written, stored string }
 
-// Escapes are in an order in which one may be undone after the other: none makes what looks like another, but for the
-// last, which undoes what all begin with.
-var escapes = [...]escape{{"[", `\u005b`}, {"{", `\u007b`}, {":", `\u003a`}, {`\"`, `\u0022`}, {`\\`, `\u005c`}}
+const (
+	storedBracket   = `\u005b`
+	storedBrace     = `\u007b`
+	storedColon     = `\u003a`
+	storedQuote     = `\u0022`
+	storedBackslash = `\u005c`
+)
+
+// The backslash's is the last to be undone, since all begin with one.
+var escapes = [...]escape{{"[", storedBracket}, {"{", storedBrace}, {":", storedColon}, {`\"`, storedQuote}, {`\\`, storedBackslash}}
 
 // Escapes calls a function with each text that strings have in another form in a stored document, and that form, in an
 // order in which replacing one after the other gives what PostgreSQL writes.
@@ -114,15 +121,15 @@ func (w *writer) string(start int) int {
 			w.dst = append(w.dst, c)
 			return i
 		case '[':
-			w.dst = append(w.dst, `\u005b`...)
+			w.dst = append(w.dst, storedBracket...)
 			continue
 		case '{':
-			w.dst = append(w.dst, `\u007b`...)
+			w.dst = append(w.dst, storedBrace...)
 			continue
 		case ':':
 			// Alone between a quote and blanks it would end a key.
 			if i == start || w.text[i-1] == ' ' {
-				w.dst = append(w.dst, `\u003a`...)
+				w.dst = append(w.dst, storedColon...)
 				continue
 			}
 		case '\\':
@@ -133,9 +140,9 @@ func (w *writer) string(start int) int {
 			i++
 			switch rest[1] {
 			case '"':
-				w.dst = append(w.dst, `\u0022`...)
+				w.dst = append(w.dst, storedQuote...)
 			case '\\':
-				w.dst = append(w.dst, `\u005c`...)
+				w.dst = append(w.dst, storedBackslash...)
 			default:
 				w.dst = append(w.dst, rest[:2]...)
 			}
