@@ -2,6 +2,8 @@ package translate
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/regex"
 )
 
 // extractMatch is the part of a text that a constant regular expression matches first, or that one of its groups does; NULL: none.
@@ -12,10 +14,10 @@ func (q *query) extractMatch(text, pattern expr, group func(groups int) int) exp
 		fail("regular expression that is not a constant, or a NULL to look for it in")
 	}
 	q.t.requireLetters(constant, false, x.collation)
-	p := rewriteCapturing(constant, false)
-	subject := p.classes.guard(x.sql)
+	p := translatable(regex.Capture(constant, false))
+	subject := withinClasses(p.Classes, x.sql)
 	sql := once(subject, func(s string) string {
-		return "if(match(" + s + ", " + quote(p.text) + "), regexpExtract(" + s + ", " + quote(p.text) + ", " + itoa(group(p.groups)) + "), NULL)"
+		return "if(match(" + s + ", " + quote(p.Text) + "), regexpExtract(" + s + ", " + quote(p.Text) + ", " + itoa(group(p.Groups)) + "), NULL)"
 	})
 	e := with(oidText, sql, x)
 	e.null, e.costly = true, true

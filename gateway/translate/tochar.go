@@ -145,6 +145,8 @@ func literalPrefix(template string) (literal, rest string) {
 	return template[:len(template)-len(rest)], rest
 }
 
+func isASCIILetter(c rune) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
 // templatePattern is the longest pattern that a template begins with; empty: none.
 func templatePattern(template string) string {
 	longest := ""

@@ -1,12 +1,13 @@
-package translate
+package regex
 
 import (
+	"errors"
 	"strings"
 	"unicode"
 )
 
-// similarPattern is the regular expression that PostgreSQL makes of a pattern of SIMILAR TO.
-func similarPattern(s string) string {
+// Similar is the regular expression that PostgreSQL makes of a pattern of SIMILAR TO.
+func Similar(s string) (string, error) {
 	var b strings.Builder
 	b.WriteString("^(?:")
 	inSet := false
@@ -15,7 +16,7 @@ func similarPattern(s string) string {
 		switch {
 		case c == '\\':
 			if len(in) == 1 || in[1] >= 0x80 || in[1] == '"' || !unicode.IsPunct(in[1]) && !unicode.IsSymbol(in[1]) {
-				fail("SIMILAR TO with this escape")
+				return "", errors.New("SIMILAR TO with this escape")
 			}
 			in = in[1:]
 			b.WriteString(`\` + string(in[0]))
@@ -38,5 +39,5 @@ func similarPattern(s string) string {
 		}
 	}
 	b.WriteString(")$")
-	return b.String()
+	return b.String(), nil
 }
