@@ -22,6 +22,7 @@ import (
 	"github.com/freshet-io/freshet/e2e/differential/sqlgen"
 	"github.com/freshet-io/freshet/gateway/engine"
 	"github.com/freshet-io/freshet/gateway/finish"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/timezone"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
@@ -279,7 +280,7 @@ func guardKind(err error) (string, bool) {
 }
 
 func (d *Direct) plan(st Statement) (*translate.Plan, error) {
-	tree, err := translate.Parse(st.SQL)
+	tree, err := syntax.Parse(st.SQL)
 	if err != nil {
 		return nil, &translate.Unsupported{Reason: "does not parse"}
 	}

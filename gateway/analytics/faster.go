@@ -70,7 +70,7 @@ func (r *Router) weighed(s *pgwire.SessionInfo, st pgwire.Statement) (w weighed,
 		b = binary.BigEndian.AppendUint32(b, oid)
 	}
 	w.shape = string(b) + strings.Join(s.SearchPath, "\x00")
-	w.variant = w.shape + "\x00\x00" + tree.Variant(parameters(st))
+	w.variant = w.shape + "\x00\x00" + translate.Variant(tree, parameters(st))
 	return w, true
 }
 

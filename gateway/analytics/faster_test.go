@@ -12,6 +12,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -41,7 +42,7 @@ type planner struct {
 
 func newPlanner(t *testing.T, rows int64) *planner {
 	t.Helper()
-	trees, err := lru.New[string, *translate.Tree](8)
+	trees, err := lru.New[string, *syntax.Tree](8)
 	if err != nil {
 		t.Fatal(err)
 	}

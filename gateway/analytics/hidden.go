@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -24,7 +25,7 @@ type hidden struct {
 //
 // Those that are called without being named, or by the name of a built-in one, are reached.
 var hiddenSQL = "WITH reached AS MATERIALIZED (SELECT p.provolatile OPERATOR(pg_catalog.=) 'v' OR p.prokind OPERATOR(pg_catalog.=) 'a' AS writes FROM " + ownFunctions +
-	" AND (" + among("p.proname", translate.HarmlessFunctions()) + ` OR EXISTS (SELECT FROM pg_catalog.pg_depend d
+	" AND (" + among("p.proname", syntax.HarmlessFunctions()) + ` OR EXISTS (SELECT FROM pg_catalog.pg_depend d
  WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid OPERATOR(pg_catalog.=) p.oid AND d.classid OPERATOR(pg_catalog.=) ANY (
  '{pg_catalog.pg_rewrite,pg_catalog.pg_operator,pg_catalog.pg_cast,pg_catalog.pg_constraint,pg_catalog.pg_type,pg_catalog.pg_policy}'::pg_catalog.regclass[])))),
  login AS MATERIALIZED (SELECT FROM pg_catalog.pg_event_trigger l WHERE l.evtevent OPERATOR(pg_catalog.=) 'login' AND l.evtenabled OPERATOR(pg_catalog.<>) 'D')

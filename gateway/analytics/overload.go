@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/freshet-io/freshet/gateway/pgwire"
-	"github.com/freshet-io/freshet/gateway/translate"
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // firstUserOID is the lowest that PostgreSQL gives to what a user or an extension defines (FirstNormalObjectId).
@@ -29,7 +29,7 @@ const builtInSchema = "11"
 //     is left out, too: PostgreSQL does the same without it.
 //  3. Built-in functions of such names, also those behind operators, whose EXECUTE the session's user lacks. For the
 //     functions in a view PostgreSQL asks for the right of the user who queries the view, not of its owner.
-func overloadSQL(n translate.Names) string {
+func overloadSQL(n syntax.Names) string {
 	var b strings.Builder
 	add := func(kind factKind, name, from string) {
 		b.WriteString(" UNION ALL " + obstacleColumns(name).sql(kind) + " FROM " + from)

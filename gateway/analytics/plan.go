@@ -9,6 +9,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -136,11 +137,11 @@ func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwir
 	return p
 }
 
-func (r *Router) tree(sql string) (*translate.Tree, error) {
+func (r *Router) tree(sql string) (*syntax.Tree, error) {
 	if t, ok := r.trees.Get(sql); ok {
 		return t, nil
 	}
-	t, err := translate.Parse(sql)
+	t, err := syntax.Parse(sql)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
 	"github.com/freshet-io/freshet/gateway/shares"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/timezone"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
@@ -77,7 +78,7 @@ type Router struct {
 	log        *slog.Logger
 	metrics    *metrics
 
-	trees  *lru.Cache[string, *translate.Tree]
+	trees  *lru.Cache[string, *syntax.Tree]
 	plans  *lru.Cache[string, *planned]
 	checks *lru.Cache[string, check]
 
@@ -105,7 +106,7 @@ func New(cfg Config, replica Replica, gate *freshness.Gate, dispatcher Dispatche
 		clock: clock, log: log, metrics: newMetrics(reg),
 	}
 	var err error
-	if r.trees, err = lru.New[string, *translate.Tree](cfg.PlanCache); err != nil {
+	if r.trees, err = lru.New[string, *syntax.Tree](cfg.PlanCache); err != nil {
 		return nil, fmt.Errorf("make cache of parsed statements: %w", err)
 	}
 	if r.plans, err = lru.New[string, *planned](cfg.PlanCache); err != nil {
@@ -131,7 +132,7 @@ func (r *Router) Generation() uint64 { return r.replica.Generation() + r.views.c
 
 // Candidate implements [pgwire.Analytics].
 func (r *Router) Candidate(sql string) pgwire.Candidate {
-	c := translate.Classify(sql)
+	c := syntax.Classify(sql)
 	out := pgwire.Candidate{Writes: c.Writes, SetsSession: c.Writes, NoData: c.FromLess, Parameters: c.Parameters, Reason: c.Reason}
 	switch {
 	case c.ExplainFreshet:
@@ -151,12 +152,12 @@ func (r *Router) Candidate(sql string) pgwire.Candidate {
 }
 
 // Cursor implements [pgwire.Analytics].
-func (r *Router) Cursor(sql string) (cursor.Statement, bool) { return translate.ParseCursor(sql) }
+func (r *Router) Cursor(sql string) (cursor.Statement, bool) { return syntax.ParseCursor(sql) }
 
 const reasonPointRead = "point read by key: PostgreSQL is the faster store"
 
 // pointRead says whether p binds the whole key of its table.
-func (r *Router) pointRead(p *translate.Point) bool {
+func (r *Router) pointRead(p *syntax.Point) bool {
 	if p == nil {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/pgwire"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/timezone"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
@@ -20,7 +21,7 @@ type planned struct {
 	unqualified map[cdc.TableID]bool
 	views       []*view
 	// names are those of the statement and of the views.
-	names translate.Names
+	names syntax.Names
 	// zone has the rules of the session's time zone, if they are needed.
 	zone *timezone.Zone
 	err  error
@@ -54,7 +55,7 @@ const (
 
 // translate translates a statement, and asks for what turns out to be needed: the definitions of views, the time of the transaction,
 // the rules of time zones, and the labels of enumerations.
-func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *translate.Tree, st pgwire.Statement) *planned {
+func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *syntax.Tree, st pgwire.Statement) *planned {
 	p := &planned{unqualified: map[cdc.TableID]bool{}, names: tree.Names(), at: r.clock()}
 	env := r.environment(recorder{r.replica, p.unqualified}, s, st)
 	env.Enums = map[translate.EnumRef]*translate.Enum{}

@@ -29,7 +29,7 @@ type parser struct {
 // parse writes the pattern into a group that begins with open.
 func (p *parser) parse(open string) (out Pattern, err error) {
 	defer func() {
-		if r := recover(); r == ErrForm {
+		if r := recover(); r == (refusal{}) {
 			err = ErrForm
 		} else if r != nil {
 			panic(r)
@@ -47,8 +47,10 @@ func (p *parser) parse(open string) (out Pattern, err error) {
 	return Pattern{p.out.String(), p.groups, p.classes}, nil
 }
 
-// refuse ends parse, from whatever depth.
-func refuse() { panic(ErrForm) }
+// refusal is the panic that ends parse with ErrForm, from whatever depth.
+type refusal struct{}
+
+func refuse() { panic(refusal{}) }
 
 // next takes a character if it is c.
 func (p *parser) next(c rune) bool {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/freshet-io/freshet/gateway/translate"
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // builtInsSQL lists PostgreSQL's functions that it declares to change nothing and that are meant to be called by name: not those that operators,
@@ -42,7 +42,7 @@ var leftOut = map[string]*regexp.Regexp{
 func TestHarmlessFunctions_areAllThatPostgreSQLDeclaresToChangeNothing(t *testing.T) {
 	t.Parallel()
 	g := start(t)
-	harmless := translate.HarmlessFunctions()
+	harmless := syntax.HarmlessFunctions()
 	for _, name := range query(t, g.connect(g.oltp.URL("postgres")), builtInsSQL) {
 		reasons := 0
 		for _, names := range leftOut {

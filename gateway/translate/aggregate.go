@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // sumDigits are the digits that summing adds: fewer than 10^12 rows are summed.
@@ -11,7 +13,7 @@ const sumDigits = 12
 
 // aggregate translates an aggregate call of a query that groups.
 func (q *query) aggregate(f *pg.FuncCall) expr {
-	name := functionName(f)
+	name := syntax.FunctionName(f)
 	switch name {
 	case "percentile_cont", "percentile_disc":
 		return q.percentile(f, name)

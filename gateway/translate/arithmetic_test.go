@@ -13,6 +13,7 @@ import (
 	"github.com/freshet-io/freshet/e2e/stand"
 	"github.com/freshet-io/freshet/gateway/engine"
 	"github.com/freshet-io/freshet/gateway/finish"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -168,7 +169,7 @@ func compareAnswers(ctx context.Context, conn *pgconn.PgConn, client *engine.Cli
 		return nil, err
 	}
 	want := conn.ExecPrepared(ctx, "", nil, nil, nil).Read()
-	tree, err := translate.Parse(sql)
+	tree, err := syntax.Parse(sql)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/connectors/arraytext"
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // The replica has an array as PostgreSQL writes it, such as {a,"b c",NULL} or [0:1]={1,2}. So has the engine's SQL:
@@ -233,11 +234,11 @@ func (q *query) subscript(n *pg.A_Indirection) expr {
 	if !ok || i > 1<<30 {
 		fail("element of an array by what is no positive constant")
 	}
-	if call := n.Arg.GetFuncCall(); call != nil && functionName(call) == "regexp_match" {
+	if call := n.Arg.GetFuncCall(); call != nil && syntax.FunctionName(call) == "regexp_match" {
 		return q.matchElement(call, int(i))
 	} else if call != nil && q.grouped && isAggregateCall(n.Arg) && len(call.Args) == 1 && call.Args[0].GetAArrayExpr() != nil {
 		return q.elementOfFractions(call, int(i))
-	} else if call != nil && q.grouped && isAggregateCall(n.Arg) && functionName(call) == "array_agg" && !call.AggDistinct {
+	} else if call != nil && q.grouped && isAggregateCall(n.Arg) && syntax.FunctionName(call) == "array_agg" && !call.AggDistinct {
 		return q.elementOfList(call, int(i))
 	}
 	a := q.value(n.Arg)

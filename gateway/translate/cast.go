@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // castType is what a value is cast to.
@@ -17,7 +19,7 @@ type castType struct {
 
 // typeOf reads a type name with its modifiers.
 func typeOf(n *pg.TypeName) castType {
-	names := stringsOf(n.Names)
+	names := syntax.Strings(n.Names)
 	if len(names) == 2 && names[0] != "pg_catalog" || len(names) > 2 || len(n.ArrayBounds) > 0 || n.Setof || n.PctType {
 		fail("cast to this type")
 	}

@@ -16,27 +16,6 @@ type Clock struct {
 	Local int64
 }
 
-// AsksTime reports whether a translation needs [Env.Clock].
-func (t *Tree) AsksTime() bool {
-	asks := false
-	for _, s := range t.statements {
-		walk(s.Stmt, func(n *pg.Node) bool {
-			asks = asks || n.GetSqlvalueFunction() != nil || n.GetFuncCall() != nil && asksTime(n.GetFuncCall())
-			return !asks
-		})
-	}
-	return asks
-}
-
-// asksTime says whether a function's value depends on the time of the transaction.
-func asksTime(f *pg.FuncCall) bool {
-	name := functionName(f)
-	return isNow(name) || name == "age" && len(f.Args) == 1
-}
-
-// isNow says whether a function returns the time of the transaction. That of the statement depends on how it reached the server.
-func isNow(function string) bool { return function == "now" || function == "transaction_timestamp" }
-
 // now is the time of the transaction.
 func (q *query) now() expr { return integerLiteral(oidTimestampTZ, big.NewInt(q.clock("now").Now)) }
 

@@ -2,6 +2,8 @@ package translate
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // cockroachSelect refuses a statement that is not in the subset that CockroachDB means as PostgreSQL does. What is not
@@ -110,7 +112,7 @@ func cockroachComparison(a *pg.A_Expr) {
 	operands := []*pg.Node{a.Lexpr}
 	switch a.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP:
-		if _, ok := comparisons[operatorName(a.Name)]; !ok {
+		if _, ok := comparisons[syntax.OperatorName(a.Name)]; !ok {
 			cockroachRefuses("an operator")
 		}
 		operands = append(operands, a.Rexpr)
@@ -127,7 +129,7 @@ func cockroachComparison(a *pg.A_Expr) {
 			}
 		case *pg.Node_ParamRef:
 		case *pg.Node_TypeCast: // DATE '2026-01-31'
-			if name := stringsOf(v.TypeCast.TypeName.GetNames()); v.TypeCast.Arg.GetAConst().GetSval() == nil || len(name) == 0 ||
+			if name := syntax.Strings(v.TypeCast.TypeName.GetNames()); v.TypeCast.Arg.GetAConst().GetSval() == nil || len(name) == 0 ||
 				name[len(name)-1] != "date" || len(v.TypeCast.TypeName.ArrayBounds) > 0 {
 				cockroachRefuses("a cast")
 			}

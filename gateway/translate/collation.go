@@ -7,6 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // collation says how strings compare. Its zero value is that of a literal: the database's, until a column decides.
@@ -86,7 +87,7 @@ func (q *query) collate(c *pg.CollateClause) expr {
 	if !isString(e.oid) {
 		fail("COLLATE of something else than a string")
 	}
-	e.collation = q.t.namedCollation(stringsOf(c.Collname))
+	e.collation = q.t.namedCollation(syntax.Strings(c.Collname))
 	e.lit = nil
 	return e.plain()
 }

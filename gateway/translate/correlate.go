@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // correlated is a subquery of FROM and WHERE only, split by what ties it to the enclosing query.
@@ -51,7 +53,7 @@ func (q *query) correlate(stmt *pg.SelectStmt) *correlated {
 // tie recognises an equality of an inner and an outer expression.
 func (q *query) tie(c *correlated, n *pg.Node) bool {
 	a := n.GetAExpr()
-	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || operatorName(a.Name) != "=" || a.Lexpr.GetRowExpr() != nil || a.Rexpr.GetRowExpr() != nil ||
+	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || syntax.OperatorName(a.Name) != "=" || a.Lexpr.GetRowExpr() != nil || a.Rexpr.GetRowExpr() != nil ||
 		a.Lexpr.GetSubLink() != nil || a.Rexpr.GetSubLink() != nil {
 		return false
 	}
@@ -118,7 +120,7 @@ func keepsRows(s *pg.SelectStmt) bool {
 func isScalarNode(n *pg.Node) bool {
 	switch v := n.Node.(type) {
 	case *pg.Node_FuncCall:
-		_, known := functions[functionName(v.FuncCall)]
+		_, known := functions[syntax.FunctionName(v.FuncCall)]
 		return known
 	case *pg.Node_ResTarget, *pg.Node_SortBy, *pg.Node_List, *pg.Node_ColumnRef, *pg.Node_AStar, *pg.Node_String_, *pg.Node_AConst, *pg.Node_ParamRef,
 		*pg.Node_TypeCast, *pg.Node_CollateClause, *pg.Node_AExpr, *pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_RowExpr,
@@ -175,7 +177,7 @@ func (q *query) sides(n *pg.Node) (op string, inner, outer expr, ok bool) {
 	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || a.Lexpr == nil || a.Lexpr.GetRowExpr() != nil || contains(n, func(m *pg.Node) bool { return m.GetSubLink() != nil }) {
 		return "", expr{}, expr{}, false
 	}
-	op = operatorName(a.Name)
+	op = syntax.OperatorName(a.Name)
 	if _, known := comparisons[op]; !known || op == "=" {
 		return "", expr{}, expr{}, false
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -34,7 +35,7 @@ func (ledger) Table(_ []string, _, name string) (*cdc.Table, bool) {
 
 func translateFor(t *testing.T, dialect translate.Dialect, sql string, params []string, oids []uint32) error {
 	t.Helper()
-	tree, err := translate.Parse(sql)
+	tree, err := syntax.Parse(sql)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,14 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // isConstantCall reports whether a call reads no column.
 func isConstantCall(f *pg.FuncCall) bool {
 	constant := true
-	walkAll(f.Args, func(n *pg.Node) bool {
+	syntax.WalkAll(f.Args, func(n *pg.Node) bool {
 		constant = constant && n.GetColumnRef() == nil && n.GetSubLink() == nil
 		return constant
 	})

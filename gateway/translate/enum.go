@@ -10,6 +10,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // EnumRef is a type that may be an enumeration: by the name that a statement or a view has for it, or by its OID.
@@ -43,7 +45,7 @@ func (t *translator) enum(ref EnumRef) *Enum {
 
 // enumNamed is the enumeration of a name; nil: it is of none, or of a type that is built in.
 func (t *translator) enumNamed(n *pg.TypeName) *Enum {
-	names := stringsOf(n.Names)
+	names := syntax.Strings(n.Names)
 	if len(names) == 0 || len(names) > 2 || len(n.ArrayBounds) > 0 || len(n.Typmods) > 0 || n.Setof || n.PctType {
 		return nil
 	}

@@ -7,13 +7,15 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // factor splits a condition at its ANDs and takes out of its ORs what all their arms share: (a AND b) OR (a AND c)
 // is a AND (b OR c), in three-valued logic as well. Joins hidden in an OR are found that way.
 func factor(n *pg.Node) []*pg.Node {
 	var out []*pg.Node
-	for _, c := range conjuncts(n) {
+	for _, c := range syntax.Conjuncts(n) {
 		b := c.GetBoolExpr()
 		if b == nil || b.Boolop != pg.BoolExprType_OR_EXPR {
 			out = append(out, c)
@@ -28,7 +30,7 @@ func factorOr(n *pg.Node) []*pg.Node {
 	args := n.GetBoolExpr().Args
 	arms := make([][]*pg.Node, len(args))
 	for i, a := range args {
-		arms[i] = conjuncts(a)
+		arms[i] = syntax.Conjuncts(a)
 	}
 	var shared []*pg.Node
 	for _, c := range arms[0] {
@@ -67,7 +69,7 @@ func sameExpr(a, b *pg.Node) bool {
 	switch x := a.GetNode().(type) {
 	case *pg.Node_ColumnRef:
 		y := b.GetColumnRef()
-		return y != nil && slices.Equal(stringsOf(x.ColumnRef.Fields), stringsOf(y.Fields))
+		return y != nil && slices.Equal(syntax.Strings(x.ColumnRef.Fields), syntax.Strings(y.Fields))
 	case *pg.Node_AConst:
 		y := b.GetAConst()
 		if y == nil {
@@ -76,7 +78,7 @@ func sameExpr(a, b *pg.Node) bool {
 		return proto.Equal(&pg.A_Const{Val: x.AConst.Val, Isnull: x.AConst.Isnull}, &pg.A_Const{Val: y.Val, Isnull: y.Isnull})
 	case *pg.Node_AExpr:
 		y := b.GetAExpr()
-		return y != nil && x.AExpr.Kind == y.Kind && operatorName(x.AExpr.Name) == operatorName(y.Name) &&
+		return y != nil && x.AExpr.Kind == y.Kind && syntax.OperatorName(x.AExpr.Name) == syntax.OperatorName(y.Name) &&
 			sameExpr(x.AExpr.Lexpr, y.Lexpr) && sameExpr(x.AExpr.Rexpr, y.Rexpr)
 	case *pg.Node_List:
 		y := b.GetList()
@@ -95,7 +97,7 @@ func (q *query) implied(n *pg.Node) []expr {
 	arms := make([]map[uint64][]expr, len(b.Args))
 	for i, a := range b.Args {
 		arms[i] = map[uint64][]expr{}
-		for _, c := range conjuncts(a) {
+		for _, c := range syntax.Conjuncts(a) {
 			if contains(c, func(m *pg.Node) bool { return m.GetSubLink() != nil || m.GetFuncCall() != nil }) {
 				continue
 			}
@@ -117,4 +119,12 @@ func (q *query) implied(n *pg.Node) []expr {
 		}
 	}
 	return out
+}
+
+// isTrue reports whether a condition is always true, as it is written: true, or 1 = 1.
+func isTrue(n *pg.Node) bool {
+	if a := n.GetAExpr(); a != nil && a.Kind == pg.A_Expr_Kind_AEXPR_OP && syntax.OperatorName(a.Name) == "=" {
+		return a.Lexpr.GetAConst().GetIval() != nil && sameExpr(a.Lexpr, a.Rexpr)
+	}
+	return n.GetAConst().GetBoolval().GetBoolval()
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // temporal are types whose values without columns are mostly made of what is stable: PostgreSQL computes those by the row.
@@ -27,7 +29,7 @@ func isUnfolded(n *pg.Node) bool {
 	case *pg.Node_ColumnRef, *pg.Node_SubLink, *pg.Node_SqlvalueFunction, *pg.Node_GroupingFunc:
 		return true
 	case *pg.Node_FuncCall:
-		return v.FuncCall.Over != nil || isAggregateCall(n) || isNow(functionName(v.FuncCall))
+		return v.FuncCall.Over != nil || isAggregateCall(n) || syntax.IsNow(syntax.FunctionName(v.FuncCall))
 	}
 	return false
 }
@@ -48,7 +50,7 @@ func modest(n *pg.Node) int {
 	case *pg.Node_AExpr:
 		return modestOperation(v.AExpr)
 	case *pg.Node_FuncCall:
-		if isPi(n) || functionName(v.FuncCall) == "sqrt" && isRootable(v.FuncCall.Args) {
+		if isPi(n) || syntax.FunctionName(v.FuncCall) == "sqrt" && isRootable(v.FuncCall.Args) {
 			return 1
 		}
 	}
@@ -57,7 +59,7 @@ func modest(n *pg.Node) int {
 
 func isPi(n *pg.Node) bool {
 	f := n.GetFuncCall()
-	return f != nil && functionName(f) == "pi"
+	return f != nil && syntax.FunctionName(f) == "pi"
 }
 
 // isRootable reports whether the arguments are a modest number that is not negative.

@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // tree is a FROM clause: a leaf, an inner join of several parts, or an outer join.
@@ -206,7 +207,7 @@ func rename(it *item, alias *pg.Alias) {
 		return
 	}
 	it.name, it.schema = alias.Aliasname, ""
-	for i, name := range stringsOf(alias.Colnames) {
+	for i, name := range syntax.Strings(alias.Colnames) {
 		if i >= len(it.columns) {
 			fail("more column aliases than columns")
 		}
@@ -228,7 +229,7 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 	if c.materialized && q.t.failing > failing {
 		result = result.computed()
 	}
-	for i, name := range stringsOf(c.stmt.Aliascolnames) {
+	for i, name := range syntax.Strings(c.stmt.Aliascolnames) {
 		if i >= len(result.columns) {
 			fail("more column aliases than columns")
 		}
@@ -244,7 +245,7 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 // picks reports whether evaluating a query twice may give different rows. Those of the WITH queries and views that it names are not looked at.
 func picks(s *pg.SelectStmt) bool {
 	found := false
-	walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, func(n *pg.Node) bool {
+	syntax.Walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, func(n *pg.Node) bool {
 		if v := n.GetSelectStmt(); v != nil {
 			found = found || v.LimitCount != nil || v.LimitOffset != nil
 			for _, d := range v.DistinctClause {
@@ -255,7 +256,7 @@ func picks(s *pg.SelectStmt) bool {
 			found = found || !showsPeersAlike(w)
 		}
 		if f := n.GetFuncCall(); f != nil {
-			name := functionName(f)
+			name := syntax.FunctionName(f)
 			found = found || name == "any_value" ||
 				f.Over != nil && !(peersAlike[name] && showsPeersAlike(f.Over))
 		}

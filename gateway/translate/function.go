@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // function is a built-in that is translated.
@@ -42,18 +44,18 @@ func init() {
 }
 
 func (q *query) call(f *pg.FuncCall) expr {
-	name := functionName(f)
+	name := syntax.FunctionName(f)
 	if f.Over != nil {
 		return q.window(f, name)
 	}
 	if f.AggFilter != nil || f.AggDistinct || f.AggStar || f.AggOrder != nil || f.AggWithinGroup || f.FuncVariadic {
-		fail("aggregate %s here, or in this form", nameOrUnknown(name))
+		fail("aggregate %s here, or in this form", syntax.KnownName(name))
 	}
 	if e, ok := q.castCall(f, name); ok {
 		return e
 	}
 	switch {
-	case isNow(name) && len(f.Args) == 0:
+	case syntax.IsNow(name) && len(f.Args) == 0:
 		return q.now()
 	case name == "make_interval":
 		return q.makeInterval(f)
@@ -69,7 +71,7 @@ func (q *query) call(f *pg.FuncCall) expr {
 		if aggregates[name] {
 			fail("aggregate where none is allowed")
 		}
-		fail("function %s", nameOrUnknown(name))
+		fail("function %s", syntax.KnownName(name))
 	}
 	if len(f.Args) < def.minArgs || len(f.Args) > def.maxArgs {
 		fail("function %s of %d arguments", name, len(f.Args))
@@ -85,14 +87,6 @@ func (q *query) call(f *pg.FuncCall) expr {
 
 // takesNulls are the functions that make something of NULLs.
 var takesNulls = setOf("concat concat_ws format num_nulls num_nonnulls quote_nullable")
-
-// nameOrUnknown keeps names of users out of reasons.
-func nameOrUnknown(name string) string {
-	if harmless[name] {
-		return name
-	}
-	return "that is not known to be free of effects"
-}
 
 // castCall is a type name used as a function, as in date(x).
 func (q *query) castCall(f *pg.FuncCall, name string) (expr, bool) {

@@ -7,6 +7,8 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // group is the aggregation of a query. It becomes a subquery that yields keys k1, k2, … and aggregates a1, a2, …;
@@ -32,15 +34,23 @@ type group struct {
 var aggregates = setOf("count sum avg min max bool_and bool_or every any_value string_agg array_agg stddev variance " +
 	"stddev_pop stddev_samp var_pop var_samp percentile_cont percentile_disc mode regr_count bit_and bit_or bit_xor")
 
+func setOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
+	}
+	return set
+}
+
 func isAggregateCall(n *pg.Node) bool {
 	f := n.GetFuncCall()
-	return f != nil && f.Over == nil && aggregates[functionName(f)]
+	return f != nil && f.Over == nil && aggregates[syntax.FunctionName(f)]
 }
 
 // contains looks for a node in an expression, not in its subqueries.
 func contains(n *pg.Node, is func(*pg.Node) bool) bool {
 	found := false
-	walk(n, func(m *pg.Node) bool {
+	syntax.Walk(n, func(m *pg.Node) bool {
 		found = found || is(m)
 		return !found && m.GetSelectStmt() == nil
 	})

@@ -8,6 +8,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // mostSets bounds how often GROUPING SETS, ROLLUP and CUBE have the rows read.
@@ -186,8 +188,8 @@ func decidesByConstants(n *pg.Node) bool {
 // sameKey reports whether PostgreSQL takes two expressions for the same; false where that is not known.
 func (q *query) sameKey(a, b *pg.Node) bool {
 	if x, y := a.GetColumnRef(), b.GetColumnRef(); x != nil && y != nil {
-		c := q.scope.resolve(stringsOf(x.Fields))
-		return c != nil && c == q.scope.resolve(stringsOf(y.Fields))
+		c := q.scope.resolve(syntax.Strings(x.Fields))
+		return c != nil && c == q.scope.resolve(syntax.Strings(y.Fields))
 	}
 	return a == b || proto.Equal(unlocated(a), unlocated(b))
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
@@ -126,7 +128,7 @@ type mergedColumn struct {
 }
 
 func (q *query) joinConditions(j *pg.JoinExpr, left, right namespace, kind string) ([]expr, []mergedColumn) {
-	names := stringsOf(j.UsingClause)
+	names := syntax.Strings(j.UsingClause)
 	if j.IsNatural {
 		for _, l := range left.visible {
 			if slices.ContainsFunc(right.visible, func(r *column) bool { return r.name == l.name }) {
@@ -152,7 +154,7 @@ func (q *query) joinConditions(j *pg.JoinExpr, left, right namespace, kind strin
 		merged = append(merged, mergedColumn{name, l, r})
 		conds = append(conds, inner.compare("=", l.use(), r.use()))
 	}
-	for _, c := range conjuncts(j.Quals) {
+	for _, c := range syntax.Conjuncts(j.Quals) {
 		if !isTrue(c) {
 			conds = append(conds, inner.cond(c))
 		}

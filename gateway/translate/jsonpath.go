@@ -7,12 +7,14 @@ import (
 	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // jsonText is ->> or #>> by constant keys, of a jsonb: the text of what is there, NULL if nothing or null is.
 func (q *query) jsonText(a *pg.A_Expr) expr {
 	p := q.jsonPlace(a.Lexpr)
-	path := operatorName(a.Name) == "#>>"
+	path := syntax.OperatorName(a.Name) == "#>>"
 	if !path {
 		p = p.inside(q.jsonStep(a.Rexpr))
 	}
@@ -84,7 +86,7 @@ func (q *query) jsonContains(a *pg.A_Expr) expr {
 	p := q.jsonPlace(a.Lexpr)
 	value := a.Rexpr
 	if cast := value.GetTypeCast(); cast != nil {
-		if names := stringsOf(cast.TypeName.Names); names[len(names)-1] != "jsonb" {
+		if names := syntax.Strings(cast.TypeName.Names); names[len(names)-1] != "jsonb" {
 			fail("cast to this type")
 		}
 		value = cast.Arg

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // jsonPlace is a place in a document: where -> leads from it, by constant keys of objects and numbers of arrays' elements.
@@ -23,7 +25,7 @@ func (s jsonStep) isKey() bool { return s.element == 0 }
 // isJSONStep reports whether an expression is one by ->.
 func isJSONStep(n *pg.Node) bool {
 	a := n.GetAExpr()
-	return a != nil && a.Kind == pg.A_Expr_Kind_AEXPR_OP && operatorName(a.Name) == "->" && a.Lexpr != nil
+	return a != nil && a.Kind == pg.A_Expr_Kind_AEXPR_OP && syntax.OperatorName(a.Name) == "->" && a.Lexpr != nil
 }
 
 // jsonPlace reads an expression that must be a jsonb, or lead to one.

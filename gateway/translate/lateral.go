@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // ties are how a LATERAL subquery is joined to the items before it: by equalities, or not at all.
@@ -82,7 +84,7 @@ func (q *query) aggregates(c *correlated, alias *pg.Alias) (*tree, namespace, ti
 // having are the conditions on the aggregates of a subquery that is grouped by what ties it.
 func (c *correlated) having() []expr {
 	var conds []expr
-	for _, n := range conjuncts(c.stmt.HavingClause) {
+	for _, n := range syntax.Conjuncts(c.stmt.HavingClause) {
 		e := c.sub.cond(n)
 		if e.fails { // which the engine asks of all groups
 			fail("correlated HAVING that may fail")

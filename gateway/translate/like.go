@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // matcher is an operator that matches a text with a pattern: that of LIKE, unless regex or similar is set.
@@ -18,11 +20,11 @@ var matchers = map[string]matcher{
 // matchPattern matches with a pattern as it stands in the statement.
 func (q *query) matchPattern(op matcher, x expr, n *pg.Node) expr {
 	f := n.GetFuncCall()
-	if f != nil && op.regex && functionName(f) == "similar_to_escape" && len(f.Args) == 1 {
+	if f != nil && op.regex && syntax.FunctionName(f) == "similar_to_escape" && len(f.Args) == 1 {
 		op.similar = true
 		return q.matchRegex(op, x, q.value(f.Args[0]))
 	}
-	if f != nil && !op.regex && functionName(f) == "like_escape" && len(f.Args) == 2 {
+	if f != nil && !op.regex && syntax.FunctionName(f) == "like_escape" && len(f.Args) == 2 {
 		escape, ok := q.value(f.Args[1]).constantText()
 		if !ok {
 			fail("ESCAPE that is not a constant")

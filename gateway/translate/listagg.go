@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // listing is an aggregate that puts a group's values in a row, in the order of its ORDER BY. Without one they come in the order in which
@@ -21,7 +23,7 @@ type listing struct {
 }
 
 func (q *query) listing(f *pg.FuncCall) listing {
-	l := listing{q: q, name: functionName(f), distinct: f.AggDistinct}
+	l := listing{q: q, name: syntax.FunctionName(f), distinct: f.AggDistinct}
 	if len(f.AggOrder) == 0 && !l.distinct || f.AggWithinGroup || f.FuncVariadic {
 		fail("%s without ORDER BY", l.name)
 	}

@@ -1,6 +1,10 @@
 package translate
 
-import pg "github.com/pganalyze/pg_query_go/v6"
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
+)
 
 // outputName is the name that PostgreSQL gives an output column without AS.
 func outputName(n *pg.Node) string {
@@ -24,7 +28,7 @@ func figureName(n *pg.Node) (name string, strong bool) {
 	case *pg.Node_AIndirection:
 		return figureName(v.AIndirection.Arg)
 	case *pg.Node_FuncCall:
-		names := stringsOf(v.FuncCall.Funcname)
+		names := syntax.Strings(v.FuncCall.Funcname)
 		return names[len(names)-1], true
 	case *pg.Node_AExpr:
 		if v.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF {
@@ -34,7 +38,7 @@ func figureName(n *pg.Node) (name string, strong bool) {
 		if name, strong = figureName(v.TypeCast.Arg); strong {
 			return name, true
 		}
-		names := stringsOf(v.TypeCast.TypeName.GetNames())
+		names := syntax.Strings(v.TypeCast.TypeName.GetNames())
 		if len(names) > 0 {
 			return names[len(names)-1], false
 		}

@@ -6,6 +6,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // omittedValue stands for a column that the replica does not have. What reads it is refused; a subquery may hand it on unread, as a
@@ -34,7 +35,7 @@ func (q *query) handedOn(n *pg.Node) (expr, bool) {
 	}
 	c, ok := q.stars[ref]
 	if !ok {
-		c = q.scope.resolve(stringsOf(ref.Fields))
+		c = q.scope.resolve(syntax.Strings(ref.Fields))
 	}
 	if c == nil || c.e.omitted == "" {
 		return expr{}, false

@@ -5,10 +5,12 @@ import (
 	"math/big"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 func (q *query) operator(a *pg.A_Expr) expr {
-	name := operatorName(a.Name)
+	name := syntax.OperatorName(a.Name)
 	switch a.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP:
 		if l, r := a.Lexpr.GetRowExpr(), a.Rexpr.GetRowExpr(); l != nil || r != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // query is one SELECT while it is translated.
@@ -151,7 +153,7 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 		q.startGroups(s, targets)
 		if s.HavingClause != nil {
 			q.noWindows = true
-			for _, c := range conjuncts(s.HavingClause) {
+			for _, c := range syntax.Conjuncts(s.HavingClause) {
 				q.where = append(q.where, q.conjunct(c)...)
 			}
 			q.noWindows = false
@@ -213,7 +215,7 @@ func (q *query) expand(list []*pg.Node) []target {
 		}
 		columns := q.scope.visible
 		if len(fields) > 1 {
-			names := stringsOf(fields[:len(fields)-1])
+			names := syntax.Strings(fields[:len(fields)-1])
 			it := q.scope.item(strings.Join(names[:len(names)-1], "."), names[len(names)-1])
 			if it == nil {
 				fail("unknown table before .*")

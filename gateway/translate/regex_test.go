@@ -11,6 +11,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/engine"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -113,7 +114,7 @@ func TestRegularExpressions_matchAsInPostgreSQL(t *testing.T) {
 }
 
 func isTranslated(condition string) bool {
-	tree, err := translate.Parse("SELECT id FROM strange WHERE " + condition)
+	tree, err := syntax.Parse("SELECT id FROM strange WHERE " + condition)
 	if err != nil {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -33,7 +34,7 @@ func (s sales) Table(_ []string, _, name string) (*cdc.Table, bool) {
 // runs says whether a count over the table with a condition is translated.
 func (s sales) runs(t *testing.T, condition string, oids []uint32, params ...translate.Param) bool {
 	t.Helper()
-	tree, err := translate.Parse("SELECT count(*) FROM sale WHERE " + condition)
+	tree, err := syntax.Parse("SELECT count(*) FROM sale WHERE " + condition)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestTranslate_takesWhatViewsAndDriversWrite(t *testing.T) {
 }
 
 func TestTranslate_asksForTypesThatItDoesNotKnow(t *testing.T) {
-	tree, err := translate.Parse("SELECT count(*) FROM sale WHERE kind = 'a'::app.kind")
+	tree, err := syntax.Parse("SELECT count(*) FROM sale WHERE kind = 'a'::app.kind")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // conjunct translates one condition of WHERE or HAVING. It may become a join and leave nothing.
@@ -22,14 +24,14 @@ func (q *query) conjunct(n *pg.Node) []expr {
 // noteBound records a column that is equated with a constant, for Plan.PointRead.
 func (q *query) noteBound(n *pg.Node) {
 	a := n.GetAExpr()
-	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || operatorName(a.Name) != "=" || q.grouped {
+	if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || syntax.OperatorName(a.Name) != "=" || q.grouped {
 		return
 	}
 	column, value := a.Lexpr, a.Rexpr
 	if column.GetColumnRef() == nil {
 		column, value = value, column
 	}
-	if column.GetColumnRef() == nil || !isBound(value) {
+	if column.GetColumnRef() == nil || !syntax.IsBound(value) {
 		return
 	}
 	if o := q.value(column).origin; o.source > 0 {
@@ -58,7 +60,7 @@ func (q *query) cond(n *pg.Node) expr {
 		}
 	case *pg.Node_AExpr:
 		if v.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && !isList(v.AExpr.Rexpr) && !q.isKey(n) {
-			return q.memberTest(v.AExpr, operatorName(v.AExpr.Name), true)
+			return q.memberTest(v.AExpr, syntax.OperatorName(v.AExpr.Name), true)
 		}
 	}
 	return q.boolean(n)

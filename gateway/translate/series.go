@@ -8,6 +8,8 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 const (
@@ -22,13 +24,13 @@ func (q *query) rangeFunction(f *pg.RangeFunction) (*tree, namespace) {
 		fail("functions in FROM")
 	}
 	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
-	name := functionName(call)
+	name := syntax.FunctionName(call)
 	if f.Alias != nil {
 		name = f.Alias.Aliasname // of the only column, too
 	}
 	var values *rows
 	var count int64
-	switch functionName(call) {
+	switch syntax.FunctionName(call) {
 	case "generate_series":
 		s := q.series(call)
 		values, count = &rows{sql: s.sql(f.Ordinality), columns: []outColumn{{name, s.e}}, repeats: true}, s.count
@@ -215,8 +217,8 @@ func seriesFrom(s *pg.SelectStmt) *pg.SelectStmt {
 // callsOf finds the calls of a function in a list of expressions, not in their subqueries.
 func callsOf(list []*pg.Node, name string) []*pg.Node {
 	var found []*pg.Node
-	walkAll(list, func(n *pg.Node) bool {
-		if f := n.GetFuncCall(); f != nil && functionName(f) == name {
+	syntax.WalkAll(list, func(n *pg.Node) bool {
+		if f := n.GetFuncCall(); f != nil && syntax.FunctionName(f) == name {
 			found = append(found, n)
 		}
 		return n.GetSelectStmt() == nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // spelledRows are the rows that a FROM item spells out, of values that may read what is before it.
@@ -62,7 +64,7 @@ func spelledBy(s *pg.SelectStmt) *spelledRows {
 func isValue(n *pg.Node) bool {
 	return !contains(n, func(m *pg.Node) bool {
 		f := m.GetFuncCall()
-		return f != nil && (functionName(f) == "unnest" || functionName(f) == "generate_series") || m.GetAStar() != nil
+		return f != nil && (syntax.FunctionName(f) == "unnest" || syntax.FunctionName(f) == "generate_series") || m.GetAStar() != nil
 	})
 }
 
@@ -79,7 +81,7 @@ func spelledElements(f *pg.RangeFunction) *spelledRows {
 		return nil
 	}
 	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
-	if call == nil || functionName(call) != "unnest" || len(call.Args) == 0 {
+	if call == nil || syntax.FunctionName(call) != "unnest" || len(call.Args) == 0 {
 		return nil
 	}
 	r := &spelledRows{}

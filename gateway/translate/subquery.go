@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // subLink translates a subquery in an expression. truth says that only the truth of the result matters.
@@ -25,14 +27,14 @@ func (q *query) subLink(s *pg.SubLink, negated, truth bool) expr {
 	case pg.SubLinkType_ANY_SUBLINK:
 		op := "="
 		if len(s.OperName) > 0 {
-			op = operatorName(s.OperName)
+			op = syntax.OperatorName(s.OperName)
 		}
 		if op == "=" {
 			return q.inSubquery(s.Testexpr, stmt, negated, truth)
 		}
 		return negate(q.anySubquery(op, s.Testexpr, stmt), negated)
 	case pg.SubLinkType_ALL_SUBLINK:
-		op := operatorName(s.OperName)
+		op := syntax.OperatorName(s.OperName)
 		if op == "<>" || op == "!=" {
 			return q.inSubquery(s.Testexpr, stmt, !negated, truth)
 		}
@@ -156,7 +158,7 @@ func (q *query) joinedExists(n *pg.Node) bool {
 		return false
 	}
 	stmt := s.Subselect.GetSelectStmt()
-	if stmt == nil || !isPlain(stmt) || !keepsRows(stmt) || !limitsToSome(stmt) || len(conjuncts(stmt.WhereClause)) < 2 {
+	if stmt == nil || !isPlain(stmt) || !keepsRows(stmt) || !limitsToSome(stmt) || len(syntax.Conjuncts(stmt.WhereClause)) < 2 {
 		return false
 	}
 	c := q.correlate(stmt)
@@ -174,7 +176,7 @@ func (q *query) joinedExists(n *pg.Node) bool {
 	x := extraJoin{kind: kind, id: leaf.id, text: leaf.text}
 	sub.allowOuter = true
 	again := &correlated{sub: sub}
-	for _, n := range conjuncts(stmt.WhereClause) {
+	for _, n := range syntax.Conjuncts(stmt.WhereClause) {
 		sub.outer = 0
 		if sub.tie(again, n) {
 			i := len(again.inner) - 1

@@ -14,12 +14,14 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/finish"
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // Translate turns the tree's single statement into a plan. The error is an [*Unsupported] when the statement has no
 // proven translation in this environment.
-func Translate(t *Tree, env Env) (plan *Plan, err error) {
-	if len(t.statements) != 1 || t.statements[0].Stmt.GetSelectStmt() == nil {
+func Translate(t *syntax.Tree, env Env) (plan *Plan, err error) {
+	stmt := t.Query()
+	if stmt == nil {
 		return nil, unsupported("not a single query")
 	}
 	// The recursive translation leaves by panic(*Unsupported), which ends here. So does a defect of it: no statement may end the sessions of others, and
@@ -33,7 +35,6 @@ func Translate(t *Tree, env Env) (plan *Plan, err error) {
 			plan, err = nil, u
 		}
 	}()
-	stmt := t.statements[0].Stmt.GetSelectStmt()
 	tr := &translator{env: env, unsorted: len(stmt.SortClause) == 0 && !isGrouped(stmt)}
 	tr.checkEnv()
 	env.Dialect.checkStatement(stmt)

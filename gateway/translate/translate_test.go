@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/syntax"
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
@@ -66,7 +67,7 @@ func (shop) Table(_ []string, schema, name string) (*cdc.Table, bool) {
 
 func translateText(t *testing.T, sql string, oids ...uint32) (*translate.Plan, error) {
 	t.Helper()
-	tree, err := translate.Parse(sql)
+	tree, err := syntax.Parse(sql)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestTranslate_refusesWhatIsNotProven(t *testing.T) {
 }
 
 func TestTranslate_interpolatesOnlyAsTheServerRounds(t *testing.T) {
-	tree, err := translate.Parse("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY id) FROM item")
+	tree, err := syntax.Parse("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY id) FROM item")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestTranslate_interpolatesOnlyAsTheServerRounds(t *testing.T) {
 }
 
 func TestTranslate_refusesZonesOtherThanUTC(t *testing.T) {
-	tree, err := translate.Parse("SELECT id FROM item WHERE seen >= '2024-01-01'")
+	tree, err := syntax.Parse("SELECT id FROM item WHERE seen >= '2024-01-01'")
 	if err != nil {
 		t.Fatal(err)
 	}

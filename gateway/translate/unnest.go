@@ -6,6 +6,8 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // unnested are the elements of an array of each row of a relation, which the relation's subquery makes rows of.
@@ -21,7 +23,7 @@ func unnestOf(n *pg.Node) *pg.RangeFunction {
 	if f == nil || f.IsRowsfrom || len(f.Functions) != 1 || spelledElements(f) != nil {
 		return nil
 	}
-	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || functionName(call) != "unnest" || isConstantCall(call) {
+	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || syntax.FunctionName(call) != "unnest" || isConstantCall(call) {
 		return nil
 	}
 	return f

@@ -5,40 +5,40 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // Variant names what may make PostgreSQL plan a statement in another way than others of the same text but for its constants: their values and
 // those of its parameters. Left out are those that IN or an equality compares something with, unless the statement computes one row of many:
 // its result does not tell how many it reads.
-func (t *Tree) Variant(params []Param) string {
+func Variant(t *syntax.Tree, params []Param) string {
 	var b strings.Builder
-	for _, s := range t.statements {
-		equated := map[*pg.Node]bool{}
-		if !combines(s.Stmt) {
-			equated = equatedIn(s.Stmt)
-		}
-		walk(s.Stmt, func(n *pg.Node) bool {
-			if equated[n] {
-				return false
-			}
-			switch v := n.Node.(type) {
-			case *pg.Node_AConst:
-				writeConstant(&b, v.AConst)
-			case *pg.Node_ParamRef:
-				if i := int(v.ParamRef.Number) - 1; i >= 0 && i < len(params) {
-					fmt.Fprintf(&b, "$%d%t%d%q", i, params[i].Null, params[i].Format, params[i].Value)
-				}
-			}
-			return true
-		})
+	equated := map[*pg.Node]bool{}
+	if !combines(t) {
+		equated = equatedIn(t)
 	}
+	t.Walk(func(n *pg.Node) bool {
+		if equated[n] {
+			return false
+		}
+		switch v := n.Node.(type) {
+		case *pg.Node_AConst:
+			writeConstant(&b, v.AConst)
+		case *pg.Node_ParamRef:
+			if i := int(v.ParamRef.Number) - 1; i >= 0 && i < len(params) {
+				fmt.Fprintf(&b, "$%d%t%d%q", i, params[i].Null, params[i].Format, params[i].Value)
+			}
+		}
+		return true
+	})
 	return b.String()
 }
 
 // combines reports whether a statement may compute one row of many.
-func combines(n *pg.Node) bool {
+func combines(t *syntax.Tree) bool {
 	found := false
-	walk(n, func(n *pg.Node) bool {
+	t.Walk(func(n *pg.Node) bool {
 		switch v := n.Node.(type) {
 		case *pg.Node_FuncCall:
 			found = true
@@ -51,16 +51,16 @@ func combines(n *pg.Node) bool {
 }
 
 // equatedIn finds the constants and parameters that something is compared with for equality.
-func equatedIn(n *pg.Node) map[*pg.Node]bool {
+func equatedIn(t *syntax.Tree) map[*pg.Node]bool {
 	found := map[*pg.Node]bool{}
 	note := func(n *pg.Node) {
-		if isBound(n) {
+		if syntax.IsBound(n) {
 			found[n] = true
 		}
 	}
-	walk(n, func(n *pg.Node) bool {
+	t.Walk(func(n *pg.Node) bool {
 		e := n.GetAExpr()
-		if e == nil || operatorName(e.Name) != "=" {
+		if e == nil || syntax.OperatorName(e.Name) != "=" {
 			return true
 		}
 		switch e.Kind {

@@ -1,6 +1,10 @@
 package translate
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
+)
 
 func TestVariant_tellsApartWhatPostgreSQLMayPlanInAnotherWay(t *testing.T) {
 	t.Parallel()
@@ -23,11 +27,11 @@ func TestVariant_tellsApartWhatPostgreSQLMayPlanInAnotherWay(t *testing.T) {
 		{a: "SELECT DISTINCT n FROM t WHERE k = 1", b: "SELECT DISTINCT n FROM t WHERE k = 2"},
 	} {
 		variant := func(sql string, params []Param) string {
-			tree, err := Parse(sql)
+			tree, err := syntax.Parse(sql)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return tree.Variant(params)
+			return Variant(tree, params)
 		}
 		if same := variant(c.a, c.aParams) == variant(c.b, c.bParams); same != c.same {
 			t.Errorf("%s with %v and %s with %v: the same variant: %t, want %t", c.a, c.aParams, c.b, c.bParams, same, c.same)

@@ -6,18 +6,19 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // View is a view with its query parsed. It is immutable.
 type View struct {
 	*cdc.View
-	query *Tree
+	query *syntax.Tree
 }
 
 // ParseView parses a view's query. The error is an [*Unsupported] when the grammar does not know it.
 func ParseView(v *cdc.View) (*View, error) {
-	t, err := Parse(v.Query)
-	if err != nil || len(t.statements) != 1 || t.statements[0].Stmt.GetSelectStmt() == nil {
+	t, err := syntax.Parse(v.Query)
+	if err != nil || t.Query() == nil {
 		return nil, unsupported("view %s: its query does not parse", v.FullName())
 	}
 	return &View{v, t}, nil
@@ -25,6 +26,9 @@ func ParseView(v *cdc.View) (*View, error) {
 
 // AsksTime reports whether its translation needs [Env.Clock].
 func (v *View) AsksTime() bool { return v.query.AsksTime() }
+
+// Names are those of its query.
+func (v *View) Names() syntax.Names { return v.query.PrintedNames() }
 
 // searchPath is where names without a schema are looked for: in a view's query they are built in.
 func (t *translator) searchPath() []string {
@@ -68,7 +72,7 @@ func (q *query) viewRef(ref *pg.RangeVar) (*tree, namespace) {
 
 // viewRows translates a view's query, which sees nothing of what is around the view.
 func (q *query) viewRows(v *View) *rows {
-	t, stmt := q.t, v.query.statements[0].Stmt.GetSelectStmt()
+	t, stmt := q.t, v.query.Query()
 	inside, as := t.inside, t.as
 	defer func() {
 		t.inside, t.as = inside, as
@@ -80,13 +84,13 @@ func (q *query) viewRows(v *View) *rows {
 			panic(r)
 		}
 	}()
-	switch findings := inspect(stmt); {
+	switch class := v.query.Classify(v.Query); {
 	case v.Barrier:
 		fail("security_barrier")
 	case v.Owner == 0 && inside != nil && as != 0:
 		fail("security_invoker below a view that is read as its owner")
-	case findings.reason() != "":
-		fail("%s", findings.reason())
+	case class.Reason != "":
+		fail("%s", class.Reason)
 	case len(stmt.SortClause) > 0 && t.unsorted:
 		fail("its order, which the statement shows without asking for one")
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // Frames that functions have which do not heed the window's own.
@@ -111,7 +113,7 @@ func (q *query) window(f *pg.FuncCall, name string) expr {
 		return q.windowAggregate(f, name, over)
 	}
 	if !windowFunctions[name] || f.AggFilter != nil || f.AggDistinct {
-		fail("window function %s", nameOrUnknown(name))
+		fail("window function %s", syntax.KnownName(name))
 	}
 	args := q.valuesOf(f.Args)
 	switch name {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // withClause adds a query's WITH queries to those that it may refer to.
@@ -32,7 +34,7 @@ func isMaterialized(c *pg.CommonTableExpr, s *pg.SelectStmt) bool {
 		return false
 	}
 	references := 0
-	walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, func(n *pg.Node) bool {
+	syntax.Walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, func(n *pg.Node) bool {
 		if v := n.GetRangeVar(); v != nil && v.Schemaname == "" && v.Relname == c.Ctename {
 			references++
 		}
@@ -88,7 +90,7 @@ func (q *query) overWith(stmt *pg.SelectStmt) (expr, bool) {
 		it.name = ref.Alias.Aliasname
 	}
 	sub := &query{t: q.t, ctes: q.ctes, scope: &scope{items: []*item{it}, visible: it.columns}, noJoins: true, noWindows: true}
-	e := sub.windowAggregate(call, functionName(call), " OVER ()")
+	e := sub.windowAggregate(call, syntax.FunctionName(call), " OVER ()")
 	if e.opaque || e.oid == oidNumeric && e.dec.display < 0 {
 		return expr{}, false
 	}

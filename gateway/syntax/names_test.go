@@ -1,12 +1,10 @@
-package translate
+package syntax
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
 func TestNames_areWhatPostgreSQLLooksUp(t *testing.T) {
@@ -56,15 +54,15 @@ func TestNames_ofAViewAreBound(t *testing.T) {
 		"SELECT 1 FROM t WHERE (a, b) IN (SELECT c, d FROM u)":              {Applied: []string{"="}, Bound: []string{"="}},
 		"SELECT 1 FROM t WHERE (a, b) <> ALL (SELECT c, d FROM u) OR a > 1": {Applied: []string{"<>", ">"}, Bound: []string{"<>"}},
 	} {
-		v, err := ParseView(&cdc.View{Query: sql})
+		tree, err := Parse(sql)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, v.Names(), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, tree.PrintedNames(), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", sql, diff)
 		}
 		statement := Names{Operators: []string{">"}, Applied: []string{">"}}
-		got := statement.With(v.Names())
+		got := statement.With(tree.PrintedNames())
 		if diff := cmp.Diff(statement.Operators, got.Operators); diff != "" {
 			t.Errorf("a statement that reads it looks up: %s", diff)
 		}

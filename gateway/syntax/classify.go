@@ -1,4 +1,4 @@
-package translate
+package syntax
 
 import (
 	"errors"
@@ -167,13 +167,13 @@ func inspect(s *pg.SelectStmt) findings {
 		case *pg.Node_ParamRef:
 			q.parameters = true
 		case *pg.Node_FuncCall:
-			if !harmless[functionName(v.FuncCall)] && !ofInformationSchema(v.FuncCall) {
-				q.writes = "function " + nameOrUnknown("")
+			if !harmless[FunctionName(v.FuncCall)] && !ofInformationSchema(v.FuncCall) {
+				q.writes = "function " + KnownName("")
 			}
 		}
 		return true
 	}
-	walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, visit)
+	Walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, visit)
 	if q.modifies {
 		q.writes = "data-modifying WITH"
 	}
@@ -191,30 +191,10 @@ func isCatalog(r *pg.RangeVar) bool {
 	return false
 }
 
-// functionName returns the name of a built-in function, or "" if the call names another schema.
-func functionName(f *pg.FuncCall) string {
-	names := stringsOf(f.Funcname)
-	switch {
-	case len(names) == 1:
-		return names[0]
-	case len(names) == 2 && names[0] == "pg_catalog":
-		return names[1]
-	}
-	return ""
-}
-
 // ofInformationSchema reports whether a function is one of those that the views of the information schema, and drivers like them, call.
 func ofInformationSchema(f *pg.FuncCall) bool {
-	names := stringsOf(f.Funcname)
+	names := Strings(f.Funcname)
 	return len(names) == 2 && names[0] == "information_schema" && strings.HasPrefix(names[1], "_pg_")
-}
-
-func stringsOf(nodes []*pg.Node) []string {
-	out := make([]string, len(nodes))
-	for i, n := range nodes {
-		out[i] = n.GetString_().GetSval()
-	}
-	return out
 }
 
 // point finds the equality conditions that every row of a single table's query meets.
@@ -224,9 +204,9 @@ func (q findings) point(s *pg.SelectStmt) *Point {
 	}
 	table := s.FromClause[0].GetRangeVar()
 	p := &Point{Schema: table.Schemaname, Table: table.Relname}
-	for _, c := range conjuncts(s.WhereClause) {
+	for _, c := range Conjuncts(s.WhereClause) {
 		e := c.GetAExpr()
-		if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || operatorName(e.Name) != "=" {
+		if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || OperatorName(e.Name) != "=" {
 			continue
 		}
 		column, value := e.Lexpr, e.Rexpr
@@ -234,7 +214,7 @@ func (q findings) point(s *pg.SelectStmt) *Point {
 			column, value = value, column
 		}
 		fields := column.GetColumnRef().GetFields()
-		if len(fields) == 0 || !isBound(value) {
+		if len(fields) == 0 || !IsBound(value) {
 			continue
 		}
 		if name := fields[len(fields)-1].GetString_(); name != nil {
@@ -245,50 +225,4 @@ func (q findings) point(s *pg.SelectStmt) *Point {
 		return nil
 	}
 	return p
-}
-
-// isBound reports whether an expression is one value for the whole statement.
-func isBound(n *pg.Node) bool {
-	switch v := n.GetNode().(type) {
-	case *pg.Node_AConst, *pg.Node_ParamRef:
-		return true
-	case *pg.Node_TypeCast:
-		return isBound(v.TypeCast.Arg)
-	}
-	return false
-}
-
-// conjuncts splits a condition at its ANDs.
-func conjuncts(n *pg.Node) []*pg.Node {
-	if n == nil {
-		return nil
-	}
-	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
-		var out []*pg.Node
-		for _, a := range b.Args {
-			out = append(out, conjuncts(a)...)
-		}
-		return out
-	}
-	return []*pg.Node{n}
-}
-
-// isTrue reports whether a condition is always true, as it is written: true, or 1 = 1.
-func isTrue(n *pg.Node) bool {
-	if a := n.GetAExpr(); a != nil && a.Kind == pg.A_Expr_Kind_AEXPR_OP && operatorName(a.Name) == "=" {
-		return a.Lexpr.GetAConst().GetIval() != nil && sameExpr(a.Lexpr, a.Rexpr)
-	}
-	return n.GetAConst().GetBoolval().GetBoolval()
-}
-
-// operatorName returns the name of a built-in operator, or "" if it names another schema.
-func operatorName(nodes []*pg.Node) string {
-	names := stringsOf(nodes)
-	switch {
-	case len(names) == 1:
-		return names[0]
-	case len(names) == 2 && names[0] == "pg_catalog":
-		return names[1]
-	}
-	return ""
 }

@@ -1,16 +1,10 @@
-package translate
-
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+package syntax
 
 // harmless are built-in functions that change nothing, and lock nothing but what any read of it would, whatever their arguments, and
 // that read no table which they are told by name. PostgreSQL calls most of them immutable or stable. A statement that calls a function that is
 // missing here counts as one that may write or change the session's settings, and runs on PostgreSQL, freshet.route = columnar or not. Names that
 // users are likely to give to functions of their own are left out where few call the built-in one (see hiddenSQL of package analytics).
-var harmless = setOf(`
+var harmless = namesIn(`
 	count sum avg min max bool_and bool_or every any_value string_agg array_agg stddev stddev_pop stddev_samp variance
 	var_pop var_samp corr covar_pop covar_samp regr_slope regr_intercept regr_r2 regr_count percentile_cont percentile_disc mode
 	json_agg jsonb_agg bit_and bit_or bit_xor
@@ -79,12 +73,12 @@ var harmless = setOf(`
 `)
 
 // HarmlessFunctions lists the names of built-in functions that change nothing, and lock nothing but what any read of it would.
-func HarmlessFunctions() []string { return slices.Sorted(maps.Keys(harmless)) }
+func HarmlessFunctions() []string { return harmless.sorted() }
 
-func setOf(words string) map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		set[w] = true
+// KnownName is how a reason names a function: names of users stay out of reasons.
+func KnownName(name string) string {
+	if harmless[name] {
+		return name
 	}
-	return set
+	return "that is not known to be free of effects"
 }

@@ -1,8 +1,9 @@
-package translate
+package syntax
 
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -40,9 +41,9 @@ func (t *Tree) Names() Names {
 	}
 }
 
-// Names finds those of the view's query. It is printed for an empty search path: what it names without a schema is built in.
-func (v *View) Names() Names {
-	n := v.query.names()
+// PrintedNames finds those of a view's query, which is printed for an empty search path: what it names without a schema is built in.
+func (t *Tree) PrintedNames() Names {
+	n := t.names()
 	return Names{Casts: n.casts, Called: n.called.sorted(), Applied: n.applied.sorted(), Bound: n.unwritten.sorted()}
 }
 
@@ -52,6 +53,12 @@ func (s nameSet) add(names ...string) {
 	for _, name := range names {
 		s[name] = true
 	}
+}
+
+func namesIn(words string) nameSet {
+	s := nameSet{}
+	s.add(strings.Fields(words)...)
+	return s
 }
 
 func (s nameSet) sorted() []string { return slices.Sorted(maps.Keys(s)) }
@@ -64,22 +71,20 @@ type used struct {
 
 func (t *Tree) names() used {
 	n := used{nameSet{}, nameSet{}, nameSet{}, nameSet{}, nameSet{}, false}
-	for _, s := range t.statements {
-		walk(s.Stmt, n.visit)
-	}
+	t.Walk(n.visit)
 	return n
 }
 
 func (n *used) visit(node *pg.Node) bool {
 	switch v := node.Node.(type) {
 	case *pg.Node_FuncCall:
-		path := stringsOf(v.FuncCall.Funcname)
+		path := Strings(v.FuncCall.Funcname)
 		if len(path) == 1 {
 			n.functions.add(path[0])
 		}
 		n.called.add(path[len(path)-1])
 	case *pg.Node_AExpr:
-		n.apply(stringsOf(v.AExpr.Name), v.AExpr.Kind)
+		n.apply(Strings(v.AExpr.Name), v.AExpr.Kind)
 	case *pg.Node_CaseExpr:
 		if v.CaseExpr.Arg != nil {
 			n.equate()
@@ -92,7 +97,7 @@ func (n *used) visit(node *pg.Node) bool {
 		if v.SubLink.Testexpr == nil {
 			break
 		}
-		path := stringsOf(v.SubLink.OperName)
+		path := Strings(v.SubLink.OperName)
 		if len(path) == 0 { // IN
 			path = []string{"="}
 		}

@@ -1,13 +1,13 @@
-package translate
+package syntax
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// walk calls visit for n and everything below it, parents first, without descending where visit
+// Walk calls visit for n and everything below it, parents first, without descending where visit
 // returns false.
-func walk(n *pg.Node, visit func(*pg.Node) bool) {
+func Walk(n *pg.Node, visit func(*pg.Node) bool) {
 	if n == nil || n.Node == nil || !visit(n) {
 		return
 	}
@@ -15,23 +15,23 @@ func walk(n *pg.Node, visit func(*pg.Node) bool) {
 	case *pg.Node_SelectStmt:
 		walkSelect(v.SelectStmt, visit)
 	case *pg.Node_CommonTableExpr:
-		walk(v.CommonTableExpr.Ctequery, visit)
+		Walk(v.CommonTableExpr.Ctequery, visit)
 	case *pg.Node_ResTarget:
-		walk(v.ResTarget.Val, visit)
+		Walk(v.ResTarget.Val, visit)
 	case *pg.Node_JoinExpr:
-		walk(v.JoinExpr.Larg, visit)
-		walk(v.JoinExpr.Rarg, visit)
-		walk(v.JoinExpr.Quals, visit)
+		Walk(v.JoinExpr.Larg, visit)
+		Walk(v.JoinExpr.Rarg, visit)
+		Walk(v.JoinExpr.Quals, visit)
 	case *pg.Node_RangeSubselect:
-		walk(v.RangeSubselect.Subquery, visit)
+		Walk(v.RangeSubselect.Subquery, visit)
 	case *pg.Node_RangeFunction:
-		walkAll(v.RangeFunction.Functions, visit)
+		WalkAll(v.RangeFunction.Functions, visit)
 	case *pg.Node_List:
-		walkAll(v.List.Items, visit)
+		WalkAll(v.List.Items, visit)
 	case *pg.Node_SortBy:
-		walk(v.SortBy.Node, visit)
+		Walk(v.SortBy.Node, visit)
 	case *pg.Node_GroupingSet:
-		walkAll(v.GroupingSet.Content, visit)
+		WalkAll(v.GroupingSet.Content, visit)
 	case *pg.Node_WindowDef:
 		walkWindow(v.WindowDef, visit)
 	default:
@@ -42,50 +42,50 @@ func walk(n *pg.Node, visit func(*pg.Node) bool) {
 func walkExpr(n *pg.Node, visit func(*pg.Node) bool) {
 	switch v := n.Node.(type) {
 	case *pg.Node_AExpr:
-		walk(v.AExpr.Lexpr, visit)
-		walk(v.AExpr.Rexpr, visit)
+		Walk(v.AExpr.Lexpr, visit)
+		Walk(v.AExpr.Rexpr, visit)
 	case *pg.Node_BoolExpr:
-		walkAll(v.BoolExpr.Args, visit)
+		WalkAll(v.BoolExpr.Args, visit)
 	case *pg.Node_NullTest:
-		walk(v.NullTest.Arg, visit)
+		Walk(v.NullTest.Arg, visit)
 	case *pg.Node_BooleanTest:
-		walk(v.BooleanTest.Arg, visit)
+		Walk(v.BooleanTest.Arg, visit)
 	case *pg.Node_FuncCall:
-		walkAll(v.FuncCall.Args, visit)
-		walkAll(v.FuncCall.AggOrder, visit)
-		walk(v.FuncCall.AggFilter, visit)
+		WalkAll(v.FuncCall.Args, visit)
+		WalkAll(v.FuncCall.AggOrder, visit)
+		Walk(v.FuncCall.AggFilter, visit)
 		if v.FuncCall.Over != nil {
 			walkWindow(v.FuncCall.Over, visit)
 		}
 	case *pg.Node_NamedArgExpr:
-		walk(v.NamedArgExpr.Arg, visit)
+		Walk(v.NamedArgExpr.Arg, visit)
 	case *pg.Node_CaseExpr:
-		walk(v.CaseExpr.Arg, visit)
-		walkAll(v.CaseExpr.Args, visit)
-		walk(v.CaseExpr.Defresult, visit)
+		Walk(v.CaseExpr.Arg, visit)
+		WalkAll(v.CaseExpr.Args, visit)
+		Walk(v.CaseExpr.Defresult, visit)
 	case *pg.Node_CaseWhen:
-		walk(v.CaseWhen.Expr, visit)
-		walk(v.CaseWhen.Result, visit)
+		Walk(v.CaseWhen.Expr, visit)
+		Walk(v.CaseWhen.Result, visit)
 	case *pg.Node_CoalesceExpr:
-		walkAll(v.CoalesceExpr.Args, visit)
+		WalkAll(v.CoalesceExpr.Args, visit)
 	case *pg.Node_MinMaxExpr:
-		walkAll(v.MinMaxExpr.Args, visit)
+		WalkAll(v.MinMaxExpr.Args, visit)
 	case *pg.Node_TypeCast:
-		walk(v.TypeCast.Arg, visit)
+		Walk(v.TypeCast.Arg, visit)
 	case *pg.Node_CollateClause:
-		walk(v.CollateClause.Arg, visit)
+		Walk(v.CollateClause.Arg, visit)
 	case *pg.Node_SubLink:
-		walk(v.SubLink.Testexpr, visit)
-		walk(v.SubLink.Subselect, visit)
+		Walk(v.SubLink.Testexpr, visit)
+		Walk(v.SubLink.Subselect, visit)
 	case *pg.Node_RowExpr:
-		walkAll(v.RowExpr.Args, visit)
+		WalkAll(v.RowExpr.Args, visit)
 	case *pg.Node_AArrayExpr:
-		walkAll(v.AArrayExpr.Elements, visit)
+		WalkAll(v.AArrayExpr.Elements, visit)
 	case *pg.Node_AIndirection:
-		walk(v.AIndirection.Arg, visit)
-		walkAll(v.AIndirection.Indirection, visit)
+		Walk(v.AIndirection.Arg, visit)
+		WalkAll(v.AIndirection.Indirection, visit)
 	case *pg.Node_GroupingFunc:
-		walkAll(v.GroupingFunc.Args, visit)
+		WalkAll(v.GroupingFunc.Args, visit)
 	case *pg.Node_RangeVar, *pg.Node_ColumnRef, *pg.Node_AConst, *pg.Node_ParamRef, *pg.Node_SqlvalueFunction, *pg.Node_AStar, *pg.Node_String_:
 	default:
 		r := n.ProtoReflect()
@@ -96,7 +96,7 @@ func walkExpr(n *pg.Node, visit func(*pg.Node) bool) {
 // walkFields walks all that a node of a kind which is seldom met holds.
 func walkFields(m protoreflect.Message, visit func(*pg.Node) bool) {
 	if n, ok := m.Interface().(*pg.Node); ok {
-		walk(n, visit)
+		Walk(n, visit)
 		return
 	}
 	fields := m.Descriptor().Fields()
@@ -114,17 +114,18 @@ func walkFields(m protoreflect.Message, visit func(*pg.Node) bool) {
 	}
 }
 
-func walkAll(nodes []*pg.Node, visit func(*pg.Node) bool) {
+// WalkAll walks each of the nodes.
+func WalkAll(nodes []*pg.Node, visit func(*pg.Node) bool) {
 	for _, n := range nodes {
-		walk(n, visit)
+		Walk(n, visit)
 	}
 }
 
 func walkWindow(w *pg.WindowDef, visit func(*pg.Node) bool) {
-	walkAll(w.PartitionClause, visit)
-	walkAll(w.OrderClause, visit)
-	walk(w.StartOffset, visit)
-	walk(w.EndOffset, visit)
+	WalkAll(w.PartitionClause, visit)
+	WalkAll(w.OrderClause, visit)
+	Walk(w.StartOffset, visit)
+	Walk(w.EndOffset, visit)
 }
 
 func walkSelect(s *pg.SelectStmt, visit func(*pg.Node) bool) {
@@ -132,22 +133,22 @@ func walkSelect(s *pg.SelectStmt, visit func(*pg.Node) bool) {
 		return
 	}
 	if s.WithClause != nil {
-		walkAll(s.WithClause.Ctes, visit)
+		WalkAll(s.WithClause.Ctes, visit)
 	}
-	walkAll(s.DistinctClause, visit)
-	walkAll(s.TargetList, visit)
-	walkAll(s.FromClause, visit)
-	walk(s.WhereClause, visit)
-	walkAll(s.GroupClause, visit)
-	walk(s.HavingClause, visit)
-	walkAll(s.WindowClause, visit)
-	walkAll(s.ValuesLists, visit)
-	walkAll(s.SortClause, visit)
-	walk(s.LimitOffset, visit)
-	walk(s.LimitCount, visit)
+	WalkAll(s.DistinctClause, visit)
+	WalkAll(s.TargetList, visit)
+	WalkAll(s.FromClause, visit)
+	Walk(s.WhereClause, visit)
+	WalkAll(s.GroupClause, visit)
+	Walk(s.HavingClause, visit)
+	WalkAll(s.WindowClause, visit)
+	WalkAll(s.ValuesLists, visit)
+	WalkAll(s.SortClause, visit)
+	Walk(s.LimitOffset, visit)
+	Walk(s.LimitCount, visit)
 	for _, arm := range []*pg.SelectStmt{s.Larg, s.Rarg} {
 		if arm != nil {
-			walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: arm}}, visit)
+			Walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: arm}}, visit)
 		}
 	}
 }

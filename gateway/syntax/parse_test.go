@@ -1,11 +1,8 @@
-package translate_test
+package syntax
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/freshet-io/freshet/connectors/cdc"
-	"github.com/freshet-io/freshet/gateway/translate"
 )
 
 // However deep a statement nests, it is relayed or parsed; it does not end the process.
@@ -33,11 +30,11 @@ func TestClassify_survivesNesting(t *testing.T) {
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range []int{400, 2_400, 7_000, 14_900, 200_000} {
-				if c := translate.Classify(form(n)); c.Candidate && n > 14_900 {
+				if c := Classify(form(n)); c.Candidate && n > 14_900 {
 					t.Errorf("%d levels are a candidate", n)
 				}
 			}
-			if _, err := translate.Parse(form(100)); err != nil {
+			if _, err := Parse(form(100)); err != nil {
 				t.Errorf("100 levels are relayed: %v", err)
 			}
 		})
@@ -46,21 +43,8 @@ func TestClassify_survivesNesting(t *testing.T) {
 
 func TestClassify_parsesLongLists(t *testing.T) {
 	for name, list := range map[string]string{"numbers": strings.Repeat("123456, ", 100_000), "parameters": strings.Repeat("$1,", 100_000), "codes": strings.Repeat("'17-4',", 2_000)} {
-		if c := translate.Classify("SELECT id FROM t WHERE id IN (" + strings.TrimRight(list, ", ") + ")"); !c.Candidate {
+		if c := Classify("SELECT id FROM t WHERE id IN (" + strings.TrimRight(list, ", ") + ")"); !c.Candidate {
 			t.Errorf("a long list of %s is no candidate: %s", name, c.Reason)
 		}
-	}
-}
-
-// A defect of the translation is told, and PostgreSQL answers.
-func TestTranslate_refusesWhatItFailsOn(t *testing.T) {
-	tree, err := translate.Parse("SELECT a.id FROM item a JOIN line b ON b.item = a.id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := translate.Env{Catalog: shop{}, TimeZone: "UTC", Fields: []translate.Field{{TypeOID: 23}}, Rows: func(cdc.TableID) int64 { panic("nobody counted") }}
-	_, err = translate.Translate(tree, env)
-	if refused, ok := translate.AsUnsupported(err); !ok || !strings.HasPrefix(refused.Defect, "nobody counted\n") {
-		t.Errorf("got %v, want a defect", err)
 	}
 }

@@ -1,4 +1,4 @@
-package translate
+package syntax
 
 import (
 	"errors"
@@ -13,6 +13,21 @@ import (
 // It is immutable and may be shared between goroutines.
 type Tree struct {
 	statements []*pg.RawStmt
+}
+
+// Query is the statement, if there is a single one and it is a query; nil otherwise. Nobody may change it.
+func (t *Tree) Query() *pg.SelectStmt {
+	if len(t.statements) != 1 {
+		return nil
+	}
+	return t.statements[0].Stmt.GetSelectStmt()
+}
+
+// Walk calls visit for all nodes of the statements as [Walk] does.
+func (t *Tree) Walk(visit func(*pg.Node) bool) {
+	for _, s := range t.statements {
+		Walk(s.Stmt, visit)
+	}
 }
 
 // Parse parses sql with PostgreSQL's grammar. The error of a text that the grammar

@@ -1,6 +1,6 @@
 //go:build !cgo
 
-package translate
+package syntax
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
