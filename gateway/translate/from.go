@@ -22,8 +22,8 @@ type tree struct {
 	key    []int
 	// computed are values that the relation's subquery computes beside its columns.
 	computed []string
-	// unnested is set if there is a row for each element of an array of a row.
-	unnested *unnested
+	// unnested are the elements of values of a row that there is a row for each of.
+	unnested []*unnested
 	// probed are values that it computes, and nobody reads.
 	probed []string
 	// fails says of a subquery that it computes what PostgreSQL refuses for some rows, before conditions on what it yields are asked; nil: it does

@@ -78,8 +78,8 @@ func (n *tree) probe(asked []expr) {
 
 // withComputed is a relation with what is computed of its rows.
 func (n *tree) withComputed(relation string) string {
-	if n.unnested != nil {
-		relation = n.withElements(relation)
+	for i, u := range n.unnested {
+		relation = n.withElements(relation, u, elementName(n.id, i))
 	}
 	if len(n.computed) == 0 && len(n.probed) == 0 {
 		return relation
@@ -96,11 +96,11 @@ func (n *tree) withComputed(relation string) string {
 	return b.String() + ")"
 }
 
-// withElements is a relation with a row for each element of an array of its rows.
-func (n *tree) withElements(relation string) string {
-	columns := leafName(n.id) + ".*, " + elementName(n.id) // which * may show or not
-	if n.unnested.numbered {
-		columns += ", " + elementNumber(n.id)
+// withElements is a relation with a row for each element of a value of its rows.
+func (n *tree) withElements(relation string, u *unnested, element string) string {
+	columns := leafName(n.id) + ".*, " + element // which * may show or not
+	if u.numbered {
+		columns += ", " + elementNumber(element)
 	}
-	return "(SELECT " + columns + " FROM " + relation + " AS " + leafName(n.id) + n.unnested.arrayJoin(n.id) + ")"
+	return "(SELECT " + columns + " FROM " + relation + " AS " + leafName(n.id) + u.arrayJoin(element) + ")"
 }

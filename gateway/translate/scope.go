@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
@@ -19,6 +21,8 @@ type item struct {
 	columns []*column
 	// key are the columns that identify its rows, for functional dependency; nil: none known.
 	key []*column
+	// scalar says that it is a function's, whose only column its name by itself means as well.
+	scalar bool
 }
 
 // scope is what names in a query's expressions can refer to.
@@ -70,8 +74,8 @@ func (s *scope) resolve(parts []string) *column {
 	switch len(parts) {
 	case 1:
 		search(s.visible, parts[0])
-		if found == nil && s.item("", parts[0]) != nil {
-			fail("whole-row reference")
+		if it := s.item("", parts[0]); found == nil && it != nil {
+			return s.scalar(it)
 		}
 	case 2:
 		if it := s.item("", parts[0]); it != nil {
@@ -83,6 +87,19 @@ func (s *scope) resolve(parts []string) *column {
 		}
 	}
 	return found
+}
+
+// scalar is the only column of a function's rows. A column of that name goes before it, also of a query around.
+func (s *scope) scalar(it *item) *column {
+	if !it.scalar {
+		fail("whole-row reference")
+	}
+	for q := s.owner.parent; q != nil; q = q.parent {
+		if slices.ContainsFunc(q.scope.visible, func(c *column) bool { return c.name == it.name }) {
+			fail("name that may be a column's or a row's")
+		}
+	}
+	return it.columns[0]
 }
 
 func (s *scope) item(schema, name string) *item {

@@ -199,14 +199,14 @@ func seriesFrom(s *pg.SelectStmt) *pg.SelectStmt {
 		return s
 	}
 	name := "generate_series"
-	if len(callsOf(s.TargetList, name)) == 0 {
+	if len(callsOf(s.TargetList, setOf(name))) == 0 {
 		name = "unnest"
 	}
-	if len(callsOf(s.TargetList, name)) != 1 {
+	if len(callsOf(s.TargetList, setOf(name))) != 1 {
 		return s
 	}
 	s = proto.CloneOf(s)
-	n := callsOf(s.TargetList, name)[0]
+	n := callsOf(s.TargetList, setOf(name))[0]
 	function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: n.Node}}}}}
 	s.FromClause = []*pg.Node{{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{Functions: []*pg.Node{function}}}}}
 	column := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: name}}}
@@ -214,11 +214,11 @@ func seriesFrom(s *pg.SelectStmt) *pg.SelectStmt {
 	return s
 }
 
-// callsOf finds the calls of a function in a list of expressions, not in their subqueries.
-func callsOf(list []*pg.Node, name string) []*pg.Node {
+// callsOf finds the calls of some functions in a list of expressions, not in their subqueries.
+func callsOf(list []*pg.Node, names map[string]bool) []*pg.Node {
 	var found []*pg.Node
 	syntax.WalkAll(list, func(n *pg.Node) bool {
-		if f := n.GetFuncCall(); f != nil && syntax.FunctionName(f) == name {
+		if f := n.GetFuncCall(); f != nil && names[syntax.FunctionName(f)] {
 			found = append(found, n)
 		}
 		return n.GetSelectStmt() == nil

@@ -2,7 +2,6 @@ package translate
 
 import (
 	"slices"
-	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
@@ -10,66 +9,99 @@ import (
 	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
-// unnested are the elements of an array of each row of a relation, which the relation's subquery makes rows of.
+// unnested are the elements that a FROM item makes of each row of a relation, which the relation's subquery makes rows of.
 type unnested struct {
-	array expr
+	// list is the engine's array of them, and refs what it reads.
+	list string
+	refs uint64
+	// shown are the columns that an element is shown as, given its name.
+	shown func(element string) []*column
+	// scalar says that the item's name by itself means its only column; name is what it is called without an alias.
+	scalar bool
+	name   string
+	// fails says that PostgreSQL refuses to make rows of some values.
+	fails bool
 	// outer says that a row without elements stays, with NULL for one. numbered says that the elements' numbers are asked for.
 	outer, numbered bool
 }
 
-// unnestOf is a FROM item that is unnest(…) of what a row has; nil: it is another one.
+// makesRows are the functions that make rows of the elements of a value.
+var makesRows = setOf("unnest jsonb_array_elements jsonb_array_elements_text jsonb_object_keys jsonb_each jsonb_each_text")
+
+// unnestOf is a FROM item that is unnest(…), or the like, of what a row has; nil: it is another one.
 func unnestOf(n *pg.Node) *pg.RangeFunction {
 	f := n.GetRangeFunction()
 	if f == nil || f.IsRowsfrom || len(f.Functions) != 1 || spelledElements(f) != nil {
 		return nil
 	}
-	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || syntax.FunctionName(call) != "unnest" || isConstantCall(call) {
+	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || !makesRows[syntax.FunctionName(call)] || isConstantCall(call) {
 		return nil
 	}
 	return f
 }
 
-// unnest makes rows of an array's elements where the array's relation is read: before any join, which multiplies the
+// unnest makes rows of a value's elements where the value's relation is read: before any join, which multiplies the
 // relation's rows alike. left is what the FROM item follows, with its names.
 func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer bool) namespace {
 	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
-	if len(f.Coldeflist) > 0 || len(call.Args) != 1 {
+	if len(f.Coldeflist) > 0 || len(call.Args) != 1 || call.FuncVariadic {
 		fail("unnest in this form")
 	}
 	inner := &query{t: q.t, ctes: q.ctes, noJoins: true}
 	inner.scope = &scope{owner: inner, items: names.items, visible: names.visible}
-	a := inner.value(call.Args[0])
-	requireArray(a, false)
-	leaf := (&tree{parts: left}).keeping(a.refs)
+	var u *unnested
+	if syntax.FunctionName(call) == "unnest" {
+		u = inner.arrayElements(call.Args[0])
+	} else {
+		u = inner.jsonElements(syntax.FunctionName(call), call.Args[0], outer)
+	}
+	u.outer, u.numbered = outer, f.Ordinality
+	leaf := (&tree{parts: left}).keeping(u.refs)
 	if leaf == nil || !leaf.multipliable() {
 		fail("unnest of what is no column of one relation that every row has")
 	}
-	// Its rows are not those of the table any more, which a key tells apart.
-	leaf.source, leaf.key, leaf.unnested = 0, nil, &unnested{a, outer, f.Ordinality}
-	e := with(elementOf(a.oid), leafName(leaf.id)+"."+elementName(leaf.id), a)
-	e.null = true
-	name := "unnest"
-	if f.Alias != nil {
-		name = f.Alias.Aliasname // of the only column, too
+	if u.fails {
+		q.t.failing++
+		leaf.fails = func() bool { return true }
 	}
-	it := &item{name: name, columns: []*column{{name: name, e: e}}}
+	element := elementName(leaf.id, len(leaf.unnested))
+	// Its rows are not those of the table any more, which a key tells apart.
+	leaf.source, leaf.key, leaf.unnested = 0, nil, append(leaf.unnested, u)
+	it := &item{name: u.name, columns: u.shown(leafName(leaf.id) + "." + element), scalar: u.scalar && !f.Ordinality}
+	if f.Alias != nil && it.columns[0].name == u.name {
+		it.columns[0].name = f.Alias.Aliasname
+	}
 	if f.Ordinality {
-		number := expr{oid: oidInt8, sql: leafName(leaf.id) + "." + elementNumber(leaf.id), refs: e.refs, null: outer, pad: -1}
+		number := expr{oid: oidInt8, sql: leafName(leaf.id) + "." + elementNumber(element), refs: u.refs, null: outer, pad: -1}
 		it.columns = append(it.columns, &column{name: "ordinality", e: number})
 	}
 	rename(it, f.Alias)
 	return namespace{[]*item{it}, it.columns}
 }
 
-// multipliable reports whether a relation's subquery may have rows for the elements of an array of it: it is a
-// table, or a subquery of which nothing depends on how it is read, and has none yet.
-func (n *tree) multipliable() bool {
-	return n.unnested == nil && (n.source != 0 || n.with == nil && n.fails == nil && n.apart == nil && n.stays == nil && n.narrow == nil && !n.whole)
+// arrayElements are those of an array.
+func (q *query) arrayElements(n *pg.Node) *unnested {
+	a := q.value(n)
+	requireArray(a, false)
+	shown := func(element string) []*column {
+		e := with(elementOf(a.oid), element, a)
+		e.null = true
+		return []*column{{name: "unnest", e: e}}
+	}
+	list := "arrayMap(t -> " + elementValue("t", elementOf(a.oid)) + ", " + tokens(a) + ")"
+	return &unnested{list: list, refs: a.refs, shown: shown, name: "unnest", scalar: true}
 }
 
-func elementName(leaf int) string { return computedName + strconv.Itoa(leaf) + "_element" }
+// multipliable reports whether a relation's subquery may have rows for the elements of a value of it: it is a
+// table, or a subquery of which nothing depends on how it is read.
+func (n *tree) multipliable() bool {
+	return n.source != 0 || len(n.unnested) > 0 || n.with == nil && n.fails == nil && n.apart == nil && n.stays == nil && n.narrow == nil && !n.whole
+}
 
-func elementNumber(leaf int) string { return elementName(leaf) + "_number" }
+// elementName is what the elements of a relation are called that were made rows of as the i-th.
+func elementName(leaf, i int) string { return computedColumn(leaf, i) + "_element" }
+
+func elementNumber(element string) string { return element + "_number" }
 
 // keeping finds the relation that refs names, if no outer join lacks rows of it.
 func (n *tree) keeping(refs uint64) *tree {
@@ -96,15 +128,14 @@ func (n *tree) keeping(refs uint64) *tree {
 }
 
 // arrayJoin follows the relation in its subquery.
-func (u *unnested) arrayJoin(leaf int) string {
+func (u *unnested) arrayJoin(element string) string {
 	join := " ARRAY JOIN "
 	if u.outer {
 		join = " LEFT ARRAY JOIN "
 	}
-	all := tokens(u.array)
-	join += "arrayMap(t -> " + elementValue("t", elementOf(u.array.oid)) + ", " + all + ") AS " + elementName(leaf)
+	join += u.list + " AS " + element
 	if u.numbered {
-		join += ", arrayMap(n -> toNullable(toInt64(n)), arrayEnumerate(" + all + ")) AS " + elementNumber(leaf)
+		join += ", arrayMap(n -> toNullable(toInt64(n)), arrayEnumerate(" + u.list + ")) AS " + elementNumber(element)
 	}
 	return join
 }
@@ -126,16 +157,16 @@ func (q *query) joinUnnest(j *pg.JoinExpr, f *pg.RangeFunction, left *tree, name
 	return innerJoin(left, &tree{parts: []*tree{}}, conds), names.and(elements)
 }
 
-// unnestFrom moves the unnest(…) of a SELECT's list into FROM, where it means the same: all that is made of it is
+// unnestFrom moves the unnest(…), or the like, of a SELECT's list into FROM, where it means the same: all that is made of it is
 // made of each row and element.
 func unnestFrom(s *pg.SelectStmt) *pg.SelectStmt {
-	calls := callsOf(s.TargetList, "unnest")
+	calls := callsOf(s.TargetList, makesRows)
 	if len(calls) == 0 || len(s.FromClause) == 0 {
 		return s
 	}
 	s = proto.CloneOf(s)
 	everywhere := slices.Concat(s.TargetList, s.GroupClause, s.SortClause)
-	calls = callsOf(everywhere, "unnest")
+	calls = callsOf(everywhere, makesRows)
 	if slices.ContainsFunc(calls, func(n *pg.Node) bool { return !proto.Equal(unlocated(n), unlocated(calls[0])) }) {
 		fail("several unnest in a SELECT's list")
 	}
@@ -146,10 +177,10 @@ func unnestFrom(s *pg.SelectStmt) *pg.SelectStmt {
 	name := func() *pg.Node { return &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: hidden}}} }
 	function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: calls[0].Node}}}}}
 	s.FromClause = append(s.FromClause, &pg.Node{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{
-		Lateral: true, Functions: []*pg.Node{function}, Alias: &pg.Alias{Aliasname: hidden},
+		Lateral: true, Functions: []*pg.Node{function}, Alias: &pg.Alias{Aliasname: hidden, Colnames: []*pg.Node{name()}},
 	}}})
 	for _, target := range s.TargetList {
-		if r := target.GetResTarget(); r.Name == "" && len(callsOf([]*pg.Node{target}, "unnest")) > 0 {
+		if r := target.GetResTarget(); r.Name == "" && len(callsOf([]*pg.Node{target}, makesRows)) > 0 {
 			r.Name = outputName(r.Val)
 		}
 	}
@@ -180,7 +211,7 @@ func groupsElements(s *pg.SelectStmt) bool {
 		})
 	}
 	for i, n := range s.TargetList {
-		if len(callsOf([]*pg.Node{n}, "unnest")) > 0 && !grouped(i, n.GetResTarget()) {
+		if len(callsOf([]*pg.Node{n}, makesRows)) > 0 && !grouped(i, n.GetResTarget()) {
 			return false
 		}
 	}
