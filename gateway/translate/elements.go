@@ -8,14 +8,14 @@ import (
 	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
-// isConstantCall reports whether a call reads no column.
-func isConstantCall(f *pg.FuncCall) bool {
-	constant := true
+// readsColumns reports whether a call reads a column, but for those that its subqueries read.
+func readsColumns(f *pg.FuncCall) bool {
+	found := false
 	syntax.WalkAll(f.Args, func(n *pg.Node) bool {
-		constant = constant && n.GetColumnRef() == nil && n.GetSubLink() == nil
-		return constant
+		found = found || n.GetColumnRef() != nil
+		return n.GetSubLink() == nil
 	})
-	return constant
+	return found
 }
 
 // constantElements are the rows that unnest(…) makes of an array which the statement spells out, or of a parameter.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -13,12 +14,14 @@ import (
 )
 
 const (
-	// mostNumbers bounds a series of equal steps, mostMoments one of months and the like, whose values the statement spells out.
+	// mostNumbers bounds a series, mostMoments one of months and the like, whose values the statement spells out.
 	mostNumbers = 1_000_000
 	mostMoments = 4000
+	// usualSeries is how many values are expected of a series that the engine computes.
+	usualSeries = 1000
 )
 
-// rangeFunction translates generate_series between constants, the calendars of reports, and unnest of a constant array.
+// rangeFunction translates generate_series, the calendars of reports, and unnest of a constant array.
 func (q *query) rangeFunction(f *pg.RangeFunction) (*tree, namespace) {
 	if f.IsRowsfrom || len(f.Functions) != 1 || len(f.Coldeflist) > 0 {
 		fail("functions in FROM")
@@ -32,8 +35,8 @@ func (q *query) rangeFunction(f *pg.RangeFunction) (*tree, namespace) {
 	var count int64
 	switch syntax.FunctionName(call) {
 	case "generate_series":
-		s := q.series(call)
-		values, count = &rows{sql: s.sql(f.Ordinality), columns: []outColumn{{name, s.e}}, repeats: true}, s.count
+		values, count = q.seriesRows(call, f.Ordinality)
+		values.columns[0].name = name
 	case "unnest":
 		if len(call.Args) > 1 {
 			return q.spelledTable(f)
@@ -77,45 +80,42 @@ func (s series) sql(numbered bool) string {
 	return selectElements("CAST(["+strings.Join(texts, ", ")+"], 'Array("+s.e.engineType()+")')", numbered)
 }
 
-func (q *query) series(f *pg.FuncCall) series {
+// seriesRows are the rows of a generate_series, and about how many there are.
+func (q *query) seriesRows(f *pg.FuncCall, numbered bool) (*rows, int64) {
+	args := q.seriesArguments(f)
+	if slices.ContainsFunc(args, func(e expr) bool { return e.lit == nil }) {
+		list, e := q.seriesBetween(args)
+		e.sql = "c1"
+		picks := contains(&pg.Node{Node: &pg.Node_FuncCall{FuncCall: f}}, func(n *pg.Node) bool { return n.GetSelectStmt().GetLimitCount() != nil })
+		return &rows{sql: selectElements(list, numbered), columns: []outColumn{{"", e}}, repeats: !picks}, usualSeries
+	}
+	s := q.integerSeries
+	if isMoment(args[0].oid) || isMoment(args[1].oid) {
+		s = q.momentSeries
+	}
+	values := s(args)
+	return &rows{sql: values.sql(numbered), columns: []outColumn{{"", values.e}}, repeats: true}, values.count
+}
+
+func (q *query) seriesArguments(f *pg.FuncCall) []expr {
 	if len(f.Args) < 2 || len(f.Args) > 3 {
 		fail("generate_series with so many arguments")
 	}
 	args := q.valuesOf(f.Args)
-	for _, a := range args {
-		if a.lit == nil || a.lit.null {
-			fail("generate_series between what is not constant")
-		}
+	if slices.ContainsFunc(args, expr.isNull) {
+		fail("generate_series between what is NULL")
 	}
-	if isMoment(args[0].oid) || isMoment(args[1].oid) {
-		return q.momentSeries(args)
-	}
-	return q.integerSeries(args)
+	return args
 }
 
 func (q *query) integerSeries(args []expr) series {
-	oid := uint32(oidInt4)
-	for _, a := range args {
-		if !isInteger(a.oid) {
-			fail("generate_series of this type")
-		}
-		if a.oid == oidInt8 {
-			oid = oidInt8
-		}
-	}
-	first, last, step := args[0].lit.integer, args[1].lit.integer, big.NewInt(1)
-	if len(args) == 3 {
-		step = args[2].lit.integer
-	}
-	count := stepsTo(first, last, step)
-	return series{e: expr{oid: oid, sql: "c1", pad: -1}, first: first, step: step, count: count}
+	oid, step := integersBetween(args)
+	first, last := args[0].lit.integer, args[1].lit.integer
+	return series{e: expr{oid: oid, sql: "c1", pad: -1}, first: first, step: step, count: stepsTo(first, last, step)}
 }
 
 // stepsTo is how many values there are from first to last.
 func stepsTo(first, last, step *big.Int) int64 {
-	if step.Sign() == 0 {
-		fail("step of zero")
-	}
 	way := new(big.Int).Sub(last, first)
 	if way.Sign() != 0 && way.Sign() != step.Sign() {
 		return 0
@@ -134,13 +134,10 @@ func (q *query) momentSeries(args []expr) series {
 	}
 	oid := seriesType(args[0].oid, args[1].oid)
 	at, last := q.coerce(args[0], oid), q.coerce(args[1], oid)
-	step := args[2]
-	if step.isUnknown() {
-		step = q.t.parseLiteral(*step.lit.text, oidInterval)
+	if at.lit == nil || last.lit == nil {
+		fail("generate_series of moments of this form")
 	}
-	if step.lit.interval == nil || at.lit == nil || last.lit == nil {
-		fail("generate_series of moments by this step")
-	}
+	step := intervalLiteral(q.seriesStep(args[2]))
 	ahead := signOf(*step.lit.interval)
 	s := series{e: expr{oid: oid, sql: "c1", pad: -1}, first: at.lit.integer}
 	for at.lit.integer.Cmp(last.lit.integer) != ahead {
@@ -152,6 +149,18 @@ func (q *query) momentSeries(args []expr) series {
 	}
 	s.count, s.step = int64(len(s.all)), equalStep(s.all)
 	return s
+}
+
+// seriesStep is the constant step of a series of moments.
+func (q *query) seriesStep(e expr) interval {
+	if e.isUnknown() {
+		e = q.t.parseLiteral(*e.lit.text, oidInterval)
+	}
+	step, ok := e.constantInterval()
+	if !ok {
+		fail("generate_series of moments by this step")
+	}
+	return step
 }
 
 // equalStep is the distance between any two neighbours, or nil.

@@ -64,7 +64,7 @@ func spelledBy(s *pg.SelectStmt) *spelledRows {
 func isValue(n *pg.Node) bool {
 	return !contains(n, func(m *pg.Node) bool {
 		f := m.GetFuncCall()
-		return f != nil && (makesRows[syntax.FunctionName(f)] || syntax.FunctionName(f) == "generate_series") || m.GetAStar() != nil
+		return f != nil && makesRows[syntax.FunctionName(f)] || m.GetAStar() != nil
 	})
 }
 

@@ -137,7 +137,7 @@ func TestTranslate_refusesWhatIsNotProven(t *testing.T) {
 		{"upper case under a Turkish collation", "SELECT upper(turkish) FROM place", []uint32{25}},
 		{"initial capitals under a collation of somebody's", "SELECT initcap(own) FROM place", []uint32{25}},
 		{"ILIKE under a Turkish collation", "SELECT id FROM place WHERE turkish ILIKE '%i%'", []uint32{23}},
-		{"a series up to another table's column", "SELECT i.id FROM item i, generate_series(1, i.id) g", []uint32{23}},
+		{"a series between the columns of two tables", "SELECT i.id FROM item i, line l, generate_series(i.id, l.item) g", []uint32{23}},
 		{"a series up to a column of nothing", "SELECT id FROM item, generate_series(1, g)", []uint32{23}},
 		{"distinct on under another collation", "SELECT DISTINCT ON (german) id FROM place ORDER BY german", []uint32{23}},
 		{"variance of floats", "SELECT variance(weight) FROM item", []uint32{701}},

@@ -26,7 +26,7 @@ type unnested struct {
 }
 
 // makesRows are the functions that make rows of the elements of a value.
-var makesRows = setOf("unnest jsonb_array_elements jsonb_array_elements_text jsonb_object_keys jsonb_each jsonb_each_text")
+var makesRows = setOf("unnest generate_series jsonb_array_elements jsonb_array_elements_text jsonb_object_keys jsonb_each jsonb_each_text")
 
 // unnestOf is a FROM item that is unnest(…), or the like, of what a row has; nil: it is another one.
 func unnestOf(n *pg.Node) *pg.RangeFunction {
@@ -34,7 +34,7 @@ func unnestOf(n *pg.Node) *pg.RangeFunction {
 	if f == nil || f.IsRowsfrom || len(f.Functions) != 1 || spelledElements(f) != nil {
 		return nil
 	}
-	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || !makesRows[syntax.FunctionName(call)] || isConstantCall(call) {
+	if call := f.Functions[0].GetList().GetItems()[0].GetFuncCall(); call == nil || !makesRows[syntax.FunctionName(call)] || !readsColumns(call) {
 		return nil
 	}
 	return f
@@ -44,16 +44,20 @@ func unnestOf(n *pg.Node) *pg.RangeFunction {
 // relation's rows alike. left is what the FROM item follows, with its names.
 func (q *query) unnest(f *pg.RangeFunction, left []*tree, names namespace, outer bool) namespace {
 	call := f.Functions[0].GetList().GetItems()[0].GetFuncCall()
-	if len(f.Coldeflist) > 0 || len(call.Args) != 1 || call.FuncVariadic {
+	name := syntax.FunctionName(call)
+	if len(f.Coldeflist) > 0 || len(call.Args) != 1 && name != "generate_series" || call.FuncVariadic {
 		fail("unnest in this form")
 	}
 	inner := &query{t: q.t, ctes: q.ctes, noJoins: true}
 	inner.scope = &scope{owner: inner, items: names.items, visible: names.visible}
 	var u *unnested
-	if syntax.FunctionName(call) == "unnest" {
+	switch name {
+	case "unnest":
 		u = inner.arrayElements(call.Args[0])
-	} else {
-		u = inner.jsonElements(syntax.FunctionName(call), call.Args[0], outer)
+	case "generate_series":
+		u = inner.seriesElements(call)
+	default:
+		u = inner.jsonElements(name, call.Args[0], outer)
 	}
 	u.outer, u.numbered = outer, f.Ordinality
 	leaf := (&tree{parts: left}).keeping(u.refs)
