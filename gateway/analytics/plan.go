@@ -114,8 +114,8 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 		return &pgwire.RelayError{Reason: "array_nulls is off"}
 	case !strings.HasPrefix(s.DateStyle, "ISO"):
 		return &pgwire.RelayError{Reason: "DateStyle is not ISO"}
-	case s.IntervalStyle != "postgres":
-		return &pgwire.RelayError{Reason: "IntervalStyle is not postgres"}
+	case s.IntervalStyle == "sql_standard": // a leading sign is that of all that follows it in a constant
+		return &pgwire.RelayError{Reason: "IntervalStyle is sql_standard"}
 	}
 	return nil
 }

@@ -277,7 +277,7 @@ var ErrUnavailable = errors.New("replica is not ready")
 
 func styleOf(s *pgwire.SessionInfo, z *timezone.Zone) finish.Style {
 	return finish.Style{
-		DateStyle: s.DateStyle, TimeZone: s.TimeZone, Zone: z, ByteaOutput: s.ByteaOutput,
+		DateStyle: s.DateStyle, IntervalStyle: s.IntervalStyle, TimeZone: s.TimeZone, Zone: z, ByteaOutput: s.ByteaOutput,
 		ExtraFloatDigits: strconv.Itoa(s.ExtraFloatDigits),
 	}
 }

@@ -138,6 +138,7 @@ func (c Column) EngineTypes() []string {
 // Style holds the session settings that PostgreSQL's output functions heed. An empty field stands for PostgreSQL's default.
 type Style struct {
 	DateStyle        string         // default "ISO, MDY"
+	IntervalStyle    string         // default "postgres"
 	TimeZone         string         // default "UTC"
 	Zone             *timezone.Zone // the rules of TimeZone, where that is not UTC; without them, no timestamptz is written
 	ByteaOutput      string         // default "hex"
@@ -168,6 +169,10 @@ func (s Style) check(c Column, binary bool) error {
 		}
 		if c.Kind == TimestampTZ && !IsUTC(s.TimeZone) && s.Zone == nil {
 			return fmt.Errorf("write column %q: TimeZone %q: %w", c.Name, s.TimeZone, ErrStyle)
+		}
+	case Interval, IntervalSum:
+		if _, ok := intervalTexts[s.IntervalStyle]; !ok {
+			return fmt.Errorf("write column %q: IntervalStyle %q: %w", c.Name, s.IntervalStyle, ErrStyle)
 		}
 	case Bytea:
 		if s.ByteaOutput != "" && s.ByteaOutput != "hex" {

@@ -148,7 +148,11 @@ func textTime(dst []byte, micros int64) []byte {
 	dst = append(dst, ':')
 	dst = appendTwo(dst, seconds/60%60)
 	dst = append(dst, ':')
-	dst = appendTwo(dst, seconds%60)
+	return appendFraction(appendTwo(dst, seconds%60), fraction)
+}
+
+// appendFraction writes microseconds behind the seconds, without trailing zeros.
+func appendFraction(dst []byte, fraction int64) []byte {
 	if fraction == 0 {
 		return dst
 	}

@@ -108,9 +108,10 @@ func (d *Decoder) add(c Column, binary bool, style Style) error {
 	case Time:
 		addScalar(d, new(proto.ColInt64), pick(binary, binaryInt64, textTime))
 	case Interval:
-		addScalar(d, new(proto.ColInt64), pick(binary, binaryDuration, textDuration))
+		write := style.intervalWriter(binary)
+		addScalar(d, new(proto.ColInt64), func(dst []byte, micros int64) []byte { return write(dst, durationOf(micros)) })
 	case IntervalSum:
-		d.addIntervalSum(binary)
+		d.addIntervalSum(style.intervalWriter(binary))
 	case String:
 		d.addBytes(new(proto.ColStr), stringWriter(c.Type, binary))
 	case Array:

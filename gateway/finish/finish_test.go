@@ -234,6 +234,8 @@ func TestNewDecoder_refusesOtherStyles(t *testing.T) {
 		{TimestampTZ, Style{TimeZone: "Europe/Berlin"}, 0},
 		{Bytea, Style{ByteaOutput: "escape"}, 0},
 		{Float64, Style{ExtraFloatDigits: "0"}, 0},
+		{Interval, Style{IntervalStyle: "postgres_verbose"}, 0},
+		{IntervalSum, Style{IntervalStyle: "sql_standard"}, 0},
 	}
 	for _, tt := range tests {
 		if _, err := NewDecoder([]Column{{Kind: tt.kind}}, []int16{tt.format}, tt.style); err == nil {

@@ -21,8 +21,14 @@ func durationOf(micros int64) interval {
 	return interval{days: int32(micros / microsPerDay), micros: micros % microsPerDay}
 }
 
-func textDuration(dst []byte, micros int64) []byte   { return textInterval(dst, durationOf(micros)) }
-func binaryDuration(dst []byte, micros int64) []byte { return binaryInterval(dst, durationOf(micros)) }
+// intervalTexts write intervals under each IntervalStyle that is handled.
+var intervalTexts = map[string]func(dst []byte, v interval) []byte{
+	"": textInterval, "postgres": textInterval, "iso_8601": isoInterval,
+}
+
+func (s Style) intervalWriter(binary bool) func(dst []byte, v interval) []byte {
+	return pick(binary, binaryInterval, intervalTexts[s.IntervalStyle])
+}
 
 // textInterval writes an interval as EncodeInterval in PostgreSQL's datetime.c does under IntervalStyle postgres.
 func textInterval(dst []byte, v interval) []byte {
@@ -66,6 +72,38 @@ func textInterval(dst []byte, v interval) []byte {
 	return textTime(dst, rest)
 }
 
+// isoInterval is textInterval under IntervalStyle iso_8601, which Rails sets in every session.
+func isoInterval(dst []byte, v interval) []byte {
+	if v == (interval{}) {
+		return append(dst, "PT0S"...)
+	}
+	part := func(n int64, unit byte) {
+		if n != 0 {
+			dst = append(strconv.AppendInt(dst, n, 10), unit)
+		}
+	}
+	dst = append(dst, 'P')
+	part(int64(v.months/12), 'Y')
+	part(int64(v.months%12), 'M')
+	part(int64(v.days), 'D')
+	if v.micros == 0 {
+		return dst
+	}
+	dst = append(dst, 'T')
+	minutes := v.micros / (60 * microsPerSecond)
+	part(minutes/60, 'H')
+	part(minutes%60, 'M')
+	rest := v.micros % (60 * microsPerSecond)
+	if rest == 0 {
+		return dst
+	}
+	if rest < 0 {
+		dst, rest = append(dst, '-'), -rest
+	}
+	dst = strconv.AppendInt(dst, rest/microsPerSecond, 10)
+	return append(appendFraction(dst, rest%microsPerSecond), 'S')
+}
+
 func binaryInterval(dst []byte, v interval) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(v.micros))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(v.days))
@@ -73,10 +111,9 @@ func binaryInterval(dst []byte, v interval) []byte {
 }
 
 // addIntervalSum adds a column of sums or averages of intervals, or of intervals that are told by their parts.
-func (d *Decoder) addIntervalSum(binary bool) {
+func (d *Decoder) addIntervalSum(write func(dst []byte, v interval) []byte) {
 	values := new(proto.ColStr)
 	col := proto.NewColNullable[string](values)
-	write := pick(binary, binaryInterval, textInterval)
 	d.target(col)
 	d.columns = append(d.columns, func(dst []byte, i int) ([]byte, bool, error) {
 		if col.Nulls[i] != 0 {

@@ -60,6 +60,30 @@ func TestGateway_computesDurationsAsPostgreSQLDoes(t *testing.T) {
 	}
 }
 
+// Rails sets IntervalStyle to iso_8601 in every session.
+func TestGateway_writesIntervalsInTheSessionsStyle(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, tickets+"; CREATE VIEW lately AS SELECT id, opened FROM ticket WHERE opened > timestamp '2024-07-01' - interval '1 mon -2 days'").routes()
+	intervals := []string{
+		"SELECT id, closed - opened, opened - closed, age(closed, opened), age(opened, closed), kind * interval '1 mon', kind * interval '-1 day' FROM ticket ORDER BY id",
+		"SELECT kind, sum(closed - opened), avg(closed - opened), min(closed - opened) FROM ticket GROUP BY kind ORDER BY kind",
+	}
+	others := []string{
+		"SELECT count(*), min(opened) FROM lately",
+		"SELECT count(*) FILTER (WHERE opened > timestamp '2024-05-01' + interval '-1 day 02:00'), max(opened + '-1 day +02:00'::interval) FROM ticket",
+	}
+	for _, tt := range []struct {
+		style             string
+		intervals, others float64 // that run on the replica
+	}{{"postgres", 1, 1}, {"iso_8601", 1, 1}, {"postgres_verbose", 0, 1}, {"sql_standard", 0, 0}} {
+		for _, c := range []*pgx.Conn{columnar, oltp} {
+			exec(t, c, "SET IntervalStyle = "+tt.style)
+		}
+		wantAlikeIn(t, columnar, oltp, tt.intervals, intervals)
+		wantAlikeIn(t, columnar, oltp, tt.others, others)
+	}
+}
+
 func TestGateway_leavesOtherIntervalsToPostgreSQL(t *testing.T) {
 	t.Parallel()
 	g := start(t, tickets)
