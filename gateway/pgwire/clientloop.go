@@ -228,6 +228,7 @@ func (s *session) query(body []byte, size int) error {
 		return nil
 	}
 	s.statements.settle(&s.flow)
+	s.noteQuiet()
 	if c.plain && !s.block.columnar && !s.wantsColumnar && !s.ofCursors(c) {
 		s.noteRelayed(c)
 		s.pass('Q', size)

@@ -160,9 +160,7 @@ func (s *session) parse(body []byte, size int) error {
 		return s.streamed('P', body)
 	}
 	s.parses++
-	if _, quiet, _ := s.flow.quiet(); quiet && !s.unit.dirty {
-		s.validity.pending = false
-	}
+	s.noteQuiet()
 	p := &prepared{name: m.Name, class: s.classifyOne(m.Query), parse: s.parses, errors: s.flow.errorCount()}
 	if p.class.attended() || p.class.namesCursor() {
 		p.sql, p.oids = m.Query, m.ParameterOIDs

@@ -11,7 +11,7 @@ type validity struct {
 	wrote bool
 	// inBlock says that a statement of the open block may have changed them.
 	inBlock bool
-	// pending says that a statement which PostgreSQL had not answered at the last Parse may change them.
+	// pending says that a statement which PostgreSQL had not answered at the last Parse or Query may change them.
 	pending bool
 }
 
@@ -22,6 +22,14 @@ func (v *validity) refreshed(asked time.Time) { v.stale, v.asked = false, asked 
 func (v *validity) await(c *class) {
 	v.pending = v.pending || c.SetsSession || c.Writes || c.ends && v.inBlock
 	v.wrote = v.wrote || c.Writes
+}
+
+// noteQuiet notes that PostgreSQL has answered everything, if it has, before another message is relayed. Many drivers
+// send a Parse behind a SAVEPOINT whose answer they do not wait for.
+func (s *session) noteQuiet() {
+	if _, quiet, _ := s.flow.quiet(); quiet && !s.unit.dirty {
+		s.validity.pending = false
+	}
 }
 
 // doubt makes the session ask for its settings if it wrote since it was last called, and reports whether it did. What was set for the block

@@ -72,6 +72,37 @@ func TestGateway_statementPreparedWithItsBlockRunsOnTheReplica(t *testing.T) {
 	}
 }
 
+// JDBC's autosave=always sends each statement behind a SAVEPOINT whose answer it does not wait for. After a rollback to one, statements are on
+// the block's snapshot again.
+func TestGateway_statementPreparedWithASavepointRunsOnTheReplica(t *testing.T) {
+	t.Parallel()
+	c := start(t, "CREATE TABLE item (id int PRIMARY KEY, n int NOT NULL); INSERT INTO item SELECT i, i FROM generate_series(1, 100) i").client()
+	saved := func(sql string) (answers []string) {
+		ready := 0
+		return exchange(t, c, append(append(messages{&pgproto3.Query{String: "SAVEPOINT autosave"}}, once(sql)...), &pgproto3.Sync{}), together, func(answer string) bool {
+			if strings.HasPrefix(answer, "ReadyForQuery") {
+				ready++
+			}
+			return ready == 2
+		})
+	}
+	exec(t, c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	for _, failing := range []string{"", "SELECT 1 / (id - 3) FROM item", "SELECT missing FROM item", "UPDATE item SET n = 0"} {
+		if failing != "" {
+			if got := saved(failing); !slices.ContainsFunc(got, func(a string) bool { return strings.HasPrefix(a, "ErrorResponse") }) {
+				t.Fatalf("%s: %q", failing, got)
+			}
+			exec(t, c, "ROLLBACK TO SAVEPOINT autosave")
+		}
+		if got := saved("SELECT sum(n) FROM item"); !slices.Contains(got, `DataRow ["5050"]`) {
+			t.Errorf("after %q: %q", failing, got)
+		}
+		if got := one(t, c, "SHOW freshet.last_route"); got != "columnar" {
+			t.Errorf("after %q: route %s: %s", failing, got, one(t, c, "SHOW freshet.last_reason"))
+		}
+	}
+}
+
 // Where a statement's messages come in several pieces, its parameters are those that were sent.
 func TestGateway_keepsParametersUntilTheyAreUsed(t *testing.T) {
 	t.Parallel()
