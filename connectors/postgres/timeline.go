@@ -137,6 +137,9 @@ func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, positi
 	}
 }
 
+// Timeline is that of the server's log which everything that was told so far is of; 0: nothing was told yet.
+func (s *Source) Timeline() uint64 { return s.lineage.followed() }
+
 // step goes from the timeline that is followed to one that descends from it, which left it at a position.
 type step struct {
 	from, to, left uint64

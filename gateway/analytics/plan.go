@@ -83,6 +83,9 @@ func (r *Router) permit(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	if err := r.noticeHidden(ctx, s); err != nil {
 		return err
 	}
+	if err := r.sameLog(ctx, s); err != nil {
+		return err
+	}
 	return r.verify(ctx, s, p)
 }
 

@@ -130,6 +130,8 @@ type Query interface {
 type SessionInfo struct {
 	ID       uint64 // of the session in this process
 	Database string
+	// Timeline is that of the log which the session's server writes; 0: [Analytics] has not asked yet.
+	Timeline uint64
 	// SessionUser authenticated, User is in effect (SET ROLE).
 	SessionUser, User string
 	ApplicationName   string

@@ -247,6 +247,18 @@ func (u *unit) Current(ctx context.Context) (cdc.Position, error) {
 	return i.source.Current(ctx)
 }
 
+// Timeline implements [analytics.Replica].
+func (u *unit) Timeline() uint64 {
+	i, err := u.get()
+	if err != nil {
+		return 0
+	}
+	if s, ok := i.source.(interface{ Timeline() uint64 }); ok {
+		return s.Timeline()
+	}
+	return 0
+}
+
 // Versions implements [analytics.Replica].
 func (u *unit) Versions(ctx context.Context, ids []cdc.TableID) (map[cdc.TableID]string, error) {
 	i, err := u.get()
