@@ -13,6 +13,7 @@ func TestGateway_keepsErrorsOfWhatReadsNoColumn(t *testing.T) {
 	for _, value := range []string{
 		"'abc'::text::int", "'99999'::text::smallint", "'abc'::text::numeric", "'abc'::text::boolean", "('a' || 'b')::bigint", "upper('a')::int", "'x'::varchar::int",
 		"md5('x')::int", "sqrt(-1.0::float8)", "1e10::float8::int", "ascii('') / ascii('')", "floor(1.5) / floor(0.5)", "date_part('day', '2024-01-01'::date) / 0",
+		"to_timestamp(1e20)",
 	} {
 		for _, sql := range []string{
 			"SELECT CASE WHEN branch > 100 THEN ($1) END FROM account WHERE id < 4",
@@ -33,5 +34,33 @@ func TestGateway_keepsErrorsOfWhatReadsNoColumn(t *testing.T) {
 	r := auto.PgConn().ExecParams(t.Context(), "SELECT count(*) FROM account WHERE branch < $1::int", [][]byte{[]byte("5")}, []uint32{1043}, nil, nil).Read()
 	if r.Err != nil || string(r.Rows[0][0]) != "500" {
 		t.Errorf("a text as a parameter that is cast: %v, %v", r.Rows, r.Err)
+	}
+}
+
+// PostgreSQL puts what a subquery yields for all of its rows in the place of its columns before it computes what reads no other.
+func TestGateway_keepsErrorsOfConstantsOfSubqueries(t *testing.T) {
+	t.Parallel()
+	g := start(t, accounts)
+	oltp, auto := g.connect(g.oltp.URL("postgres")), g.client()
+	for _, from := range []string{
+		"(SELECT id, branch, 'abc' AS v FROM account) s", "(SELECT id, branch, v FROM (SELECT *, upper('abc') AS v FROM account) r) s",
+		"(SELECT id, branch, 'abc'::text AS v FROM account UNION ALL SELECT id, id, 'def' FROM account) s",
+		"account, (SELECT 'abc' AS v) s", "account, (VALUES ('abc')) s(v)", "account CROSS JOIN LATERAL (VALUES ('abc')) s(v)", "account JOIN (SELECT 'abc' AS v) s ON true",
+		"account JOIN (SELECT a.id, 'abc' AS v FROM account a LEFT JOIN account b ON b.id = a.branch) s USING (id)", "(SELECT id, branch, 'abc' AS v FROM account LIMIT 9) s",
+	} {
+		for _, sql := range []string{
+			"SELECT CASE WHEN branch > 1000 THEN v::int END FROM @ WHERE id < 4",
+			"SELECT count(*) FROM @ WHERE branch > 1000 AND v::int = 3",
+			"SELECT CASE WHEN count(*) > 10000 THEN v::int END FROM @ GROUP BY v",
+		} {
+			wantSameOutcome(t, auto, oltp, strings.ReplaceAll(sql, "@", from))
+		}
+	}
+	exec(t, auto, "SET freshet.route = columnar")
+	for _, sql := range []string{
+		"SELECT id, 100.0 / n, n + 1, id / n, to_timestamp(1700000000) FROM (SELECT id, 7 AS n FROM account) s ORDER BY id LIMIT 5",
+		"SELECT id, 100 / n FROM account JOIN (VALUES (1), (2), (3)) s(n) ON id = n ORDER BY id",
+	} {
+		wantSameOutcome(t, auto, oltp, sql)
 	}
 }

@@ -31,7 +31,7 @@ func (q *query) constantElements(f *pg.FuncCall, numbered bool) (*rows, int64) {
 		texts[i] = element.sql
 	}
 	sql := selectElements("CAST(["+strings.Join(texts, ", ")+"], 'Array(Nullable("+e.engineType()+"))')", numbered)
-	return &rows{sql: sql, columns: []outColumn{{"unnest", e}}, repeats: true}, int64(len(texts))
+	return &rows{sql: sql, columns: []outColumn{{name: "unnest", e: e}}, repeats: true}, int64(len(texts))
 }
 
 // selectElements selects the elements of an array, and their numbers if they are asked for.

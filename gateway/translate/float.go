@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -94,12 +95,28 @@ func (q *query) secondsToTimestamp(e expr) expr {
 	)
 	x := q.coerce(e, oidFloat8)
 	out := with(oidTimestampTZ, "", x)
-	out.fails = true
+	out.fails = !e.isConstantWithin(1e10)
 	out.sql = once(x.sql, func(x string) string {
 		micros := fmt.Sprintf("roundBankers((%s - %d) * 1000000)", x, from2000)
 		return fmt.Sprintf("toInt64(%s) + %d", lazy(guarded(micros, "NOT (abs("+x+") < "+limit+")", "timestamp out of range"), "0"), int64(from2000)*1_000_000)
 	})
 	return out
+}
+
+// isConstantWithin reports whether it is a constant number between limits.
+func (e expr) isConstantWithin(limit float64) bool {
+	text := ""
+	switch {
+	case e.lit == nil:
+	case e.lit.integer != nil:
+		text = e.lit.integer.String()
+	case e.lit.numeric != nil:
+		text = e.lit.numeric.String()
+	case e.lit.text != nil:
+		text = trimBlanks(*e.lit.text)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return err == nil && math.Abs(v) <= limit
 }
 
 // engineConversion is the engine's function that converts to the type, without a check.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -14,19 +15,45 @@ import (
 var temporal = []uint32{oidDate, oidTime, oidTimestamp, oidTimestampTZ, oidInterval}
 
 // refuseFolded refuses a value that PostgreSQL may refuse and that reads no column: PostgreSQL computes it as it plans, also where no row needs it.
-func refuseFolded(n *pg.Node, e expr) {
+func (t *translator) refuseFolded(n *pg.Node, e expr) {
 	switch {
-	case e.refs != 0, slices.Contains(temporal, e.oid), contains(n, isUnfolded):
+	case !t.isFolded(n, e), slices.Contains(temporal, e.oid) && !isSecondsToTimestamp(n):
 	case isFloat(e.oid) && modest(n) <= maxModest:
 	default:
 		fail("value without columns that PostgreSQL may refuse")
 	}
 }
 
+// isFolded reports whether PostgreSQL computes a value as it plans, which it does if the value reads nothing but constants. PostgreSQL puts those
+// that a subquery yields in the place of its columns.
+func (t *translator) isFolded(n *pg.Node, e expr) bool {
+	reads := e.refs != 0 || len(references(e.sql)) > 0
+	return !(reads && !t.isFoldedColumn(e)) && !strings.Contains(e.sql, subselect) && !contains(n, isUnfolded)
+}
+
+// isFoldedColumn reports whether of the columns in an expression all are constants that subqueries yield.
+func (t *translator) isFoldedColumn(e expr) bool {
+	read := references(e.sql)
+	return len(read) > 0 && !slices.ContainsFunc(read, func(r reference) bool { return !t.constants[r.sql()] })
+}
+
+// fold notes whether a subquery's column is a constant.
+func (t *translator) fold(column expr, constant bool) {
+	if constant {
+		t.constants[column.sql] = true
+	}
+}
+
+// isSecondsToTimestamp reports whether a node is to_timestamp() of a number, whose value depends on no setting.
+func isSecondsToTimestamp(n *pg.Node) bool {
+	f := n.GetFuncCall()
+	return f != nil && syntax.FunctionName(f) == "to_timestamp" && len(f.Args) == 1
+}
+
 // isUnfolded reports whether PostgreSQL does not compute what has the node as it plans.
 func isUnfolded(n *pg.Node) bool {
 	switch v := n.Node.(type) {
-	case *pg.Node_ColumnRef, *pg.Node_SubLink, *pg.Node_SqlvalueFunction, *pg.Node_GroupingFunc:
+	case *pg.Node_SubLink, *pg.Node_SqlvalueFunction, *pg.Node_GroupingFunc:
 		return true
 	case *pg.Node_FuncCall:
 		return v.FuncCall.Over != nil || isAggregateCall(n) || syntax.IsNow(syntax.FunctionName(v.FuncCall))

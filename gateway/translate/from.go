@@ -292,6 +292,7 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 		if a := averages[i]; a != nil {
 			e.ratio = a.of(e.sql, bit(id))
 		}
+		q.t.fold(e, c.folded)
 		col := &column{name: c.name, e: e}
 		if e.fails {
 			col.onUse = func() { read = append(read, "c"+strconv.Itoa(i+1)) }

@@ -256,6 +256,10 @@ func numericParam(v []byte) expr {
 func describe(e expr, name string) expr {
 	d := e
 	d.sql, d.lit, d.blanks = name, nil, nil
+	if e.lit != nil && e.lit.integer != nil && isInteger(e.oid) { // which spares guards
+		n := e.lit.integer.Int64()
+		d.nonzero, d.bounded, d.low, d.high = n != 0, true, n, n
+	}
 	if e.hasBlanks() {
 		d.blanks = &blanks{name, name + "b"}
 	}

@@ -80,6 +80,8 @@ type rows struct {
 type outColumn struct {
 	name string
 	e    expr
+	// folded says that PostgreSQL may put a constant in the place of the column where a query around reads it.
+	folded bool
 }
 
 // selectStmt translates a query, which refers to nothing outside.

@@ -120,7 +120,7 @@ func (q *query) value(n *pg.Node) expr { return q.computedSpread(q.shown(n)) }
 func (q *query) shown(n *pg.Node) expr {
 	e := q.translated(n)
 	if e.fails {
-		refuseFolded(n, e)
+		q.t.refuseFolded(n, e)
 		q.t.failing++
 	}
 	// The engine does not take the value of a subquery for a constant.

@@ -47,7 +47,7 @@ func (q *query) rangeFunction(f *pg.RangeFunction) (*tree, namespace) {
 		fail("function in FROM")
 	}
 	if f.Ordinality {
-		values.columns = append(values.columns, outColumn{"ordinality", expr{oid: oidInt8, sql: "c2", pad: -1}})
+		values.columns = append(values.columns, outColumn{name: "ordinality", e: expr{oid: oidInt8, sql: "c2", pad: -1}})
 	}
 	leaf, names := q.subselect(values, nil, name)
 	rename(names.items[0], f.Alias)
@@ -87,14 +87,14 @@ func (q *query) seriesRows(f *pg.FuncCall, numbered bool) (*rows, int64) {
 		list, e := q.seriesBetween(args)
 		e.sql = "c1"
 		picks := contains(&pg.Node{Node: &pg.Node_FuncCall{FuncCall: f}}, func(n *pg.Node) bool { return n.GetSelectStmt().GetLimitCount() != nil })
-		return &rows{sql: selectElements(list, numbered), columns: []outColumn{{"", e}}, repeats: !picks}, usualSeries
+		return &rows{sql: selectElements(list, numbered), columns: []outColumn{{e: e}}, repeats: !picks}, usualSeries
 	}
 	s := q.integerSeries
 	if isMoment(args[0].oid) || isMoment(args[1].oid) {
 		s = q.momentSeries
 	}
 	values := s(args)
-	return &rows{sql: values.sql(numbered), columns: []outColumn{{"", values.e}}, repeats: true}, values.count
+	return &rows{sql: values.sql(numbered), columns: []outColumn{{e: values.e}}, repeats: true}, values.count
 }
 
 func (q *query) seriesArguments(f *pg.FuncCall) []expr {

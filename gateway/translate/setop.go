@@ -81,7 +81,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			leftItems[i] += ", " + l.displayText() + " AS " + name + "s"
 			rightItems[i] += ", " + r.displayText() + " AS " + name + "s"
 		}
-		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name)})
+		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name), left.columns[i].folded || right.columns[i].folded})
 	}
 	if out.list = s.All && s.Op == pg.SetOperation_SETOP_UNION; out.list && left.continuesAs(out.columns) {
 		out.sql = left.sql + " UNION ALL (SELECT " + strings.Join(rightItems, ", ") + " FROM (" + right.sql + "))"
@@ -224,7 +224,7 @@ func (t *translator) values(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 				texts[r][last] = strings.TrimSuffix(display, " AS "+name) + " AS " + name + "s"
 			}
 		}
-		out.columns = append(out.columns, outColumn{"column" + strconv.Itoa(c+1), describe(e, name)})
+		out.columns = append(out.columns, outColumn{"column" + strconv.Itoa(c+1), describe(e, name), len(table) == 1 && e.refs == 0})
 	}
 	arms := make([]string, len(texts))
 	for r := range texts {

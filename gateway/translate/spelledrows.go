@@ -175,7 +175,7 @@ func (q *query) spelledOut(r *spelledRows, alias *pg.Alias, left namespace) (*tr
 	var number expr
 	if len(r.values) > 1 {
 		sql := fmt.Sprintf("SELECT toInt32(number) AS c1 FROM numbers(%d)", len(r.values))
-		leaf, names := q.subselect(&rows{sql: sql, columns: []outColumn{{"", expr{sql: "c1", oid: oidInt4, pad: -1}}}, repeats: true}, nil, "")
+		leaf, names := q.subselect(&rows{sql: sql, columns: []outColumn{{e: expr{sql: "c1", oid: oidInt4, pad: -1}}}, repeats: true}, nil, "")
 		leaf.rows, leaf.single = int64(len(r.values)), true
 		joined, number = leaf, names.visible[0].use()
 	}

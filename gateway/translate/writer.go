@@ -49,11 +49,11 @@ func (w *writer) write() *rows {
 			if t.e.blanks != nil { // topItem writes them
 				column.blanks = &blanks{name, name}
 			}
-			out.columns = append(out.columns, outColumn{t.name, column})
+			out.columns = append(out.columns, outColumn{name: t.name, e: column})
 			items[i] = w.q.t.topItem(t.e, i)
 			continue
 		}
-		out.columns = append(out.columns, outColumn{t.name, column})
+		out.columns = append(out.columns, outColumn{t.name, column, t.node != nil && w.q.t.isFolded(t.node, t.e)})
 		items[i] = selectItem(t.e, name)
 	}
 	if ranked {
