@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -34,13 +35,18 @@ func (q *query) caseExpr(c *pg.CaseExpr) expr {
 	for i, cond := range conds {
 		whens[i] = left(boolText(cond), whens[:i])
 	}
+	hidden := isDecidedBefore(conds, unified)
 	build := func(part func(expr) string) string {
 		var b strings.Builder
 		b.WriteString("multiIf(")
 		for i, when := range whens {
 			b.WriteString(when + ", " + taken(part(results[i]), whens[:i], when) + ", ")
 		}
-		return b.String() + left(part(otherwise), whens) + ")"
+		last := left(part(otherwise), whens)
+		if hidden {
+			last = hide + last + hideEnd
+		}
+		return b.String() + last + ")"
 	}
 	e := chosenBlanks(q.choice(build, unified), build, unified)
 	for _, cond := range conds {
@@ -48,6 +54,12 @@ func (q *query) caseExpr(c *pg.CaseExpr) expr {
 		e.fails, e.constantNull = e.fails || cond.fails, e.constantNull || cond.constantNull
 	}
 	return e
+}
+
+// isDecidedBefore reports whether the engine may know beforehand that no arm holds, and so not ask the conditions, one of
+// which may fail: all arms are constants.
+func isDecidedBefore(conds, arms []expr) bool {
+	return slices.ContainsFunc(conds, func(c expr) bool { return c.fails }) && !slices.ContainsFunc(arms, func(a expr) bool { return a.lit == nil })
 }
 
 // choice describes an expression that yields one of its (unified) alternatives; build writes it for a

@@ -23,7 +23,9 @@ func (q *query) difference(l, r expr) expr {
 	limits := func(e expr) string {
 		return outside(e.sql, minArithmeticDay*microsPerDay, maxArithmeticDay*microsPerDay)
 	}
-	return with(oidInterval, guarded("("+l.sql+" - "+r.sql+")", limits(l)+" OR "+limits(r), "timestamp out of range"), l, r)
+	e := with(oidInterval, guarded("("+l.sql+" - "+r.sql+")", limits(l)+" OR "+limits(r), "timestamp out of range"), l, r)
+	e.fails = l.lit == nil || r.lit == nil // both may be infinite
+	return e
 }
 
 // intervalLiteral is a constant interval. It has an SQL text if it is of a duration's form.

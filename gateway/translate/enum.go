@@ -120,6 +120,9 @@ const mostOrdered = 500
 
 // order lists the labels of an enumeration in its order, as a table has them that the statement reads.
 func (t *translator) order(oid uint32) []string {
+	if elementOf(oid) != 0 {
+		fail("order of arrays")
+	}
 	for _, s := range t.sources {
 		labels := s.table.Enums[oid]
 		if len(labels) > mostOrdered {

@@ -56,9 +56,7 @@ func (q *query) momentArithmetic(op string, l, r expr) expr {
 	case r.oid == oidInterval:
 		return q.addInterval(op, l, r)
 	case l.oid == oidDate && r.oid == oidDate && op == "-":
-		sql := fmt.Sprintf("(%s - %s)", l.sql, r.sql)
-		infinite := outside(l.sql, minArithmeticDay, maxArithmeticDay) + " OR " + outside(r.sql, minArithmeticDay, maxArithmeticDay)
-		return smallInteger("toInt32("+guarded(sql, infinite, "date out of range")+")", -maxArithmeticDay*2, maxArithmeticDay*2, l, r)
+		return daysBetween(l, r)
 	case isMoment(l.oid) && isMoment(r.oid) && op == "-":
 		return q.difference(l, r)
 	case l.oid == oidDate && (r.oid == oidInt4 || r.oid == oidInt2):
@@ -66,6 +64,25 @@ func (q *query) momentArithmetic(op string, l, r expr) expr {
 	}
 	fail("operator over dates")
 	return expr{}
+}
+
+// daysBetween is the difference of two dates. PostgreSQL refuses that of infinite ones.
+func daysBetween(l, r expr) expr {
+	switch {
+	case l.isNull() || r.isNull():
+		return nullOf(oidInt4)
+	case l.lit != nil && r.lit != nil:
+		days := new(big.Int).Sub(l.lit.integer, r.lit.integer)
+		if absolute(days.Int64()) > maxArithmeticDay {
+			fail("date out of range")
+		}
+		return integerLiteral(oidInt4, days)
+	}
+	sql := fmt.Sprintf("(%s - %s)", l.sql, r.sql)
+	infinite := outside(l.sql, minArithmeticDay, maxArithmeticDay) + " OR " + outside(r.sql, minArithmeticDay, maxArithmeticDay)
+	e := smallInteger("toInt32("+guarded(sql, infinite, "date out of range")+")", -maxArithmeticDay*2, maxArithmeticDay*2, l, r)
+	e.fails = true
+	return e
 }
 
 func (q *query) addDays(op string, l, r expr) expr {
