@@ -21,13 +21,17 @@ import (
 // nothing.
 type declared struct {
 	by *execution // the DECLARE
-	// confirmed says that PostgreSQL holds it, and scrolls that it can go back.
-	confirmed, scrolls bool
-	at                 cursor.Position
+	// confirmed says that PostgreSQL holds it, scrolls that it can go back, and kept that PostgreSQL has had all of its
+	// rows since an earlier transaction: FETCH reads no table then.
+	confirmed, scrolls, kept bool
+	at                       cursor.Position
 }
 
 // declaringClass is what PostgreSQL does for a cursor that the replica reads for: it takes no rows.
 var declaringClass = class{plain: true, word: "declare"}
+
+// keptClass is what PostgreSQL does for a FETCH or MOVE of a cursor whose rows it has kept.
+var keptClass = class{plain: true, word: "fetch"}
 
 var (
 	errForwardOnly = &Error{Code: codeNotPrerequisiteState, Message: cursor.ErrForwardOnly.Error(),
@@ -67,11 +71,12 @@ func (s *session) holdsCursor(ask func(context.Context, string) ([][][]byte, err
 	if d.confirmed {
 		return true, nil
 	}
-	rows, err := ask(s.ctx, "SELECT is_scrollable FROM pg_catalog.pg_cursors WHERE name OPERATOR(pg_catalog.=) "+Quote(name))
+	rows, err := ask(s.ctx, "SELECT is_scrollable, is_holdable AND creation_time OPERATOR(pg_catalog.<) pg_catalog.now()"+
+		" FROM pg_catalog.pg_cursors WHERE name OPERATOR(pg_catalog.=) "+Quote(name))
 	if err != nil || len(rows) != 1 {
 		return false, err
 	}
-	d.confirmed, d.scrolls = true, string(rows[0][0]) == "t"
+	d.confirmed, d.scrolls, d.kept = true, string(rows[0][0]) == "t", string(rows[0][1]) == "t"
 	return true, nil
 }
 
@@ -168,15 +173,20 @@ func (s *session) confirmCursor(e *execution, name string, p *portal) (held, fai
 	return held, failed, nil
 }
 
-// relayUnknownCursor gives a statement to PostgreSQL whose cursor does not exist, in a block on a columnar snapshot.
+// relayUnknownCursor gives a statement to PostgreSQL, in a block on a columnar snapshot, whose cursor does not exist, or
+// is WITH HOLD and of an earlier transaction.
 func (s *session) relayUnknownCursor(e *execution, name string) (dealtWith bool, err error) {
 	if !s.block.columnar {
 		return false, nil
 	}
 	unknown := portal{declared: &declared{}}
 	held, failed, err := s.confirmCursor(e, name, &unknown)
-	if failed || held || err != nil {
+	kept := unknown.declared.kept
+	if failed || held && !kept || err != nil {
 		return failed, err
+	}
+	if kept {
+		e.class = &keptClass
 	}
 	return true, s.relay(e, "")
 }

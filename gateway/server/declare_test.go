@@ -24,8 +24,10 @@ func TestGateway_handsPostgreSQLTheRowsOfACursor(t *testing.T) {
 	for name, statements := range map[string][]string{
 		"outside of a block": {`DECLARE "_django_curs_1" NO SCROLL CURSOR WITH HOLD ` + items, write, cursors, `FETCH FORWARD 2 FROM "_django_curs_1"`,
 			`FETCH BACKWARD 1 FROM "_django_curs_1"`, `FETCH 10 FROM "_django_curs_1"`, `CLOSE "_django_curs_1"`, `CLOSE "_django_curs_1"`},
-		"of a block":                        {"BEGIN READ ONLY", `DECLARE "of ""it" CURSOR ` + items, write, `FETCH 3 FROM "of ""it"`, `FETCH PRIOR FROM "of ""it"`, "COMMIT", `FETCH "of ""it"`},
-		"held by a block":                   {"BEGIN READ ONLY", "DECLARE c BINARY SCROLL CURSOR WITH HOLD " + items, "FETCH c", write, cursors, "COMMIT", "FETCH LAST FROM c", "CLOSE ALL", "FETCH c"},
+		"of a block":      {"BEGIN READ ONLY", `DECLARE "of ""it" CURSOR ` + items, write, `FETCH 3 FROM "of ""it"`, `FETCH PRIOR FROM "of ""it"`, "COMMIT", `FETCH "of ""it"`},
+		"held by a block": {"BEGIN READ ONLY", "DECLARE c BINARY SCROLL CURSOR WITH HOLD " + items, "FETCH c", write, cursors, "COMMIT", "FETCH LAST FROM c", "CLOSE ALL", "FETCH c"},
+		"of an earlier transaction": {"DECLARE c SCROLL CURSOR WITH HOLD " + items, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT count(*) FROM item", write, "FETCH 2 FROM c",
+			"SELECT min(name) FROM item", "MOVE 2 IN c", "FETCH PRIOR FROM c", "SELECT max(name) FROM item", "CLOSE c", "FETCH c", "COMMIT"},
 		"rolled back":                       {"BEGIN READ ONLY", "DECLARE c SCROLL CURSOR WITH HOLD " + items, "ROLLBACK", "FETCH c"},
 		"rolled back in a block":            {"BEGIN READ ONLY", "SAVEPOINT s", "DECLARE c CURSOR " + items, "FETCH c", "ROLLBACK TO SAVEPOINT s", "FETCH c", "ROLLBACK"},
 		"discarded":                         {"DECLARE c CURSOR WITH HOLD " + items, "DISCARD ALL", "FETCH c"},
