@@ -21,6 +21,10 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 		return q.stringAgg(f)
 	case "array_agg":
 		return q.arrayAgg(f)
+	case "json_agg", "jsonb_agg":
+		return q.jsonAgg(f, jsonWriter{q, jsonAggregates[name]})
+	case "json_object_agg", "jsonb_object_agg":
+		return q.jsonObjectAgg(f, jsonWriter{q, jsonAggregates[name]})
 	case "mode":
 		return q.mode(f)
 	case "regr_count":

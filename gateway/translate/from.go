@@ -180,6 +180,7 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 		it.key = append(it.key, replicated[k])
 	}
 	rename(it, v.Alias)
+	it.whole = len(v.GetAlias().GetColnames()) == 0 // else PostgreSQL has the table's own names in it
 	leaf := &tree{id: id, source: number + 1, key: table.Key}
 	leaf.text = func() string { return leaf.withComputed(placeholder(number)) }
 	if q.t.env.Rows != nil {
@@ -300,6 +301,7 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 		it.columns = append(it.columns, col)
 	}
 	rename(it, alias)
+	it.whole = true
 	sql := r.sql
 	leaf := &tree{id: id, whole: r.cut, repeats: r.repeats, single: r.single}
 	if r.yieldsApart() {

@@ -66,6 +66,9 @@ func (q *query) call(f *pg.FuncCall) expr {
 	case name == "jsonb_extract_path_text" && len(f.Args) > 1:
 		return q.jsonExtract(f.Args)
 	}
+	if _, ok := jsonBuilders[name]; ok {
+		return q.jsonBuild(name, f.Args)
+	}
 	def, ok := functions[name]
 	if !ok {
 		if aggregates[name] {

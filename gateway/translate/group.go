@@ -32,7 +32,7 @@ type group struct {
 }
 
 var aggregates = setOf("count sum avg min max bool_and bool_or every any_value string_agg array_agg stddev variance " +
-	"stddev_pop stddev_samp var_pop var_samp percentile_cont percentile_disc mode regr_count bit_and bit_or bit_xor")
+	"stddev_pop stddev_samp var_pop var_samp percentile_cont percentile_disc mode regr_count bit_and bit_or bit_xor json_agg jsonb_agg json_object_agg jsonb_object_agg")
 
 func setOf(words string) map[string]bool {
 	set := map[string]bool{}

@@ -104,6 +104,7 @@ func (n namespace) makeNullable() {
 		c.e.lit = nil
 	}
 	for _, it := range n.items {
+		it.whole = false
 		for _, c := range it.columns {
 			c.e.null = true
 			c.e.lit = nil

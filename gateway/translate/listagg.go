@@ -22,7 +22,10 @@ type listing struct {
 	fails bool
 }
 
-func (q *query) listing(f *pg.FuncCall) listing {
+func (q *query) listing(f *pg.FuncCall) listing { return q.listingOf(f, q.value) }
+
+// listingOf is a listing whose arguments are read by a function.
+func (q *query) listingOf(f *pg.FuncCall, read func(*pg.Node) expr) listing {
 	l := listing{q: q, name: syntax.FunctionName(f), distinct: f.AggDistinct}
 	if len(f.AggOrder) == 0 && !l.distinct || f.AggWithinGroup || f.FuncVariadic {
 		fail("%s without ORDER BY", l.name)
@@ -30,7 +33,7 @@ func (q *query) listing(f *pg.FuncCall) listing {
 	q.ungrouped(func() expr {
 		l.filter, l.fails = q.aggregateFilter(f)
 		for _, n := range f.Args {
-			e := resolveUnknown(q.value(n))
+			e := resolveUnknown(read(n))
 			if e.refs == 0 && e.lit == nil { // the engine may take it for a NULL without a type
 				fail("%s of a computed constant", l.name)
 			}

@@ -23,6 +23,8 @@ type item struct {
 	key []*column
 	// scalar says that it is a function's, whose only column its name by itself means as well.
 	scalar bool
+	// whole says that all of a row may be named: it has the columns that PostgreSQL's has, and is never missing.
+	whole bool
 }
 
 // scope is what names in a query's expressions can refer to.

@@ -39,7 +39,7 @@ var typeNames = map[string]uint32{
 	"bool": oidBool, "bytea": oidBytea, "name": oidName, "int8": oidInt8, "int2": oidInt2, "int4": oidInt4,
 	"text": oidText, "float4": oidFloat4, "float8": oidFloat8, "bpchar": oidBpchar, "varchar": oidVarchar,
 	"date": oidDate, "time": oidTime, "timestamp": oidTimestamp, "timestamptz": oidTimestampTZ,
-	"interval": oidInterval, "numeric": oidNumeric, "uuid": oidUUID,
+	"interval": oidInterval, "numeric": oidNumeric, "uuid": oidUUID, "json": oidJSON, "jsonb": oidJSONB,
 }
 
 // firstDefinedOID is the lowest of types that a user or an extension defines (FirstNormalObjectId).
@@ -55,8 +55,6 @@ func typeName(oid uint32) string {
 	switch {
 	case elementOf(oid) != 0:
 		return typeName(elementOf(oid)) + "[]"
-	case oid == oidJSONB:
-		return "jsonb"
 	case oid >= firstDefinedOID:
 		return "a type that the database defines"
 	}
