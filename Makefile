@@ -9,9 +9,11 @@ CDC        ?= direct
 CLUSTER    ?= bare
 
 # Package patterns and flags for tests: make test PKG=./gateway/... ARGS='-run TestX -v'. Without PKG all are run, one more
-# at a time than there are CPUs, for they wait a good deal; those that load the whole machine come last, one at a time.
+# at a time than there are CPUs, for they wait a good deal, and the longest first, lest they run on alone at the end; those
+# that load the whole machine come last, one at a time.
 PKG   ?=
 ARGS  ?=
+LONG  := ./gateway/server ./connectors/debezium ./connectors/cockroachdb ./connectors/postgres
 HEAVY := ./e2e/consistency ./e2e/differential/... ./bench/...
 
 HAVE_CC := $(shell command -v $$(go env CC 2>/dev/null))
@@ -56,7 +58,7 @@ test: need-go need-npm ## All tests that need no Kubernetes, with real servers; 
 ifneq ($(PKG),)
 	go test $(RACE) $(TAGS) -timeout 20m $(PKG) $(ARGS)
 else
-	go test $(RACE) $(TAGS) -timeout 30m -p $$(($$(nproc) + 1)) $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
+	go test $(RACE) $(TAGS) -timeout 30m -p $$(($$(nproc) + 1)) $(LONG) $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
 	go test $(RACE) $(TAGS) -timeout 40m -p 1 $(HEAVY) $(ARGS)
 endif
 
