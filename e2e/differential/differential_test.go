@@ -23,6 +23,7 @@ var (
 const minColumnar = 60
 
 func TestColumnarRoute_equalsPostgreSQL(t *testing.T) {
+	t.Parallel()
 	server := startPostgres(t)
 	columnar := stand.Engine(t)
 	address := EngineAddress{HTTP: columnar.HTTPAddr(), TCP: columnar.TCPAddr(), User: columnar.User, Password: columnar.Password}

@@ -32,7 +32,7 @@ func TestGateway_viewsEqualPostgreSQL(t *testing.T) {
 
 func compareThroughGateway(t *testing.T, queries int, views bool) {
 	t.Helper()
-	t.Parallel() // one session at a time leaves half of the machine idle
+	t.Parallel() // one session alone leaves half of the machine idle
 	const database = "worlds"
 	postgres := stand.Postgres(t, func(c *pgserver.Config) { c.Settings = map[string]string{"jit": "off", "fsync": "off"} })
 	if err := administer(t.Context(), postgres, "CREATE DATABASE "+database); err != nil {

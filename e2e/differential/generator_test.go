@@ -12,6 +12,7 @@ var fairQueries = flag.Int("fair-queries", 600, "queries for the test of the gen
 
 // The generator is only worth something if its queries run, find rows, and have one right answer.
 func TestGenerator_queriesHaveOneAnswer(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	server := startPostgres(t)
 	const perWorld = 60 // worlds differ more than the queries of one

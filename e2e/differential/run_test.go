@@ -28,6 +28,7 @@ func (f flawed) Answer(ctx context.Context, st Statement) (Outcome, error) {
 
 // A comparison that finds nothing is only worth something if it would find what is there.
 func TestRun_findsFlawsAndReducesThem(t *testing.T) {
+	t.Parallel()
 	server := startPostgres(t)
 	dir := t.TempDir()
 	report, err := Run(t.Context(), Config{
