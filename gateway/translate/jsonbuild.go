@@ -9,6 +9,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/freshet-io/freshet/connectors/replica/document"
+	"github.com/freshet-io/freshet/gateway/finish"
 )
 
 // A jsonWriter writes values into a json, as PostgreSQL writes that, or into a jsonb, in the form in which documents are stored.
@@ -63,6 +64,9 @@ func (w jsonWriter) value(n *pg.Node) expr {
 	var members []jsonMember
 	var columns []expr
 	for _, c := range it.columns {
+		if c.name == orderName {
+			continue
+		}
 		e := w.q.seen(c)
 		members, columns = append(members, jsonMember{c.name, w.inside(e)}), append(columns, e)
 	}
@@ -137,11 +141,13 @@ func (w jsonWriter) text(e expr) string {
 	case oidTimestamp:
 		return "concat('\"', replaceOne(" + q.timestampText(e) + ", ' ', 'T'), '\"')"
 	case oidTimestampTZ:
-		offset := once(offsetAt(q.t.zone(q.t.env.TimeZone), e.sql), func(micros string) string {
-			return once(offsetText(micros), func(text string) string {
+		offset := "'+00:00'"
+		if !finish.IsUTC(q.t.env.TimeZone) {
+			offset = once(offsetAt(q.t.zone(q.t.env.TimeZone), e.sql), offsetText)
+			offset = once(offset, func(text string) string {
 				return "if(length(" + text + ") = 3, concat(" + text + ", ':00'), " + text + ")"
 			})
-		})
+		}
 		return "concat('\"', replaceOne(" + q.timestampText(q.clocked(e)) + ", ' ', 'T'), " + offset + ", '\"')"
 	case oidText, oidVarchar, oidName, oidBpchar:
 		return w.quoted(q.written(e).sql)

@@ -64,9 +64,11 @@ func (q *query) viewRef(ref *pg.RangeVar) (*tree, namespace) {
 	for i, c := range names.visible {
 		c.e.table, c.e.attr = v.ID, v.Columns[i].Attr
 	}
-	if it := names.items[0]; ref.Alias == nil {
+	it := names.items[0]
+	if ref.Alias == nil {
 		it.schema = v.Schema
 	}
+	it.whole = len(ref.GetAlias().GetColnames()) == 0 // else PostgreSQL has the view's own names in it
 	return leaf, names
 }
 
