@@ -244,7 +244,8 @@ func (w jsonWriter) array(values []expr) string {
 	return "concat(" + strings.Join(append(parts, "']'"), ", ") + ")"
 }
 
-// inside is the text of a value, that of a NULL as well, that comes into an object or an array: the keys of a stored document have a blank more in there.
+// inside is the text of a value, that of a NULL as well, that comes into an object or an array: the keys of a stored
+// document have a blank more in there.
 func (w jsonWriter) inside(e expr) string {
 	text := w.present(e)
 	if w.oid == oidJSONB && (e.oid == oidJSONB || e.oid == oidRecord) && !e.isNull() {

@@ -75,17 +75,18 @@ func divided(inside, pattern string) string {
 	return `splitByChar('\x01', replaceRegexpAll(` + inside + ", " + quote(", ("+pattern+")") + `, '\x01\\1'))`
 }
 
-// membersIn divides the text of an object, whose own keys alone have no blanks behind them; of none if it is empty. A quote and a colon are the end of
-// such a key then, for no string begins with a colon.
+// membersIn divides the text of an object, whose own keys alone have no blanks behind them; of none if it is empty. A
+// quote and a colon are the end of such a key then, for no string begins with a colon.
 func membersIn(all string) string {
 	return "if(" + all + " IN ('', '{}'), CAST([], 'Array(String)'), " + divided(inner(all), `"[^"]*":`) + ")"
 }
 
-// elementsIn divides the text of an array, with no blanks behind the keys of its objects; of none if it is empty. A quote begins or ends a string, and a
-// bracket or brace that opens is never in one:
+// elementsIn divides the text of an array, with no blanks behind the keys of its objects; of none if it is empty. A
+// quote begins or ends a string, and a bracket or brace that opens is never in one:
 //   - nothing but objects with nothing of the like within is divided by what is between two of them,
 //   - what has no array or object within is strings and what is between commas,
-//   - objects that are not empty begin by their first keys, and all are such if everything from one to the next ends in a brace.
+//   - objects that are not empty begin by their first keys, and all are such if everything from one to the next ends
+//     in a brace.
 //
 // Elsewhere the commas that are in no bracket or brace are looked for, which takes five times as long.
 func elementsIn(all string) string {

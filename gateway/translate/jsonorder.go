@@ -10,16 +10,18 @@ import (
 // orderName is the column in which a subquery numbers its rows. No column of PostgreSQL's is called so.
 const orderName = marker + "order"
 
-// orderAggregates has json_agg and jsonb_agg without an order take that of the only subquery in FROM, which is the order in which PostgreSQL hands them its rows:
-// it neither merges an ordered subquery into the query around, nor aggregates these two in parts. A query that groups may sort the rows by its keys
-// before, and one with an ordered aggregate by that's.
+// orderAggregates has json_agg and jsonb_agg without an order take that of the only subquery in FROM, which is the
+// order in which PostgreSQL hands them its rows: it neither merges an ordered subquery into the query around, nor
+// aggregates these two in parts. A query that groups may sort the rows by its keys before, and one with an ordered
+// aggregate by that's.
 func orderAggregates(s *pg.SelectStmt) *pg.SelectStmt {
 	item := s.FromClause
 	if len(item) != 1 || len(s.GroupClause) > 0 || s.HavingClause != nil || len(s.DistinctClause) > 0 || len(s.SortClause) > 0 {
 		return s
 	}
 	sub := item[0].GetRangeSubselect().GetSubquery().GetSelectStmt()
-	if sub == nil || len(sub.SortClause) == 0 || sub.Op != pg.SetOperation_SETOP_NONE || len(sub.DistinctClause) > 0 || len(sub.ValuesLists) > 0 || hasWindow(sub) || len(callsOf(s.TargetList, ordered)) == 0 {
+	if sub == nil || len(sub.SortClause) == 0 || sub.Op != pg.SetOperation_SETOP_NONE || len(sub.DistinctClause) > 0 || len(sub.ValuesLists) > 0 ||
+		hasWindow(sub) || len(callsOf(s.TargetList, ordered)) == 0 {
 		return s
 	}
 	for _, n := range callsOf(s.TargetList, aggregates) {
