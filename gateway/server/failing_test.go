@@ -17,6 +17,7 @@ func TestGateway_meetsFailingValuesWherePostgreSQLDoes(t *testing.T) {
 		"10 / (r.a - 3)", "r.s::int", "r.s::numeric", "sqrt(r.f)", "r.id + 2147483620", "(r.id * 2000)::smallint", "r.n / (r.a - 3)", "r.n::numeric(3,1)", "1 / (r.f - 1)", "mod(r.id, r.a)",
 		"r.d - date '2024-01-01'", "r.d - r.d", "r.ts - r.ts", "10 / r.tags[1]", "substring(r.s, 1, r.a - 1)", "make_date(2023, 2, r.id)", "r.d::timestamp", "(r.s || 'x')::date", "(r.f * 1e9)::int",
 		"CASE WHEN r.a = 7 THEN 0 ELSE 1 / r.a END", "coalesce(r.tags[2], 1 / r.a)", "nullif(1 / r.a, 7)", "extract(day FROM r.ts - r.ts)", "to_timestamp(r.f * 1e12)",
+		"(SELECT z.id FROM p z WHERE z.x = r.a)", "(SELECT z.x FROM p z WHERE z.id = r.id)",
 	}
 	places := []string{
 		"SELECT id, @ FROM r ORDER BY id", "SELECT id FROM r WHERE (@) IS NOT NULL ORDER BY id", "SELECT id FROM r WHERE id < 0 AND (@) IS NULL", "SELECT count(*) FROM r WHERE id > 0 OR (@) IS NULL",

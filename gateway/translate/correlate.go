@@ -50,6 +50,19 @@ func (q *query) correlate(stmt *pg.SelectStmt) *correlated {
 	return c
 }
 
+// isUnique reports whether at most one row of the subquery is tied to a row of the enclosing query, by the key of its table.
+func (c *correlated) isUnique() bool {
+	from := c.sub.from
+	if len(from.parts) == 1 {
+		from = from.parts[0]
+	}
+	tied := map[columnID]bool{}
+	for _, e := range c.inner {
+		tied[columnID{e.source, e.index}] = true
+	}
+	return from.isLeaf() && from.isKeyBound(tied, nil)
+}
+
 // tie recognises an equality of an inner and an outer expression.
 func (q *query) tie(c *correlated, n *pg.Node) bool {
 	a := n.GetAExpr()

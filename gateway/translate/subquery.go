@@ -255,6 +255,7 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 		one := "if(throwIf(count() > 1, 'freshet guard: more than one row in a subquery') = 0, any(" + row.sql + "), NULL)"
 		row.null = true
 		value = c.sub.aggregated(engineCall{args: one}, row)
+		value.fails = value.fails || !c.isUnique()
 	}
 	value.null = true
 	value.table, value.source = 0, 0
