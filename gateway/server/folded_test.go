@@ -3,6 +3,8 @@ package server_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // PostgreSQL computes what reads no column as it plans, and refuses the statement there, whether or not a row needs the value.
@@ -35,6 +37,28 @@ func TestGateway_keepsErrorsOfWhatReadsNoColumn(t *testing.T) {
 	if r.Err != nil || string(r.Rows[0][0]) != "500" {
 		t.Errorf("a text as a parameter that is cast: %v, %v", r.Rows, r.Err)
 	}
+}
+
+// A choice that PostgreSQL decides as it plans has the type modifier of what is chosen.
+func TestGateway_describesWhatPostgreSQLSimplifies(t *testing.T) {
+	t.Parallel()
+	g := start(t, "CREATE TABLE item (id int PRIMARY KEY, n numeric(8,2), v varchar(9), c char(4)); INSERT INTO item VALUES (1, 2.5, 'a', 'b')")
+	oltp, auto := g.connect(g.oltp.URL("postgres")), g.client()
+	for _, column := range []string{"n", "v", "c", "id"} {
+		for _, value := range []string{
+			"coalesce($, NULL)", "coalesce(NULL, $)", "CASE WHEN true THEN $ END", "CASE WHEN 1 = 2 THEN NULL ELSE $ END", "CASE 1 WHEN 1 THEN $ END", "CASE WHEN id > 3 OR 1 = 1 THEN $ ELSE NULL END",
+			"coalesce($, $)", "CASE WHEN id > 0 THEN $ ELSE $ END", "max(coalesce($, NULL))", "nullif($, NULL)", "CASE WHEN id IS NULL THEN NULL ELSE $ END",
+		} {
+			sql := "SELECT " + strings.ReplaceAll(value, "$", column) + " FROM item"
+			want := oltp.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().FieldDescriptions
+			got := auto.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().FieldDescriptions
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-PostgreSQL +gateway):\n%s", sql, diff)
+			}
+		}
+	}
+	exec(t, auto, "SET freshet.route = columnar")
+	exec(t, auto, "SELECT max(coalesce(n, NULL)), sum(CASE WHEN true THEN n END) FROM item")
 }
 
 // PostgreSQL puts what a subquery yields for all of its rows in the place of its columns before it computes what reads no other.

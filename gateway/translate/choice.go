@@ -49,7 +49,9 @@ func (q *query) caseExpr(c *pg.CaseExpr) expr {
 		return b.String() + last + ")"
 	}
 	e := chosenBlanks(q.choice(build, unified), build, unified)
-	for _, cond := range conds {
+	for i, cond := range conds {
+		when := c.Args[i].GetCaseWhen().Expr
+		e.simplified = e.simplified || foldsInPart(when) && (c.Arg == nil || foldsInPart(c.Arg)) || cond.refs == 0 && !contains(when, isUnfolded)
 		e.refs |= cond.refs
 		e.fails, e.constantNull = e.fails || cond.fails, e.constantNull || cond.constantNull
 	}
@@ -62,12 +64,21 @@ func isDecidedBefore(conds, arms []expr) bool {
 	return slices.ContainsFunc(conds, func(c expr) bool { return c.fails }) && !slices.ContainsFunc(arms, func(a expr) bool { return a.lit == nil })
 }
 
+// foldsInPart reports whether PostgreSQL computes a condition, or a side of an AND or OR in it, as it plans.
+func foldsInPart(n *pg.Node) bool {
+	if b := n.GetBoolExpr(); b != nil && slices.ContainsFunc(b.Args, foldsInPart) {
+		return true
+	}
+	return !contains(n, func(m *pg.Node) bool { return m.GetColumnRef() != nil || isUnfolded(m) })
+}
+
 // choice describes an expression that yields one of its (unified) alternatives; build writes it for a
 // projection of the alternatives.
 func (q *query) choice(build func(func(expr) string) string, alternatives []expr) expr {
 	e := with(alternatives[0].oid, "", alternatives...)
 	e.pad = samePad(alternatives)
 	e.opaque, e.enum = alternatives[0].opaque, alternatives[0].enum
+	e.simplified = slices.ContainsFunc(alternatives, func(a expr) bool { return a.simplified })
 	if e.oid != oidNumeric || e.opaque {
 		e.sql = build(func(a expr) string { return a.typed() })
 		return e
@@ -115,6 +126,7 @@ func (q *query) coalesce(args []*pg.Node) expr {
 		return "coalesce(" + strings.Join(texts, ", ") + ")"
 	}
 	e := chosenBlanks(q.choice(build, parts), build, parts)
+	e.simplified = e.simplified || slices.ContainsFunc(parts, expr.isNull)
 	e.null = true
 	for _, p := range parts {
 		e.null = e.null && p.null

@@ -55,6 +55,8 @@ type expr struct {
 	fails bool
 	// constantNull says that it is made of something that reads no column and may be NULL.
 	constantNull bool
+	// simplified says that PostgreSQL may make something simpler of it as it plans, which has a type modifier of its own.
+	simplified bool
 	// nonzero says that a number is not zero.
 	nonzero bool
 	// fixes says that a condition equates a value with a constant.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,9 @@ var kinds = map[uint32]finish.Kind{
 	oidBytea: finish.Bytea, oidInterval: finish.Interval,
 }
 
+// modified are types with modifiers, which a result's description has.
+var modified = []uint32{oidNumeric, oidVarchar, oidBpchar, oidTimestamp, oidTimestampTZ, oidTime}
+
 // output translates the statement for the client and compares it with PostgreSQL's own description.
 func (t *translator) output(p *Plan, s *pg.SelectStmt) string {
 	r := t.selectStmt(s, nil, readByClient)
@@ -32,6 +36,9 @@ func (t *translator) output(p *Plan, s *pg.SelectStmt) string {
 		f := t.env.Fields[i]
 		if f.TypeOID != c.e.oid {
 			fail("result of another type than PostgreSQL describes")
+		}
+		if c.e.simplified && slices.Contains(modified, c.e.oid) {
+			fail("result whose type modifier PostgreSQL finds as it plans")
 		}
 		if c.e.table != 0 && f.TableOID != 0 && (uint32(c.e.table) != f.TableOID || c.e.attr != f.Attr) {
 			fail("result column of another origin than PostgreSQL describes")

@@ -123,6 +123,7 @@ func (q *query) shown(n *pg.Node) expr {
 		q.t.refuseFolded(n, e)
 		q.t.failing++
 	}
+	e.simplified = e.simplified && n.GetFuncCall() == nil
 	// The engine does not take the value of a subquery for a constant.
 	if e.refs == 0 && e.null && !strings.Contains(e.sql, subselect) {
 		e.constantNull = true

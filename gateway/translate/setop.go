@@ -58,6 +58,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			leftItems[i], rightItems[i] = part(l), part(r)
 			return ""
 		}, both)
+		e.simplified = false
 		name := "c" + strconv.Itoa(i+1)
 		switch {
 		case e.displaysByRow() && s.Op == pg.SetOperation_SETOP_UNION:
