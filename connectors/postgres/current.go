@@ -14,7 +14,7 @@ import (
 // The position is that of the last log record inserted, flushed or not. While a Stream runs, its pulse has the log
 // flushed if no commit does so within milliseconds.
 func (s *Source) Current(ctx context.Context) (cdc.Position, error) {
-	w, err := s.current.ask(ctx, s.readLog)
+	w, err := s.current.ask(ctx, s.readFollowed)
 	if err != nil {
 		return cdc.Position{}, err
 	}
@@ -101,6 +101,21 @@ func (c *currentCalls) lead(ctx context.Context, call, before *currentCall, ques
 type logState struct {
 	at                time.Time // by the server's clock, before the positions were read
 	inserted, flushed uint64
+	timeline          uint64
+}
+
+// readFollowed is readLog of the server whose log is followed. Where another one has taken its place, what is asked through new connections
+// is the new one's: its positions tell nothing of a stream that is with the old one yet, and nobody asks the old one again.
+func (s *Source) readFollowed(ctx context.Context) (logState, error) {
+	w, err := s.readLog(ctx)
+	if err != nil {
+		return w, err
+	}
+	if followed := s.lineage.followed(); followed != 0 && followed != w.timeline {
+		s.pool.Reset()
+		return w, fmt.Errorf("read log position: the server is on timeline %d, and %d is followed: %w", w.timeline, followed, errSuperseded)
+	}
+	return w, nil
 }
 
 // readLog asks how far the log is. The server's clock tells when, as it does in commits.
@@ -115,7 +130,8 @@ func (s *Source) readLog(ctx context.Context) (logState, error) {
 	var w logState
 	// PostgreSQL evaluates the columns in order: the clock first.
 	err := s.pool.QueryRow(ctx, `SELECT clock_timestamp(), (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint,
-		(pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint`).Scan(&w.at, &w.inserted, &w.flushed)
+		(pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint,
+		('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint`).Scan(&w.at, &w.inserted, &w.flushed, &w.timeline)
 	if err != nil {
 		return w, fmt.Errorf("read log position: %w", err)
 	}

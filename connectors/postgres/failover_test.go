@@ -133,6 +133,9 @@ func TestStream_goesOnWithAPromotedStandby(t *testing.T) {
 	b.exec("DELETE FROM plain WHERE id > 900", "INSERT INTO plain (id, note) VALUES (5000, 'after')")
 	told := b.model.Commits()
 	b.source = b.restored(kept)
+	if at, err := b.source.Current(t.Context()); err == nil {
+		t.Errorf("the new primary is said to be at %s before its log is followed", at)
+	}
 	b.follow()
 	b.await("changes from the new primary", func() bool { return b.model.Commits() > told })
 	b.same()
