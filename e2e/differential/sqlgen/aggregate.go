@@ -61,6 +61,10 @@ func (g *gen) stringAgg(c ctx) (expr, bool) {
 	if distinct == "" && g.chance(0.4) {
 		by = g.expr(c, []family{famInt, famNum, famDate}[g.r.IntN(3)], 1).sql + direction + g.one("", " NULLS LAST", " NULLS FIRST") + ", " + by
 	}
+	if g.chance(0.25) {
+		g.use("json_agg")
+		return expr{sql: fmt.Sprintf("%s(%s%s ORDER BY %s)::text", g.one("json_agg", "jsonb_agg"), distinct, value, by), t: typ{kind: Text}}, !isConstant(a.sql)
+	}
 	return expr{sql: fmt.Sprintf("string_agg(%s%s, %s ORDER BY %s)", distinct, value, g.one("','", "', '", "''"), by), t: typ{kind: Text}}, !isConstant(a.sql)
 }
 

@@ -17,6 +17,19 @@ func (g *gen) documentText(c ctx) (expr, bool) {
 	return expr{sql: fmt.Sprintf(form, document.sql), t: typ{kind: Text}}, true
 }
 
+// builtDocument is the text of a document that is made of a row's values.
+func (g *gen) builtDocument(c ctx) expr {
+	g.use("document of values")
+	a, b := g.expr(c, g.builtFamily(), 1), g.expr(c, g.builtFamily(), 1)
+	form := g.one("json_build_object('a', %s, 'b', %s)", "json_build_array(%s, %s)", "jsonb_build_object('bb', %s, 'a', %s)", "jsonb_build_array(%s, jsonb_build_object('a', %s))")
+	return expr{sql: fmt.Sprintf("("+form+")::text", a.sql, b.sql), t: typ{kind: Text}}
+}
+
+// builtFamily is one of those whose values a document may be made of.
+func (g *gen) builtFamily() family {
+	return []family{famStr, famStr, famInt, famNum, famDate, famBool, famTS, famTSTZ, famTime, famUUID}[g.r.IntN(10)]
+}
+
 // documentTest asks a document for what is in it; false: no document is at hand.
 func (g *gen) documentTest(c ctx) (string, bool) {
 	document := g.leaf(c, famOther)

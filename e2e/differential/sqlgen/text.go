@@ -50,6 +50,9 @@ func (g *gen) textExpr(c ctx, depth int) expr {
 		from := g.expr(c, []family{famInt, famInt, famNum, famDate, famBool, famTS, famTSTZ, famTime, famUUID}[g.r.IntN(9)], depth-1)
 		return expr{sql: fmt.Sprintf(g.one("%s::text", "CAST(%s AS text)", "CAST(%s AS varchar)"), from.sql), t: text}
 	case 8:
+		if g.chance(0.3) {
+			return g.builtDocument(c)
+		}
 		if e, ok := g.documentText(c); ok {
 			return e
 		}
