@@ -77,6 +77,7 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 	}
 	if markOf(commit) == st.proof {
 		st.proof = commitMark{}
+		st.proved.Store(true)
 	}
 	st.open, st.handed, st.skip = false, false, false
 	raise(&st.streamed, commit.Position.Major)

@@ -74,3 +74,12 @@ func (st *stream) prove(reached uint64) error {
 	}
 	return nil
 }
+
+// confirmed is the position to report: none until the server has shown what was told before. The slot of a server that was restored to an earlier
+// state would be moved to where nothing is left to tell it by.
+func (st *stream) confirmed() uint64 {
+	if !st.proved.Load() {
+		return 0
+	}
+	return st.src.confirmed.Load()
+}

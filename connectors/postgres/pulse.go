@@ -80,7 +80,7 @@ func (st *stream) reach(ctx context.Context, position uint64) error {
 
 // ask requests a keepalive, which wakes the reader.
 func (st *stream) ask() error {
-	return st.conn.status(st.src.confirmed.Load(), st.src.cfg.Now(), true)
+	return st.conn.status(st.confirmed(), st.src.cfg.Now(), true)
 }
 
 // report tells the server regularly what is confirmed, also while the handler holds the stream back: a
@@ -94,7 +94,7 @@ func (st *stream) report(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
-		if err := st.conn.status(st.src.confirmed.Load(), st.src.cfg.Now(), false); err != nil {
+		if err := st.conn.status(st.confirmed(), st.src.cfg.Now(), false); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

@@ -127,7 +127,7 @@ func (c *replConn) receive() ([]byte, error) {
 	}
 }
 
-// status reports a confirmed position, also as the written one: the server sends a keepalive on
+// status reports a confirmed position, zero for none, also as the written one: the server sends a keepalive on
 // its own whenever it has caught up and is past what we say we wrote. reply asks for one at once.
 func (c *replConn) status(confirmed uint64, now time.Time, reply bool) error {
 	c.mu.Lock()

@@ -32,6 +32,8 @@ type stream struct {
 	pings     int        // replies that the server asked for in quick succession
 	pinged    time.Time
 
+	// proved says that no proof is awaited any more.
+	proved atomic.Bool
 	// streamed is the position up to which everything was handed over.
 	streamed atomic.Uint64
 	// commits counts transactions handed over.
@@ -123,6 +125,7 @@ func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
 	defer conn.close()
 	s.log.Info("streaming", "slot", s.cfg.Slot, "from", cdc.Position{Major: from})
 	st := &stream{src: s, conn: conn, h: h, from: from, proof: proof, relations: map[cdc.TableID]*relation{}, batch: newBatch(s.cfg.ChunkChanges)}
+	st.proved.Store(proof == commitMark{})
 	st.streamed.Store(from)
 	group, gctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(gctx, conn.interrupt)
@@ -209,7 +212,7 @@ func (st *stream) keepalive(ctx context.Context, end uint64, reply bool) error {
 		if st.pings++; st.pings > 3 {
 			return errShutdown
 		}
-		if err := st.conn.status(st.src.confirmed.Load(), now, false); err != nil {
+		if err := st.conn.status(st.confirmed(), now, false); err != nil {
 			return err
 		}
 	}
