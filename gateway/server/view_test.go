@@ -31,7 +31,7 @@ CREATE VIEW with_query AS WITH big AS (SELECT item, n FROM orders WHERE n > 5) S
 CREATE VIEW windowed AS SELECT id, item, row_number() OVER (PARTITION BY item ORDER BY id DESC) AS place FROM orders;
 CREATE VIEW sorted AS SELECT id, n FROM orders ORDER BY n DESC NULLS LAST, id LIMIT 5;
 CREATE VIEW guarded WITH (security_barrier) AS SELECT id FROM orders;
-CREATE VIEW listed AS SELECT id, generate_series(1, 2) AS g FROM orders;
+CREATE VIEW listed AS SELECT id, regexp_split_to_table('a b', ' ') AS g FROM orders;
 CREATE VIEW catalogue AS SELECT relname FROM pg_class;
 CREATE TABLE parcel (tags tsvector, id int PRIMARY KEY, spot point, item int, sent interval);
 INSERT INTO parcel SELECT '{a,b}', i, point(i, i), i % 5, '1 day' FROM generate_series(1, 50) i;
@@ -79,7 +79,7 @@ func TestGateway_saysWhyAViewIsNotColumnar(t *testing.T) {
 	c := g.client()
 	for sql, reason := range map[string]string{
 		"SELECT * FROM guarded":                 "view public.guarded: security_barrier",
-		"SELECT count(*) FROM listed":           "view public.listed: function generate_series",
+		"SELECT count(*) FROM listed":           "view public.listed: function regexp_split_to_table",
 		"SELECT count(*) FROM catalogue":        "view public.catalogue: a relation that is built in",
 		"SELECT * FROM sorted":                  "view public.sorted: its order, which the statement shows without asking for one",
 		"SELECT * FROM plain WHERE id = 5":      "point read by key: PostgreSQL is the faster store",
