@@ -77,7 +77,7 @@ func TestGuards_fireForNoRowThatIsExcluded(t *testing.T) {
 			"CASE WHEN " + when + " THEN " + v.value + " END",
 			"CASE WHEN " + when + " IS NOT TRUE THEN 0 ELSE " + v.value + " END",
 			"CASE " + when + " WHEN true THEN " + v.value + " WHEN false THEN -1 END",
-			"CASE WHEN NULL THEN 4 WHEN NOT " + when + " THEN -1 WHEN " + when + " THEN CASE WHEN id > 2 THEN " + v.value + " ELSE 1 + " + v.value + " END END",
+			"0 + CASE WHEN NULL THEN 4 WHEN NOT " + when + " THEN -1 WHEN " + when + " THEN CASE WHEN id > 2 THEN " + v.value + " ELSE 1 + " + v.value + " END END",
 			"COALESCE(CASE WHEN " + when + " THEN NULL ELSE 2 END, " + v.value + ")",
 			"CASE WHEN id < 0 THEN 0 WHEN id > 3 AND " + when + " THEN 2 * " + v.value + " WHEN " + when + " THEN " + v.value + " END",
 		}
