@@ -42,6 +42,7 @@ func TestGateway_makesSeriesBetweenComputedValues(t *testing.T) {
 		wantAlikeIn(t, columnar, oltp, 0, []string{
 			"SELECT id, m FROM stay, generate_series(arrives, arrives + 100, '1 month') m ORDER BY 1, 2", "SELECT id, d FROM stay, generate_series(since, since + interval '3 days', '1 day') d ORDER BY 1, 2", "SELECT count(*) FROM generate_series(1, (SELECT 1200000 + max(id) FROM orders)) n",
 			"SELECT id, d FROM stay, generate_series(since - interval '210 days', since - interval '207 days', '1 day') d ORDER BY 1, 2", "SELECT id, d FROM stay, generate_series(since, since + interval '70 days', '1 month 1 day') d ORDER BY 1, 2",
+			"SELECT id, n FROM stay, generate_series(1, 10 / low) n WHERE low > 0 OR low IS NULL ORDER BY 1, 2", "SELECT count(*) FROM (SELECT id, n FROM stay, generate_series(1, 10 / low) n OFFSET 0) x WHERE id < 0",
 			"SELECT n FROM generate_series((SELECT max(amount) / 7.0 FROM orders), 20) n", "SELECT n FROM generate_series(1, (SELECT max(id) FROM orders), 0) n", "SELECT d FROM generate_series((SELECT max(at) FROM orders), 'infinity', '1 day') d LIMIT 1",
 		})
 	}

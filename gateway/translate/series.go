@@ -84,10 +84,11 @@ func (s series) sql(numbered bool) string {
 func (q *query) seriesRows(f *pg.FuncCall, numbered bool) (*rows, int64) {
 	args := q.seriesArguments(f)
 	if slices.ContainsFunc(args, func(e expr) bool { return e.lit == nil }) {
-		list, e := q.seriesBetween(args)
-		e.sql = "c1"
-		picks := contains(&pg.Node{Node: &pg.Node_FuncCall{FuncCall: f}}, func(n *pg.Node) bool { return n.GetSelectStmt().GetLimitCount() != nil })
-		return &rows{sql: selectElements(list, numbered), columns: []outColumn{{e: e}}, repeats: !picks}, usualSeries
+		list, oid := q.seriesBetween(args)
+		picking := slices.ContainsFunc(f.Args, func(n *pg.Node) bool {
+			return contains(n, func(m *pg.Node) bool { return m.GetSelectStmt() != nil && picks(m.GetSelectStmt()) })
+		})
+		return &rows{sql: selectElements(list, numbered), columns: []outColumn{{e: expr{oid: oid, sql: "c1", pad: -1}}}, repeats: !picking}, usualSeries
 	}
 	s := q.integerSeries
 	if isMoment(args[0].oid) || isMoment(args[1].oid) {
@@ -207,19 +208,16 @@ func seriesFrom(s *pg.SelectStmt) *pg.SelectStmt {
 	if len(s.FromClause) > 0 || s.WhereClause != nil || isGrouped(s) {
 		return s
 	}
-	name := "generate_series"
-	if len(callsOf(s.TargetList, setOf(name))) == 0 {
-		name = "unnest"
-	}
-	if len(callsOf(s.TargetList, setOf(name))) != 1 {
+	moved := setOf("generate_series unnest")
+	if len(callsOf(s.TargetList, moved)) != 1 {
 		return s
 	}
 	s = proto.CloneOf(s)
-	n := callsOf(s.TargetList, setOf(name))[0]
-	function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: n.Node}}}}}
+	n := callsOf(s.TargetList, moved)[0]
+	name := syntax.FunctionName(n.GetFuncCall())
+	function := pg.MakeListNode([]*pg.Node{{Node: n.Node}})
 	s.FromClause = []*pg.Node{{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{Functions: []*pg.Node{function}}}}}
-	column := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: name}}}
-	n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{column}}}
+	n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{pg.MakeStrNode(name)}}}
 	return s
 }
 

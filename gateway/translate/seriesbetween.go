@@ -12,17 +12,17 @@ import (
 // seriesElements are the values of generate_series from and to values of a row.
 func (q *query) seriesElements(f *pg.FuncCall) *unnested {
 	args := q.seriesArguments(f)
-	list, e := q.seriesBetween(args)
-	e.refs, e.null = with(e.oid, "", args...).refs, true
+	list, oid := q.seriesBetween(args)
+	bounds := with(oid, "", args...)
 	shown := func(element string) []*column {
-		e.sql = element
-		return []*column{{name: "generate_series", e: e}}
+		return []*column{{name: "generate_series", e: expr{oid: oid, sql: element, refs: bounds.refs, null: true, pad: -1}}}
 	}
-	return &unnested{list: "arrayMap(v -> toNullable(v), " + list + ")", refs: e.refs, shown: shown, name: "generate_series", scalar: true}
+	list = "arrayMap(v -> toNullable(v), " + list + ")"
+	return &unnested{list: list, refs: bounds.refs, fails: bounds.fails, shown: shown, name: "generate_series", scalar: true}
 }
 
-// seriesBetween is generate_series from and to what the engine computes: its array of the values, and what describes one of them. Steps are constants.
-func (q *query) seriesBetween(args []expr) (list string, e expr) {
+// seriesBetween is generate_series from and to what the engine computes: its array of the values, and their type. Steps are constants.
+func (q *query) seriesBetween(args []expr) (list string, oid uint32) {
 	if isMoment(args[0].oid) || isMoment(args[1].oid) {
 		return q.momentsBetween(args)
 	}
@@ -30,9 +30,8 @@ func (q *query) seriesBetween(args []expr) (list string, e expr) {
 	if !step.IsInt64() {
 		fail("generate_series by this step")
 	}
-	e = expr{oid: oid, pad: -1}
 	first, last := q.coerce(args[0], oidInt8), q.coerce(args[1], oidInt8)
-	return equidistant(first.sql, last.sql, step.Int64(), 1<<61, e.engineConversion()), e
+	return equidistant(first.sql, last.sql, step.Int64(), 1<<61, expr{oid: oid}.engineConversion()), oid
 }
 
 // integersBetween is the type of a series of integers, and its step.
@@ -72,13 +71,13 @@ func equidistant(first, last string, step, bound int64, conversion string) strin
 
 // momentsBetween are timestamps. PostgreSQL adds the step again and again: what comes of days and months is the same as by so many at once where no
 // value is moved, by the end of a month or by clocks that are put forward.
-func (q *query) momentsBetween(args []expr) (list string, e expr) {
+func (q *query) momentsBetween(args []expr) (list string, oid uint32) {
 	if len(args) != 3 {
 		fail("generate_series of moments without a step")
 	}
-	oid, zone, step := seriesType(args[0].oid, args[1].oid), q.t.env.TimeZone, q.seriesStep(args[2])
+	oid = seriesType(args[0].oid, args[1].oid)
+	zone, step := q.t.env.TimeZone, q.seriesStep(args[2])
 	first, last := q.coerce(args[0], oid), q.coerce(args[1], oid)
-	e = expr{oid: oid, pad: -1}
 	byClock := oid == oidTimestampTZ && !finish.IsUTC(zone) && (step.months != 0 || step.days != 0)
 	ahead := signOf(step)
 	from, to := first, last
@@ -100,7 +99,7 @@ func (q *query) momentsBetween(args []expr) (list string, e expr) {
 	if byClock || step.months != 0 {
 		list = fmt.Sprintf("arrayFilter(at -> at %s (%s), %s)", map[int]string{1: "<=", -1: ">="}[ahead], last.sql, list)
 	}
-	return list, e
+	return list, oid
 }
 
 // instants are when the clocks of a zone show some timestamps, of which the first is known. One that they do not show, or twice, is left to PostgreSQL.

@@ -178,10 +178,9 @@ func unnestFrom(s *pg.SelectStmt) *pg.SelectStmt {
 		fail("unnest in the list of such a SELECT")
 	}
 	const hidden = "_unnest"
-	name := func() *pg.Node { return &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: hidden}}} }
-	function := &pg.Node{Node: &pg.Node_List{List: &pg.List{Items: []*pg.Node{{Node: calls[0].Node}}}}}
+	function := pg.MakeListNode([]*pg.Node{{Node: calls[0].Node}})
 	s.FromClause = append(s.FromClause, &pg.Node{Node: &pg.Node_RangeFunction{RangeFunction: &pg.RangeFunction{
-		Lateral: true, Functions: []*pg.Node{function}, Alias: &pg.Alias{Aliasname: hidden, Colnames: []*pg.Node{name()}},
+		Lateral: true, Functions: []*pg.Node{function}, Alias: &pg.Alias{Aliasname: hidden, Colnames: []*pg.Node{pg.MakeStrNode(hidden)}},
 	}}})
 	for _, target := range s.TargetList {
 		if r := target.GetResTarget(); r.Name == "" && len(callsOf([]*pg.Node{target}, makesRows)) > 0 {
@@ -189,7 +188,7 @@ func unnestFrom(s *pg.SelectStmt) *pg.SelectStmt {
 		}
 	}
 	for _, n := range calls {
-		n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{name(), name()}}}
+		n.Node = &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{pg.MakeStrNode(hidden), pg.MakeStrNode(hidden)}}}
 	}
 	return s
 }
