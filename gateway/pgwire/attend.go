@@ -297,12 +297,12 @@ func (s *session) tell(sql string, extended bool) error {
 	if err := s.acquire(); err != nil {
 		return err
 	}
-	rows, err := s.ask(s.ctx, s.tellSQL(sql))
-	if err != nil && !isSQLError(err) { // one leaves the statement to PostgreSQL's own words
-		return err
+	tell := s.tellOutside
+	if status, _, _ := s.flow.quiet(); status == txOpen {
+		tell = s.tellWithin
 	}
-	if err == nil {
-		s.own.noteTold(rows)
+	if err := tell(sql); err != nil && !isSQLError(err) { // one leaves the statement to PostgreSQL's own words
+		return err
 	}
 	s.handBack()
 	return nil

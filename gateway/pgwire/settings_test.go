@@ -428,3 +428,61 @@ func TestSettings_areShownBehindAPreparedStatement(t *testing.T) {
 	check("freshet.last_route", "oltp")
 	check("freshet.snapshot", "")
 }
+
+// SHOW takes no snapshot: what may only come before one yet can, in a block that began by SHOW.
+func TestSettings_areShownWithoutASnapshot(t *testing.T) {
+	b := newBed(t)
+	reports := map[string]string{"snapshot": "0/10", "staleness": "5ms", "last_route": "columnar", "last_reason": "scripted"}
+	for setting, first := range map[string]string{"route": "auto", "freshness": "bounded", "max_staleness": "1s", "min_snapshot": "",
+		"snapshot": "", "staleness": "", "last_route": "", "last_reason": ""} {
+		for _, extended := range []bool{false, true} {
+			c, want := connect(t, b.through), first
+			check := func(want string) {
+				t.Helper()
+				sql := "SHOW freshet." + setting
+				var got string
+				if extended {
+					r := c.ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()
+					if r.Err != nil {
+						t.Fatalf("%s: %v", sql, r.Err)
+					}
+					got = string(r.Rows[0][0])
+				} else {
+					got = run(t, c, sql)[0][0]
+				}
+				if got != want {
+					t.Errorf("%s = %q, want %q", sql, got, want)
+				}
+			}
+			run(t, c, "BEGIN")
+			check(want)
+			run(t, c, "SAVEPOINT freshet")
+			check(want)
+			run(t, c, "ROLLBACK TO SAVEPOINT freshet")
+			run(t, c, "RELEASE SAVEPOINT freshet")
+			run(t, c, "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+			check(want)
+			run(t, c, "COMMIT")
+			run(t, c, read)
+			if report, ok := reports[setting]; ok {
+				want = report
+			}
+			run(t, c, "BEGIN")
+			check(want)
+			run(t, c, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+			run(t, c, "ROLLBACK")
+			check(want)
+		}
+	}
+	c := connect(t, b.through)
+	run(t, c, "BEGIN")
+	run(t, c, "SET LOCAL freshet.max_staleness = '3s'")
+	if got := run(t, c, "SHOW freshet.max_staleness")[0][0]; got != "3s" {
+		t.Errorf("of the block's own: %q", got)
+	}
+	run(t, c, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+	run(t, c, "COMMIT")
+	if got := run(t, c, "SHOW freshet.max_staleness")[0][0]; got != "1s" {
+		t.Errorf("after the block: %q", got)
+	}
+}
