@@ -24,7 +24,6 @@ type declared struct {
 	// confirmed says that PostgreSQL holds it, scrolls that it can go back, and kept that PostgreSQL has had all of its
 	// rows since an earlier transaction: FETCH reads no table then.
 	confirmed, scrolls, kept bool
-	at                       cursor.Position
 }
 
 // declaringClass is what PostgreSQL does for a cursor that the replica reads for: it takes no rows.
@@ -124,8 +123,11 @@ func (s *session) attendCursor(e *execution, status txStatus) (dealtWith bool, e
 		return false, nil
 	case p == nil:
 		return s.relayUnknownCursor(e, c.Name)
-	case p.declared == nil:
+	case p.declared == nil && c.Action == cursor.Fetch && e.extended(): // described by PostgreSQL, which knows of no rows
 		return true, s.reject(e, besideSnapshot("its cursor is a portal of the extended protocol"))
+	case p.declared == nil:
+		e.resume, e.moves = p, &c
+		return true, s.readOn(e)
 	}
 	held, failed, err := s.confirmCursor(e, c.Name, p)
 	if failed || err != nil {
@@ -217,42 +219,64 @@ func (r *run) fill(ctx context.Context, q Query, p *portal, formats []int16) err
 
 // fetch answers FETCH or MOVE.
 func (r *run) fetch(p *portal) error {
-	c, d := r.e.moves, p.declared
-	span, at, err := d.at.Go(*c, p.rows, d.scrolls)
+	c := r.e.moves
+	span, at, err := p.at.Go(*c, p.total(), p.declared != nil && p.declared.scrolls)
+	if c.Action == cursor.Move {
+		r.noRows()
+	} else {
+		r.d = &description{fields: p.fields}
+		if !r.inFormats(p.formats) {
+			return errOtherFormat
+		}
+		r.head(p.formats)
+	}
 	if err != nil {
+		if r.e.extended() { // PostgreSQL finds out as it executes what it has bound and described
+			if err := r.flush(); err != nil {
+				return err
+			}
+		}
 		return errForwardOnly
 	}
 	if c.Action == cursor.Move {
-		d.at = at
-		r.acknowledge(tag("MOVE", span.Count))
+		p.at = at
+		r.tail(tag("MOVE", span.Count))
 		return nil
 	}
-	r.d = &description{fields: p.fields}
-	if !r.inFormats(p.formats) {
-		return errOtherFormat
-	}
-	r.head(p.formats)
+	return r.fetchSpan(p, span, at)
+}
+
+// fetchSpan answers FETCH by the rows of a span.
+func (r *run) fetchSpan(p *portal, span cursor.Span, at cursor.Position) error {
 	if r.e.extended() && r.e.maxRows > 0 && !r.e.closes {
 		r.portal = r.s.newPortal(r.e, "FETCH", p.fields, p.formats)
 	}
 	if err := p.yield(span, r.add); err != nil && !errors.Is(err, ErrRowLimit) {
 		return err
 	}
-	d.at = at
-	r.keepPortal()
+	p.at = at
+	if err := r.keepPortal(); err != nil {
+		return err
+	}
 	r.tail(tag("FETCH", span.Count))
 	return nil
 }
 
 // acknowledge answers a statement that has no rows.
 func (r *run) acknowledge(tag string) {
-	if r.e.extended() {
-		r.out = encode(r.out, &pgproto3.BindComplete{})
-		if r.e.describes {
-			r.out = encode(r.out, &pgproto3.NoData{})
-		}
-	}
+	r.noRows()
 	r.tail(tag)
+}
+
+// noRows begins the answer to a statement that has no rows.
+func (r *run) noRows() {
+	if !r.e.extended() {
+		return
+	}
+	r.out = encode(r.out, &pgproto3.BindComplete{})
+	if r.e.describes {
+		r.out = encode(r.out, &pgproto3.NoData{})
+	}
 }
 
 // inFormats reports whether the execution asks for rows in the formats that they were written in.
@@ -289,7 +313,7 @@ func (p *portal) yieldUp(first, count int64, sink func(datarow.Rows) error) erro
 	if count == 0 {
 		return nil
 	}
-	if err := p.goTo(first); err != nil {
+	if err := p.goTo(first - p.sent); err != nil {
 		return fmt.Errorf("go back in what is kept of a result: %w", err)
 	}
 	var buf []byte

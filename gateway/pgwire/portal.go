@@ -37,6 +37,9 @@ type portal struct {
 	file   *os.File // what does not fit into memory, behind it; nil: nothing
 	size   int64    // of file
 	rows   int64    // that are kept
+	// sent is how many rows came before those that are kept, and at is where the portal stands among all.
+	sent int64
+	at   cursor.Position
 	// room and disk are what it may keep in memory and on disk.
 	room int
 	disk int64
@@ -126,7 +129,10 @@ func (p *portal) next(buf []byte) ([]byte, error) {
 	return buf[:size], nil
 }
 
-// goTo makes next return the given row, from 1, if there are as many.
+// total is how many rows there are, with those that were sent before.
+func (p *portal) total() int64 { return p.sent + p.rows }
+
+// goTo makes next return the given row of those that are kept, from 1, if there are as many.
 func (p *portal) goTo(row int64) error {
 	if n := min((row-1)/markEvery, int64(len(p.marks))-1); p.reader == nil || p.read >= row || n > p.read/markEvery {
 		p.seek(max(n, 0))
@@ -333,15 +339,24 @@ func (r *run) readOn(p *portal) error {
 	return r.piece(p)
 }
 
+// asked is what an Execute asks its portal for.
+func (e *execution) asked() cursor.Statement {
+	if e.maxRows == 0 {
+		return cursor.Statement{Count: cursor.All}
+	}
+	return cursor.Statement{Count: int64(e.maxRows)}
+}
+
 // piece sends as many rows of a portal as the execution asks for.
 func (r *run) piece(p *portal) error {
-	n := p.rows - p.read
-	if limit := int64(r.e.maxRows); limit > 0 {
-		n = min(n, limit)
+	span, at, err := p.at.Go(r.e.asked(), p.total(), false)
+	if err == nil {
+		err = p.yield(span, r.add)
 	}
-	if err := p.yieldUp(p.read+1, n, r.add); err != nil {
+	if err != nil {
 		return err
 	}
+	p.at = at
 	r.tail(tag(p.command, r.rows))
 	return nil
 }

@@ -135,7 +135,9 @@ func (r *run) answer(ctx context.Context, q Query, formats []int16) error {
 	if err != nil && !errors.Is(err, ErrRowLimit) {
 		return err
 	}
-	r.keepPortal()
+	if err := r.keepPortal(); err != nil {
+		return err
+	}
 	if !r.e.opens() {
 		r.tail(tag("SELECT", n))
 	}
@@ -143,9 +145,14 @@ func (r *run) answer(ctx context.Context, q Query, formats []int16) error {
 }
 
 // keepPortal keeps what the client did not ask for yet.
-func (r *run) keepPortal() {
+func (r *run) keepPortal() (err error) {
+	if p := r.portal; p != nil && r.e.executed {
+		p.sent = r.rows
+		_, p.at, err = p.at.Go(r.e.asked(), p.total(), false)
+	}
 	r.s.keepPortal(r.e.bind.DestinationPortal, r.portal)
 	r.portal = nil
+	return err
 }
 
 // tag is the command tag of a statement that yielded n rows.

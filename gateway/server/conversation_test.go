@@ -127,6 +127,15 @@ var inUnits = []messages{
 	{&pgproto3.Bind{PreparedStatement: "rows", DestinationPortal: "p", ResultFormatCodes: []int16{1}}, &pgproto3.Execute{Portal: "p", MaxRows: 4}, &pgproto3.Describe{ObjectType: 'P', Name: "p"}},
 }
 
+// ofPortals are parts of what is sent of SQL's cursors for a portal of the protocol.
+var ofPortals = func() (parts []messages) {
+	for _, sql := range []string{"FETCH 2 FROM p", "MOVE 2 IN p", "MOVE FORWARD ALL IN p", "MOVE 0 IN p", "MOVE ABSOLUTE 5 IN p", "FETCH ABSOLUTE 8 FROM p", "FETCH RELATIVE 2 FROM p", "MOVE RELATIVE 0 IN p",
+		"FETCH LAST FROM p", "MOVE BACKWARD 1 IN p", "MOVE BACKWARD ALL IN p", "FETCH 0 FROM p", "CLOSE p"} {
+		parts = append(parts, messages{&pgproto3.Query{String: sql}}, once(sql))
+	}
+	return parts
+}()
+
 // ofCursors are parts of what is sent of SQL's cursors.
 var ofCursors = func() (parts []messages) {
 	for _, sql := range []string{
@@ -211,7 +220,7 @@ func TestGateway_answersAnyPipelineInABlockAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
 	// The portal without a name is not executed alone elsewhere: behind a simple query that fails, PostgreSQL reads there what it has freed, and may crash.
-	pool := append([]messages{{&pgproto3.Execute{MaxRows: 3}}, {&pgproto3.Execute{}}, {&pgproto3.Query{String: "SELECT sum(branch) FROM account"}}, {&pgproto3.Query{String: "SET LOCAL work_mem = '8MB'"}}}, inUnits...)
+	pool := append([]messages{{&pgproto3.Execute{MaxRows: 3}}, {&pgproto3.Execute{}}, {&pgproto3.Query{String: "SELECT sum(branch) FROM account"}}, {&pgproto3.Query{String: "SET LOCAL work_mem = '8MB'"}}}, slices.Concat(inUnits, ofPortals)...)
 	refused, all := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		ways := slices.Concat(rapid.SliceOfN(rapid.SampledFrom(pool), 1, 10).Draw(r, "messages")...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
+	"pgregory.net/rapid"
 )
 
 // manyItems are more than a session keeps of a result in memory.
@@ -122,4 +123,33 @@ func rowsOf(answers []string) (n int) {
 		}
 	}
 	return n
+}
+
+// SQL moves a portal of the protocol by its name (asyncpg's Cursor.forward), and reads it, as if it was a cursor that goes forward.
+func TestGateway_movesAPortalAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	w := newTwins(t)
+	pool := append([]messages{{&pgproto3.Execute{Portal: "p", MaxRows: 3}}, {&pgproto3.Execute{Portal: "p"}}, {&pgproto3.Execute{Portal: "p", MaxRows: 100}}}, ofPortals...)
+	refused, all := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		ways := messages{&pgproto3.Bind{PreparedStatement: "rows", DestinationPortal: "p"}}
+		if n := rapid.Uint32Range(0, 12).Draw(r, "rows at once"); n > 0 {
+			ways = append(ways, &pgproto3.Execute{Portal: "p", MaxRows: n})
+		}
+		ways = append(ways, &pgproto3.Sync{})
+		for _, part := range rapid.SliceOfN(rapid.SampledFrom(pool), 1, 6).Draw(r, "then") {
+			ways = append(ways, part...)
+			if _, simple := part[0].(*pgproto3.Query); !simple {
+				ways = append(ways, &pgproto3.Sync{})
+			}
+		}
+		all++
+		begin := rapid.SampledFrom([]string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "BEGIN READ ONLY"}).Draw(r, "begin")
+		if w.compare(r, ways, begin, "SELECT count(*) FROM account") {
+			refused++
+		}
+	})
+	if refused > all/2 {
+		t.Errorf("%d of %d conversations were refused", refused, all)
+	}
 }
