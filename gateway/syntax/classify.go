@@ -120,17 +120,6 @@ func explainFreshet(s *pg.RawStmt, sql string) (bool, string) {
 	return ok, strings.TrimSpace(rest)
 }
 
-// findings is what inspect found in one SELECT.
-type findings struct {
-	tables   int // but for catalogs
-	catalogs int
-	locking  bool
-	modifies bool
-	// parameters are named ($1).
-	parameters bool
-	writes     string // why it may write
-}
-
 func (q findings) reason() string {
 	switch {
 	case q.modifies:
@@ -147,59 +136,9 @@ func (q findings) reason() string {
 	return ""
 }
 
-func inspect(s *pg.SelectStmt) findings {
-	var q findings
-	ctes := map[string]bool{}
-	visit := func(n *pg.Node) bool {
-		switch v := n.Node.(type) {
-		case *pg.Node_SelectStmt:
-			q.locking = q.locking || len(v.SelectStmt.LockingClause) > 0
-		case *pg.Node_CommonTableExpr:
-			ctes[v.CommonTableExpr.Ctename] = true
-			q.modifies = q.modifies || v.CommonTableExpr.Ctequery.GetSelectStmt() == nil
-		case *pg.Node_RangeVar:
-			switch {
-			case isCatalog(v.RangeVar):
-				q.catalogs++
-			case v.RangeVar.Schemaname != "" || !ctes[v.RangeVar.Relname]:
-				q.tables++
-			}
-		case *pg.Node_ParamRef:
-			q.parameters = true
-		case *pg.Node_FuncCall:
-			if !harmless[FunctionName(v.FuncCall)] && !ofInformationSchema(v.FuncCall) {
-				q.writes = "function " + KnownName("")
-			}
-		}
-		return true
-	}
-	Walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, visit)
-	if q.modifies {
-		q.writes = "data-modifying WITH"
-	}
-	return q
-}
-
-// isCatalog reports whether a relation is a system catalog, named with its schema. That of large objects holds data.
-func isCatalog(r *pg.RangeVar) bool {
-	switch r.Schemaname {
-	case "pg_catalog":
-		return r.Relname != "pg_largeobject"
-	case "information_schema":
-		return true
-	}
-	return false
-}
-
-// ofInformationSchema reports whether a function is one of those that the views of the information schema, and drivers like them, call.
-func ofInformationSchema(f *pg.FuncCall) bool {
-	names := Strings(f.Funcname)
-	return len(names) == 2 && names[0] == "information_schema" && strings.HasPrefix(names[1], "_pg_")
-}
-
 // point finds the equality conditions that every row of a single table's query meets.
 func (q findings) point(s *pg.SelectStmt) *Point {
-	if q.reason() != "" || len(s.FromClause) != 1 || s.FromClause[0].GetRangeVar() == nil || q.tables != 1 {
+	if q.reason() != "" || s.WithClause != nil || len(s.FromClause) != 1 || s.FromClause[0].GetRangeVar() == nil || q.tables != 1 {
 		return nil
 	}
 	table := s.FromClause[0].GetRangeVar()

@@ -135,6 +135,11 @@ func walkSelect(s *pg.SelectStmt, visit func(*pg.Node) bool) {
 	if s.WithClause != nil {
 		WalkAll(s.WithClause.Ctes, visit)
 	}
+	walkBody(s, visit)
+}
+
+// walkBody is walkSelect without the WITH queries.
+func walkBody(s *pg.SelectStmt, visit func(*pg.Node) bool) {
 	WalkAll(s.DistinctClause, visit)
 	WalkAll(s.TargetList, visit)
 	WalkAll(s.FromClause, visit)
