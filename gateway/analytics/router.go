@@ -135,7 +135,8 @@ func (r *Router) Generation() uint64 { return r.replica.Generation() + r.views.c
 // Candidate implements [pgwire.Analytics].
 func (r *Router) Candidate(sql string) pgwire.Candidate {
 	c := syntax.Classify(sql)
-	out := pgwire.Candidate{Writes: c.Writes, SetsSession: c.Writes, NoData: c.FromLess, Parameters: c.Parameters, Reason: c.Reason}
+	out := pgwire.Candidate{Writes: c.Writes, SetsSession: c.Writes, NoData: c.FromLess, Catalogs: c.Catalogs,
+		Parameters: c.Parameters, Reason: c.Reason}
 	switch {
 	case c.ExplainFreshet:
 		out.Kind, out.Inner = pgwire.Explain, c.Explained

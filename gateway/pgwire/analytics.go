@@ -89,6 +89,8 @@ type Candidate struct {
 	// NoData says that the statement reads no table but system catalogs (SELECT 1): PostgreSQL may run it anywhere,
 	// also beside a columnar snapshot and under freshet.route = columnar.
 	NoData bool
+	// Catalogs says that it does so where the search path has nothing before the system catalogs.
+	Catalogs bool
 	// Reason says why a Relay or a Point is one, for freshet.last_route and for the error
 	// under freshet.route = columnar.
 	Reason string

@@ -248,6 +248,13 @@ func (s *session) relaxed(c *class) *class {
 	return c
 }
 
+// ofCatalogs is the class of a statement that turns out to read system catalogs alone.
+func (c *class) ofCatalogs() *class {
+	r := *c
+	r.Kind, r.NoData, r.plain, r.data = Relay, true, true, false
+	return &r
+}
+
 // statementName returns the name of a prepared statement that sql begins with; all says that it is the word ALL, or not read here.
 func statementName(sql string) (name string, all bool) {
 	if quoted, ok := strings.CutPrefix(sql, `"`); ok {

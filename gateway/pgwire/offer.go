@@ -257,6 +257,10 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 	if s.invalid != nil {
 		return done, s.rejectHeld(e, s.invalid)
 	}
+	if e.class.Catalogs && e.class.Kind == Read && s.findsCatalogs() {
+		e.class = e.class.ofCatalogs()
+		return relayed, nil
+	}
 	if s.info.Settings.Route == RouteOLTP {
 		if e.class.Kind == Explain || s.block.columnar {
 			return s.turnDown(e, status, &RelayError{Reason: routeIsOLTP})
@@ -303,6 +307,11 @@ func (s *session) decide(ctx context.Context, stop context.CancelCauseFunc, e *e
 		return s.turnDown(e, status, relay)
 	}
 	return done, r.finish(err)
+}
+
+// findsCatalogs reports whether a system catalog is what its name means without a schema.
+func (s *session) findsCatalogs() bool {
+	return !s.info.TempTables && len(s.info.SearchPath) > 0 && s.info.SearchPath[0] == "pg_catalog"
 }
 
 // againstKnown says why an execution cannot be offered, now that PostgreSQL has said what it knows.

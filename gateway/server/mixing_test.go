@@ -47,13 +47,18 @@ func TestGateway_readsOneSnapshotInABlock(t *testing.T) {
 		"a savepoint": {ways: all(messages{bind, execute}, unnamed("SAVEPOINT s"), messages{bind, execute, &pgproto3.Parse{Query: "SELEC"}, execute, sync},
 			unnamed("ROLLBACK TO SAVEPOINT s"), messages{bind, execute, sync})},
 		"a savepoint and more":         {ways: messages{&pgproto3.Query{String: "SAVEPOINT s"}, &pgproto3.Query{String: "ROLLBACK TO s; " + sum}}, refused: true},
-		"a catalog without its schema": {ways: all(messages{bind, execute}, unnamed("SELECT count(*) FROM pg_class"), messages{bind, execute, sync}), refused: true},
-		"no execution":                 {ways: messages{bind, sync, execute, sync}},
-		"a portal":                     {ways: messages{&pgproto3.Bind{PreparedStatement: "a", DestinationPortal: "p"}, &pgproto3.Sync{}, &pgproto3.Execute{Portal: "p"}, sync}},
-		"the route":                    {ways: messages{&pgproto3.Query{String: "SET LOCAL freshet.route = oltp"}, &pgproto3.Query{String: sum}}, refused: true},
-		"the route, extended":          {ways: messages{&pgproto3.Query{String: "SET LOCAL freshet.route = oltp"}, bind, execute, sync}, refused: true},
-		"an error of a value":          {ways: all(messages{bind, execute}, unnamed("SELECT 1 / (count(*) - count(*)) FROM account"), messages{bind, execute, sync, bind, execute, sync}), refused: true},
-		"another function":             {ways: all(messages{bind, execute}, unnamed("SELECT count(pg_backend_pid()) FROM account"), messages{bind, execute, sync}), refused: true},
+		"a catalog without its schema": {ways: all(messages{bind, execute}, unnamed("SELECT typname FROM pg_type WHERE oid = 'int4'::regtype"), messages{bind, execute, sync})},
+		"a catalog behind a schema":    {ways: all(messages{&pgproto3.Query{String: "SET LOCAL search_path = public, pg_catalog"}}, unnamed("SELECT typname FROM pg_type WHERE oid = 'int4'::regtype"), messages{sync}), refused: true},
+		"the types of asyncpg": {ways: all(messages{bind, execute}, unnamed(`WITH RECURSIVE tree (oid, elemtype, depth) AS (SELECT oid, typelem, 0 FROM pg_catalog.pg_type WHERE oid = any('{1007}'::oid[])
+			UNION ALL SELECT t.oid, t.typelem, depth + 1 FROM pg_type t, tree WHERE t.oid = tree.elemtype) SELECT DISTINCT oid, elemtype::regtype::text, depth FROM tree ORDER BY depth DESC`), messages{bind, execute, sync})},
+		"a table's name for a query": {ways: all(messages{bind, execute}, unnamed("WITH account AS (SELECT * FROM account) SELECT count(*) FROM account"), messages{bind, execute, sync,
+			&pgproto3.Query{String: "SELECT count(*), (WITH account AS (SELECT 1) SELECT count(*) FROM account) FROM account"}})},
+		"no execution":        {ways: messages{bind, sync, execute, sync}},
+		"a portal":            {ways: messages{&pgproto3.Bind{PreparedStatement: "a", DestinationPortal: "p"}, &pgproto3.Sync{}, &pgproto3.Execute{Portal: "p"}, sync}},
+		"the route":           {ways: messages{&pgproto3.Query{String: "SET LOCAL freshet.route = oltp"}, &pgproto3.Query{String: sum}}, refused: true},
+		"the route, extended": {ways: messages{&pgproto3.Query{String: "SET LOCAL freshet.route = oltp"}, bind, execute, sync}, refused: true},
+		"an error of a value": {ways: all(messages{bind, execute}, unnamed("SELECT 1 / (count(*) - count(*)) FROM account"), messages{bind, execute, sync, bind, execute, sync}), refused: true},
+		"another function":    {ways: all(messages{bind, execute}, unnamed("SELECT count(pg_backend_pid()) FROM account"), messages{bind, execute, sync}), refused: true},
 	} {
 		c, plain := g.client(), g.connect(g.oltp.URL("postgres"))
 		exec(t, c, "SET freshet.freshness = strong")

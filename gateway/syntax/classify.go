@@ -19,6 +19,8 @@ type Class struct {
 	Writes bool
 	// FromLess: a query that reads no table, but system catalogs perhaps that it names with their schema, as psql and drivers do.
 	FromLess bool
+	// Catalogs: a query that reads no table but system catalogs, of which it names some without their schema.
+	Catalogs bool
 	// Parameters: a query that names some ($1).
 	Parameters bool
 	// ExplainFreshet: EXPLAIN (FRESHET) statement; Explained is the text of the statement to explain.
@@ -64,6 +66,7 @@ func (t *Tree) Classify(sql string) Class {
 			q := inspect(v.SelectStmt)
 			c.Writes = c.Writes || q.writes != ""
 			c.FromLess, c.Parameters = q.tables == 0, q.parameters
+			c.Catalogs = q.tables > 0 && q.tables == q.unqualified
 			if len(t.statements) == 1 {
 				c.Reason = q.reason()
 				c.Candidate = c.Reason == ""

@@ -18,6 +18,8 @@ func TestClassify_tellsStatementsApart(t *testing.T) {
 		{"SELECT 1", Class{FromLess: true}},
 		{"SELECT pg_catalog.format_type(a.atttypid, NULL) FROM pg_catalog.pg_attribute AS a, information_schema.tables", Class{FromLess: true}},
 		{"SELECT relname FROM pg_catalog.pg_class, t", Class{Candidate: true}},
+		{"SELECT typname FROM pg_type JOIN pg_catalog.pg_class c ON c.reltype = oid", Class{Candidate: true, Catalogs: true}},
+		{"SELECT count(*) FROM pg_orders, pg_type", Class{Candidate: true}},
 		{"WITH t AS (SELECT 1 AS a) SELECT a FROM t WHERE a = 1", Class{FromLess: true}},
 		{"WITH t AS (SELECT * FROM t) SELECT a FROM t WHERE a = 1", Class{Candidate: true}},
 		{"WITH t AS (SELECT 1), u AS (SELECT * FROM t) SELECT a FROM u", Class{FromLess: true}},

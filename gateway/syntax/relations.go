@@ -10,8 +10,10 @@ import (
 type findings struct {
 	tables   int // but for catalogs
 	catalogs int
-	locking  bool
-	modifies bool
+	// unqualified are those of tables that are catalogs unless the search path has others before.
+	unqualified int
+	locking     bool
+	modifies    bool
 	// parameters are named ($1).
 	parameters bool
 	writes     string // why it may write
@@ -89,10 +91,26 @@ func (q *findings) relation(r *pg.RangeVar, with *withQueries) {
 	case isCatalog(r):
 		q.catalogs++
 	case r.Schemaname == "" && with.has(r.Relname):
+	case r.Schemaname == "" && catalogs[r.Relname]:
+		q.unqualified++
+		q.tables++
 	default:
 		q.tables++
 	}
 }
+
+// catalogs are system catalogs of every version of PostgreSQL, which drivers and tools ask for without their schema.
+var catalogs = func() map[string]bool {
+	named := map[string]bool{}
+	for _, name := range strings.Fields(`am attrdef attribute auth_members cast class collation constraint conversion database
+		depend description enum event_trigger extension foreign_data_wrapper foreign_server foreign_table index indexes inherits
+		language locks matviews namespace opclass operator opfamily partitioned_table policies policy proc publication range
+		rewrite roles rules sequence sequences settings shdescription stat_activity stat_user_tables tables tablespace
+		timezone_abbrevs timezone_names trigger type user views`) {
+		named["pg_"+name] = true
+	}
+	return named
+}()
 
 // isCatalog reports whether a relation is a system catalog, named with its schema. That of large objects holds data.
 func isCatalog(r *pg.RangeVar) bool {
