@@ -65,7 +65,7 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 		return err
 	}
 	if st.handed {
-		if !st.src.lineage.tell(st.conn.timeline, commit.Position.Major) {
+		if !st.src.lineage.tell(st.conn.log.Timeline, commit.Position.Major) {
 			return errSuperseded
 		}
 		if err := st.h.Commit(ctx, commit); err != nil {
@@ -77,7 +77,7 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 	}
 	if markOf(commit) == st.proof {
 		st.proof = commitMark{}
-		st.proved.Store(true)
+		st.shown()
 	}
 	st.open, st.handed, st.skip = false, false, false
 	raise(&st.streamed, commit.Position.Major)

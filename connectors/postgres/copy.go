@@ -31,7 +31,7 @@ func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySi
 		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
 	}
 	defer s.closeQuietly(conn)
-	timeline, err := s.followTimeline(ctx, conn, 0)
+	log, err := s.followTimeline(ctx, conn, 0)
 	if err != nil {
 		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
 	}
@@ -39,7 +39,7 @@ func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySi
 	if err != nil {
 		return cdc.Position{}, fmt.Errorf("copy tables: %w", err)
 	}
-	if !s.lineage.tell(timeline, at.Major) {
+	if !s.lineage.tell(log.Timeline, at.Major) {
 		return cdc.Position{}, fmt.Errorf("copy tables: %w", errSuperseded)
 	}
 	if err := sink.Begin(ctx, at, begun); err != nil {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,21 +102,38 @@ func (c *currentCalls) lead(ctx context.Context, call, before *currentCall, ques
 type logState struct {
 	at                time.Time // by the server's clock, before the positions were read
 	inserted, flushed uint64
-	timeline          uint64
+	log               cdc.Log
 }
 
-// readFollowed is readLog of the server whose log is followed. Where another one has taken its place, what is asked through new connections
-// is the new one's: its positions tell nothing of a stream that is with the old one yet, and nobody asks the old one again.
+// readFollowed is readLog of the server whose log is followed. Where another one has taken its place, or an earlier state of its data folder, what is
+// asked through new connections is the new one's: its positions tell nothing of what the old one had, and nobody asks the old one again.
 func (s *Source) readFollowed(ctx context.Context) (logState, error) {
 	w, err := s.readLog(ctx)
-	if err != nil {
-		return w, err
+	if followed := s.lineage.followed(); err == nil && followed != (cdc.Log{}) {
+		err = s.mustBe(followed, w)
 	}
-	if followed := s.lineage.followed(); followed != 0 && followed != w.timeline {
+	return w, err
+}
+
+// readLog is [Source.readLog] of the server that the stream is with.
+func (st *stream) readLog(ctx context.Context) (logState, error) {
+	w, err := st.src.readLog(ctx)
+	if err == nil {
+		err = st.src.mustBe(st.conn.log, w)
+	}
+	return w, err
+}
+
+// mustBe returns an error unless a position is of a log.
+func (s *Source) mustBe(log cdc.Log, w logState) error {
+	if w.log == log {
+		return nil
+	}
+	if log.Started != "" { // some connections may yet be with the old one
 		s.pool.Reset()
-		return w, fmt.Errorf("read log position: the server is on timeline %d, and %d is followed: %w", w.timeline, followed, errSuperseded)
 	}
-	return w, nil
+	return fmt.Errorf("read log position: the server is on timeline %d, started at %s, and the one followed on %d, started at %s: %w",
+		w.log.Timeline, w.log.Started, log.Timeline, cmp.Or(log.Started, "a time not known yet"), errSuperseded)
 }
 
 // readLog asks how far the log is. The server's clock tells when, as it does in commits.
@@ -131,7 +149,8 @@ func (s *Source) readLog(ctx context.Context) (logState, error) {
 	// PostgreSQL evaluates the columns in order: the clock first.
 	err := s.pool.QueryRow(ctx, `SELECT clock_timestamp(), (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint,
 		(pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint,
-		('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint`).Scan(&w.at, &w.inserted, &w.flushed, &w.timeline)
+		('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint, `+startedSQL).
+		Scan(&w.at, &w.inserted, &w.flushed, &w.log.Timeline, &w.log.Started)
 	if err != nil {
 		return w, fmt.Errorf("read log position: %w", err)
 	}

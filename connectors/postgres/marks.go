@@ -75,6 +75,12 @@ func (st *stream) prove(reached uint64) error {
 	return nil
 }
 
+// shown notes that the server has all that was told before.
+func (st *stream) shown() {
+	st.proved.Store(true)
+	st.src.lineage.shown(st.conn.log.Started)
+}
+
 // confirmed is the position to report: none until the server has shown what was told before. The slot of a server that was restored to an earlier
 // state would be moved to where nothing is left to tell it by.
 func (st *stream) confirmed() uint64 {

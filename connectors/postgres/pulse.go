@@ -51,7 +51,7 @@ func (st *stream) aim(ctx context.Context) error {
 	if t := st.target.Load(); t != nil {
 		return st.reach(ctx, t.inserted)
 	}
-	w, err := st.src.readFollowed(ctx)
+	w, err := st.readLog(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (st *stream) aim(ctx context.Context) error {
 // unless that has happened, and asks the server where it is.
 func (st *stream) reach(ctx context.Context, position uint64) error {
 	if st.streamed.Load() < position {
-		w, err := st.src.readFollowed(ctx)
+		w, err := st.readLog(ctx)
 		if err != nil {
 			return err
 		}

@@ -13,13 +13,15 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
 // replConn is a connection in copy-both mode. One goroutine receives; any may send a status.
 type replConn struct {
 	net      net.Conn
 	frontend *pgproto3.Frontend
-	timeline uint64 // that the server is on
+	log      cdc.Log // the server's
 
 	mu  sync.Mutex // guards writes
 	out [39]byte
@@ -48,7 +50,7 @@ func (s *Source) startReplication(ctx context.Context, has, from uint64) (*replC
 	if err != nil {
 		return nil, err
 	}
-	timeline, err := s.followTimeline(ctx, conn, has)
+	log, err := s.followTimeline(ctx, conn, has)
 	if err != nil {
 		s.closeQuietly(conn)
 		return nil, fmt.Errorf("start replication: %w", err)
@@ -68,7 +70,7 @@ func (s *Source) startReplication(ctx context.Context, has, from uint64) (*replC
 		_ = raw.Close()
 		return nil, fmt.Errorf("start replication: %w", err)
 	}
-	return &replConn{net: hijacked.Conn, frontend: hijacked.Frontend, timeline: timeline}, nil
+	return &replConn{net: hijacked.Conn, frontend: hijacked.Frontend, log: log}, nil
 }
 
 func literal(s string) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cdc/sourcetest"
+	"github.com/freshet-io/freshet/connectors/postgres"
 	"github.com/freshet-io/freshet/e2e/stand"
 )
 
@@ -47,8 +48,10 @@ func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.source = again
+	commits := b.model.Commits()
 	b.follow()
 	b.exec("INSERT INTO t VALUES (3, 'lost as well')")
+	b.await("changes after the restart", func() bool { return b.model.Commits() > commits })
 	b.same()
 	b.stop()
 	if err := b.server.Stop(ctx); err != nil {
@@ -61,16 +64,21 @@ func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
 	if err := b.server.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
+	restarted := b.newSource()
+	if err := restarted.Restore(kept); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*postgres.Source{b.source, restarted} {
+		if at, err := s.Current(ctx); err == nil {
+			t.Errorf("the server is said to be at %s before it has shown what was told", at)
+		}
+	}
 	b.exec("INSERT INTO t VALUES (2, 'other')", "INSERT INTO t SELECT g, repeat('x', 200) FROM generate_series(100, 20000) g", "SELECT pg_switch_wal()")
 	err := b.source.Stream(ctx, b.model.Position(), b.model)
 	for terminal := new(cdc.TerminalError); !errors.As(err, &terminal) && ctx.Err() == nil; { // of connections that ended with the server
 		err = b.source.Stream(ctx, b.model.Position(), b.model)
 	}
 	sourcetest.WantTerminal(t, err, cdc.CodeSourceMismatch)
-	restarted := b.newSource()
-	if err := restarted.Restore(kept); err != nil {
-		t.Fatal(err)
-	}
 	sourcetest.WantTerminal(t, restarted.Stream(ctx, told, b.model), cdc.CodeSourceMismatch)
 }
 

@@ -125,7 +125,9 @@ func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
 	defer conn.close()
 	s.log.Info("streaming", "slot", s.cfg.Slot, "from", cdc.Position{Major: from})
 	st := &stream{src: s, conn: conn, h: h, from: from, proof: proof, relations: map[cdc.TableID]*relation{}, batch: newBatch(s.cfg.ChunkChanges)}
-	st.proved.Store(proof == commitMark{})
+	if proof == (commitMark{}) {
+		st.shown()
+	}
 	st.streamed.Store(from)
 	group, gctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(gctx, conn.interrupt)

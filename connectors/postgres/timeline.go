@@ -24,8 +24,10 @@ var errSuperseded = errors.New("another server has taken this one's place")
 type lineage struct {
 	mu       sync.Mutex
 	timeline uint64 // 0: not known yet
-	reached  uint64 // the last position that was told on it
-	commits  commitMarks
+	// started is the server's, since its log was found to have what was told (see [cdc.Log]); empty: none was.
+	started string
+	reached uint64 // the last position that was told on it
+	commits commitMarks
 }
 
 // bookmark is what a consumer keeps of a lineage, as JSON.
@@ -68,6 +70,13 @@ func (l *lineage) lastUntil(position uint64) commitMark {
 	return l.commits.until(position)
 }
 
+// shown notes that a server's log was found to have what was told.
+func (l *lineage) shown(started string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.started = started
+}
+
 // Bookmark implements [cdc.Bookmarker].
 func (s *Source) Bookmark(p cdc.Position) []byte {
 	s.lineage.mu.Lock()
@@ -97,56 +106,75 @@ func (s *Source) Restore(data []byte) error {
 	}
 	s.lineage.mu.Lock()
 	defer s.lineage.mu.Unlock()
-	s.lineage.timeline, s.lineage.reached, s.lineage.commits = b.Timeline, b.Reached, nil
+	s.lineage.timeline, s.lineage.started, s.lineage.reached, s.lineage.commits = b.Timeline, "", b.Reached, nil
 	if b.Commit != (commitMark{}) {
 		s.lineage.commits.add(b.Commit)
 	}
 	return nil
 }
 
-// followTimeline goes over to the timeline of the server at the other end of a replication connection, and returns it. It refuses one that lacks
-// something of what was told, or that a replica at a position has. Nobody else waits for the server meanwhile.
-func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, position uint64) (uint64, error) {
-	row, err := ask(ctx, conn, "IDENTIFY_SYSTEM", 2)
+// followTimeline goes over to the timeline of the server at the other end of a replication connection, and returns its log. It refuses one that
+// lacks something of what was told, or that a replica at a position has. Nobody else waits for the server meanwhile.
+func (s *Source) followTimeline(ctx context.Context, conn *pgconn.PgConn, position uint64) (cdc.Log, error) {
+	log, err := identify(ctx, conn)
 	if err != nil {
-		return 0, err
-	}
-	timeline, err := strconv.ParseUint(string(row[1]), 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("read the server's timeline: %w", err)
+		return cdc.Log{}, err
 	}
 	for {
-		next := step{from: s.lineage.followed(), to: timeline}
+		next := step{from: s.lineage.followed().Timeline, to: log}
 		if next.changes() {
-			row, err := ask(ctx, conn, "TIMELINE_HISTORY "+strconv.FormatUint(timeline, 10), 2)
+			row, err := ask(ctx, conn, "TIMELINE_HISTORY "+strconv.FormatUint(log.Timeline, 10), 2)
 			if err != nil {
-				return 0, err
+				return cdc.Log{}, err
 			}
 			next.left, next.descends = leftAt(row[1], next.from)
 		}
 		taken, err := s.lineage.take(next, position)
 		switch {
 		case err != nil:
-			return 0, err
+			return cdc.Log{}, err
 		case !taken: // another connection was faster
 			continue
 		case next.changes():
-			s.log.Info("the server's log goes on on another timeline", "from", next.from, "to", timeline, "left_at", cdc.Position{Major: next.left})
+			s.log.Info("the server's log goes on on another timeline", "from", next.from, "to", log.Timeline, "left_at", cdc.Position{Major: next.left})
 		}
-		return timeline, nil
+		return log, nil
 	}
 }
 
-// Timeline is that of the server's log which everything that was told so far is of; 0: nothing was told yet.
-func (s *Source) Timeline() uint64 { return s.lineage.followed() }
-
-// step goes from the timeline that is followed to one that descends from it, which left it at a position.
-type step struct {
-	from, to, left uint64
-	descends       bool
+// identify asks a server, by a replication connection, for its log.
+func identify(ctx context.Context, conn *pgconn.PgConn) (cdc.Log, error) {
+	row, err := ask(ctx, conn, "IDENTIFY_SYSTEM", 2)
+	if err != nil {
+		return cdc.Log{}, err
+	}
+	timeline, err := strconv.ParseUint(string(row[1]), 10, 32)
+	if err != nil {
+		return cdc.Log{}, fmt.Errorf("read the server's timeline: %w", err)
+	}
+	row, err = ask(ctx, conn, "SELECT "+startedSQL, 1)
+	if err != nil {
+		return cdc.Log{}, err
+	}
+	return cdc.Log{Timeline: timeline, Started: string(row[0])}, nil
 }
 
-func (s step) changes() bool { return s.from != 0 && s.from != s.to }
+// startedSQL is when the server was started (see [cdc.Log]).
+const startedSQL = "extract(epoch FROM pg_catalog.pg_postmaster_start_time())::pg_catalog.text"
+
+// Log is the log which everything that was told so far is of; zero: nothing was told yet. It has no server while it is not known whether the one
+// that there is has all of that.
+func (s *Source) Log() cdc.Log { return s.lineage.followed() }
+
+// step goes from the timeline that is followed to a log's, which descends from it and left it at a position.
+type step struct {
+	from     uint64
+	to       cdc.Log
+	left     uint64
+	descends bool
+}
+
+func (s step) changes() bool { return s.from != 0 && s.from != s.to.Timeline }
 
 // take takes a step, for a replica at a position. It reports false if another timeline is followed by now than the step goes from.
 func (l *lineage) take(s step, position uint64) (bool, error) {
@@ -159,19 +187,21 @@ func (l *lineage) take(s step, position uint64) (bool, error) {
 		return false, &cdc.TerminalError{
 			Code: cdc.CodeSourceMismatch,
 			Detail: fmt.Sprintf("the replica is at %s on timeline %d, which the server's timeline %d left at %s: a failover or a restore lost what came after",
-				cdc.Position{Major: has}, s.from, s.to, cdc.Position{Major: s.left}),
+				cdc.Position{Major: has}, s.from, s.to.Timeline, cdc.Position{Major: s.left}),
 			Remedy: cdc.RemedyRecopy,
 		}
 	}
-	l.timeline = s.to
+	if l.timeline = s.to.Timeline; s.from == 0 { // nothing was told that it could lack
+		l.started = s.to.Started
+	}
 	return true, nil
 }
 
-// followed returns the timeline that is followed; 0: not known yet.
-func (l *lineage) followed() uint64 {
+// followed returns the log that is followed.
+func (l *lineage) followed() cdc.Log {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.timeline
+	return cdc.Log{Timeline: l.timeline, Started: l.started}
 }
 
 // ask runs a command that returns one row, of so many columns at least.

@@ -22,7 +22,19 @@ import (
 // Where a standby was promoted and connections lead there, the stream may still be with the old primary. Sessions of the new one see nothing of
 // what only the old one has, in whatever mode, and those of the old one go on.
 func TestEndpoint_afterAPromotionThatTheStreamHasNotNoticed(t *testing.T) {
-	old, promoted := forked(t)
+	old, other := forked(t, true)
+	requireApart(t, old, other)
+}
+
+// So it is where connections lead to an earlier state of the data folder, whose timeline is the same.
+func TestEndpoint_afterARestoreThatTheStreamHasNotNoticed(t *testing.T) {
+	old, other := forked(t, false)
+	requireApart(t, old, other)
+}
+
+// requireApart requires that sessions of a server that connections lead to from now on see nothing of what only the old one has.
+func requireApart(t *testing.T, old, other *pgserver.Server) {
+	t.Helper()
 	to := leadTo(t, old)
 	r := &rig{postgres: old, engine: stand.Engine(t)}
 	r.gateway = endpoint.Start(t, old, r.engine, database, func(c *server.Config) { c.PostgresURL = to.url(t, old) })
@@ -38,22 +50,22 @@ func TestEndpoint_afterAPromotionThatTheStreamHasNotNoticed(t *testing.T) {
 			t.Fatalf("before, a read sees %d by route %s", got, show(t, held, "freshet.last_route"))
 		}
 	}
-	to.port.Store(int64(promoted.Port()))
+	to.port.Store(int64(other.Port()))
 	r.requirePostgreSQL(t, 0)
 	lax := r.session(t, "SET freshet.max_staleness = '1h'")
 	if got := total(t, lax); got != 0 {
-		t.Errorf("a read that may be an hour old sees %d, of what the new primary never had", got)
+		t.Errorf("a read that may be an hour old sees %d, of what the other server never had", got)
 	}
 	if got := total(t, held); got != 7 {
-		t.Errorf("a session of the old primary sees %d", got)
+		t.Errorf("a session of the old server sees %d", got)
 	}
 }
 
-// forked returns two servers of which the second was promoted from a copy of the first.
-func forked(t *testing.T) (old, promoted *pgserver.Server) {
+// forked returns two servers of which the second has a copy of the first one's data folder, and may have been promoted from that.
+func forked(t *testing.T, promoted bool) (old, other *pgserver.Server) {
 	t.Helper()
 	dir := stand.Dir(t)
-	from, to := filepath.Join(dir, "old"), filepath.Join(dir, "promoted")
+	from, to := filepath.Join(dir, "old"), filepath.Join(dir, "other")
 	old = stand.Postgres(t, func(c *pgserver.Config) { c.DataDir = from })
 	exec(t, stand.Connect(t, old.URL("postgres")), "CREATE DATABASE "+database)
 	direct := stand.Connect(t, old.URL(database))
@@ -68,12 +80,16 @@ func forked(t *testing.T) (old, promoted *pgserver.Server) {
 	if err := old.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(to, "standby.signal"), nil, 0o644); err != nil {
-		t.Fatal(err)
+	if promoted {
+		if err := os.WriteFile(filepath.Join(to, "standby.signal"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	promoted = stand.Postgres(t, func(c *pgserver.Config) { c.DataDir = to })
-	exec(t, stand.Connect(t, promoted.URL("postgres")), "SELECT pg_promote()")
-	return old, promoted
+	other = stand.Postgres(t, func(c *pgserver.Config) { c.DataDir = to })
+	if promoted {
+		exec(t, stand.Connect(t, other.URL("postgres")), "SELECT pg_promote()")
+	}
+	return old, other
 }
 
 // way is an address whose new connections lead to a server's port. Those that there are stay where they are.

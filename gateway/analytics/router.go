@@ -38,8 +38,8 @@ type Replica interface {
 	View(ctx context.Context, searchPath []string, name string) (*cdc.View, error)
 	// Current returns a position at or after every transaction acknowledged before the call.
 	Current(ctx context.Context) (cdc.Position, error)
-	// Timeline is that of the source's log which snapshots are of; 0 where that is not known, or there are none.
-	Timeline() uint64
+	// Log is the source's which snapshots are of; zero where that is not known, or there are none.
+	Log() cdc.Log
 	// Whole says why snapshots may lack tables that later ones have, as they do soon after a start; nil if they do not.
 	Whole() error
 	// Acquire returns the newest snapshot, retained.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/cursor"
 	"github.com/freshet-io/freshet/gateway/datarow"
 )
@@ -132,8 +133,8 @@ type Query interface {
 type SessionInfo struct {
 	ID       uint64 // of the session in this process
 	Database string
-	// Timeline is that of the log which the session's server writes; 0: [Analytics] has not asked yet.
-	Timeline uint64
+	// Log is the one that the session's server writes; zero: [Analytics] has not asked yet.
+	Log cdc.Log
 	// SessionUser authenticated, User is in effect (SET ROLE).
 	SessionUser, User string
 	ApplicationName   string

@@ -247,16 +247,16 @@ func (u *unit) Current(ctx context.Context) (cdc.Position, error) {
 	return i.source.Current(ctx)
 }
 
-// Timeline implements [analytics.Replica].
-func (u *unit) Timeline() uint64 {
+// Log implements [analytics.Replica].
+func (u *unit) Log() cdc.Log {
 	i, err := u.get()
 	if err != nil {
-		return 0
+		return cdc.Log{}
 	}
-	if s, ok := i.source.(interface{ Timeline() uint64 }); ok {
-		return s.Timeline()
+	if s, ok := i.source.(interface{ Log() cdc.Log }); ok {
+		return s.Log()
 	}
-	return 0
+	return cdc.Log{}
 }
 
 // Versions implements [analytics.Replica].
