@@ -60,3 +60,32 @@ func wantAlikeBound(t *testing.T, columnar, oltp *pgx.Conn, sql string, values [
 		}
 	}
 }
+
+// SQLAlchemy's contains() asks by a pattern that it puts together, and psycopg writes UUIDs without hyphens.
+func TestGateway_readsTextsThatAreMadeOfConstants(t *testing.T) {
+	t.Parallel()
+	g := start(t, `CREATE TABLE part (id int PRIMARY KEY, name text, code char(4), ref uuid);
+INSERT INTO part VALUES (0, NULL, NULL, NULL), (1, 'a%b', 'a', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'), (2, 'x2024-02-09', 'ab', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12'), (3, 'Ab/c\d', 'abcd', NULL), (4, 'true 1.50', '', NULL)`)
+	columnar, oltp := g.routes()
+	var statements []string
+	for _, pattern := range []string{
+		"'%' || 'a' || '%'", "'%' || 'b/%' || '%' ESCAPE '/'", "'%' || '/%b' ESCAPE '/'", `'%' || '\\d' || '%' ESCAPE '\'`, "'%' || NULL || '%' ESCAPE '/'", "'a' || '' ESCAPE ''", "'%' || 'b//c' || '%' ESCAPE '/'",
+		"'x' || date '2024-2-9' ESCAPE '/'", "'%' || true || ' ' || 1.50 ESCAPE '/'", "'a  '::char(5) || '%' ESCAPE '/'", "('%' || 'b'::varchar(1)) || '%'::name ESCAPE '/'", "'%' || 'c' || code ESCAPE '/'", "'a' || '/' ESCAPE '/'",
+	} {
+		for _, op := range []string{"LIKE", "NOT LIKE", "ILIKE"} {
+			statements = append(statements, fmt.Sprintf("SELECT id, name %[1]s %[2]s, code %[1]s %[2]s FROM part ORDER BY id", op, pattern))
+		}
+	}
+	for _, text := range []string{"'a' || '%b'", "'Ab' || '/c' || E'\\\\' || 'd'", "'tr' || 'ue ' || '1.50' COLLATE \"C\"", "('x' COLLATE \"C\") || '2024-02-09'"} {
+		statements = append(statements, fmt.Sprintf("SELECT id, %[1]s, length(%[1]s), name = %[1]s, name || (%[1]s) FROM part ORDER BY id", text),
+			fmt.Sprintf("SELECT %[1]s, count(*) FROM part WHERE name <> %[1]s GROUP BY %[1]s ORDER BY %[1]s", text))
+	}
+	refs := []string{"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "A0EEBC999C0B4EF8BB6D6BB9BD380A11", "{a0eebc99-9c0b4ef8-bb6d6bb9-bd380a11}", "a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11",
+		"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1", "a0eebc999c0b4ef8bb6d6bb9bd380a11-", "{a0eebc999c0b4ef8bb6d6bb9bd380a11", "a0eebc999c0b4ef8bb6d6bb9bd380a11}", " a0eebc999c0b4ef8bb6d6bb9bd380a11", "a0eebc99--9c0b4ef8bb6d6bb9bd380a11", "a0-eebc999c0b4ef8bb6d6bb9bd380a11", ""}
+	for _, ref := range refs {
+		statements = append(statements, fmt.Sprintf("SELECT id, ref = '%[1]s', ref IN ('%[1]s'::uuid), '%[1]s'::uuid FROM part ORDER BY id", ref))
+	}
+	wantAlikeIn(t, columnar, oltp, 0.7, statements)
+	wantAlikeBound(t, columnar, oltp, "SELECT id, ref = $1::uuid FROM part ORDER BY id", refs, 1)
+	wantAlikeBound(t, columnar, oltp, "SELECT id, name LIKE '%' || $1::text || '%' ESCAPE '/' FROM part ORDER BY id", []string{"a", "/%", "//", "b", "", "c\\d", "é", "/"}, 1)
+}

@@ -211,7 +211,7 @@ func trimmed(e expr) expr {
 
 var (
 	floatForm = regexp.MustCompile(`^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$`)
-	uuidForm  = regexp.MustCompile(`^[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}$`)
+	uuidForm  = regexp.MustCompile(`^[[:xdigit:]]{4}(-?[[:xdigit:]]{4}){7}$`)
 	timeForm  = regexp.MustCompile(`^(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?$`)
 )
 
@@ -365,6 +365,9 @@ func parseBool(s string) (expr, bool) {
 }
 
 func parseUUID(s string) (expr, bool) {
+	if inner, ok := strings.CutPrefix(s, "{"); ok && strings.HasSuffix(s, "}") {
+		s = inner[:len(inner)-1]
+	}
 	if !uuidForm.MatchString(s) {
 		return expr{}, false
 	}

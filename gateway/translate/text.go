@@ -35,7 +35,15 @@ func (q *query) concatenate(l, r expr) expr {
 		}
 		return nullOf(oidText)
 	}
-	return with(oidText, "concat("+l.sql+", "+r.sql+")", l, r)
+	e := with(oidText, "concat("+l.sql+", "+r.sql+")", l, r)
+	if before, ok := l.constantText(); ok {
+		if behind, ok := r.constantText(); ok {
+			folded := textLiteral(oidText, before+behind)
+			folded.collation = e.collation
+			return folded
+		}
+	}
+	return e
 }
 
 func isASCII(s string) bool {
