@@ -127,7 +127,8 @@ type Change struct {
 // Commit ends a transaction.
 type Commit struct {
 	Position Position
-	// Time is the commit time by the source's clock.
+	// Time is the commit time by the source's clock, or by the consumer's where the source knows how they differ; zero: not known. Nothing that was
+	// committed at Time comes after Position.
 	Time time.Time
 }
 

@@ -38,7 +38,7 @@ func (st *stream) change(ctx context.Context, b []byte) error {
 		return st.rowChange(ctx, kind, body)
 	case kindBegin:
 		begin, err := parseBegin(body)
-		st.open, st.handed, st.commitLSN, st.skip = true, false, begin.commitLSN, begin.commitLSN < st.from
+		st.open, st.handed, st.replicated, st.commitLSN, st.skip = true, false, false, begin.commitLSN, begin.commitLSN < st.from
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,10 @@ func (st *stream) change(ctx context.Context, b []byte) error {
 		return st.relationChanged(ctx, body)
 	case kindTruncate:
 		return st.truncate(ctx, body)
-	case kindOrigin, kindType, kindMessage:
+	case kindOrigin:
+		st.replicated = true
+		return nil
+	case kindType, kindMessage:
 		return nil
 	}
 	return fmt.Errorf("decode change: message kind %q is unknown", kind)
@@ -61,6 +64,8 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 	if err != nil {
 		return err
 	}
+	mark := markOf(commit)
+	commit.Time = st.committedBy(commit)
 	if err := st.flush(ctx); err != nil {
 		return err
 	}
@@ -71,11 +76,13 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 		if err := st.h.Commit(ctx, commit); err != nil {
 			return fromHandler(err)
 		}
-		st.src.lineage.told(commit)
-		st.commits.Add(1)
+		st.src.lineage.told(mark)
+		if !commit.Time.IsZero() {
+			st.commits.Add(1)
+		}
 		st.src.metrics.transactions.Inc()
 	}
-	if markOf(commit) == st.proof {
+	if mark == st.proof {
 		st.proof = commitMark{}
 		st.shown()
 	}

@@ -100,6 +100,7 @@ func (c *currentCalls) lead(ctx context.Context, call, before *currentCall, ques
 
 // logState is how far the write-ahead log is, and when that was.
 type logState struct {
+	asked             time.Time // by this machine's clock
 	at                time.Time // by the server's clock, before the positions were read
 	inserted, flushed uint64
 	log               cdc.Log
@@ -121,6 +122,9 @@ func (st *stream) readLog(ctx context.Context) (logState, error) {
 	if err == nil {
 		err = st.src.mustBe(st.conn.log, w)
 	}
+	if err == nil {
+		st.skew.measure(w.asked, w.at)
+	}
 	return w, err
 }
 
@@ -136,7 +140,7 @@ func (s *Source) mustBe(log cdc.Log, w logState) error {
 		w.log.Timeline, w.log.Started, log.Timeline, cmp.Or(log.Started, "a time not known yet"), errSuperseded)
 }
 
-// readLog asks how far the log is. The server's clock tells when, as it does in commits.
+// readLog asks how far the log is.
 func (s *Source) readLog(ctx context.Context) (logState, error) {
 	facts := s.facts.Load()
 	if facts == nil {
@@ -145,7 +149,7 @@ func (s *Source) readLog(ctx context.Context) (logState, error) {
 		}
 		facts = s.facts.Load()
 	}
-	var w logState
+	w := logState{asked: s.cfg.Now().Round(0)} // while a machine is suspended only the time on the wall passes
 	// PostgreSQL evaluates the columns in order: the clock first.
 	err := s.pool.QueryRow(ctx, `SELECT clock_timestamp(), (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint,
 		(pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint,

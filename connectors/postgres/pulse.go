@@ -6,12 +6,15 @@ import (
 	"time"
 )
 
+// mostUnmeasured is how many intervals may pass before the clocks are compared again.
+const mostUnmeasured = 20
+
 // nudgeDelay is how long somebody's own commit may take to flush what Current promised, before the pulse does it.
 const nudgeDelay = 3 * time.Millisecond
 
 // pulse keeps watermarks honest and Current's promises kept.
 //
-// Whenever no transaction came for an interval, it asks how far the log is and sets
+// Whenever no transaction came for an interval, and now and then to compare the clocks, it asks how far the log is and sets
 // that as the target of the next watermark; the reader emits the watermark once the stream is there. The target is the insert
 // position, not the flush position: with synchronous_commit off a commit is acknowledged before it is flushed.
 // A target that stays ahead of the flushed log (an open transaction has written, say) is reached by flushing the log.
@@ -21,6 +24,7 @@ func (st *stream) pulse(ctx context.Context) error {
 	nudge := time.NewTimer(time.Hour)
 	defer nudge.Stop()
 	var commits uint64
+	unmeasured := 0
 	for {
 		var err error
 		select {
@@ -32,7 +36,8 @@ func (st *stream) pulse(ctx context.Context) error {
 			err = st.reach(ctx, st.src.wanted.Load())
 		case <-tick.C:
 			n := st.commits.Load()
-			if n == commits {
+			if unmeasured++; n == commits || unmeasured > mostUnmeasured {
+				unmeasured = 0
 				err = st.aim(ctx)
 			}
 			commits = n

@@ -28,15 +28,19 @@ type stream struct {
 	skip      bool       // the open transaction is not after from
 	proof     commitMark // the last transaction that was told before, until the stream shows it
 	handed    bool       // the handler has had changes of the open transaction
-	received  int        // bytes not yet counted
-	pings     int        // replies that the server asked for in quick succession
-	pinged    time.Time
+	// replicated says that the open transaction came to the server by replication.
+	replicated bool
+	received   int // bytes not yet counted
+	pings      int // replies that the server asked for in quick succession
+	pinged     time.Time
 
 	// proved says that no proof is awaited any more.
 	proved atomic.Bool
 	// streamed is the position up to which everything was handed over.
 	streamed atomic.Uint64
-	// commits counts transactions handed over.
+	// skew is measured when the stream begins, and then by the pulse.
+	skew skew
+	// commits counts transactions handed over that told the time.
 	commits atomic.Uint64
 	// target is what the next watermark waits for; set by the pulse, cleared by the reader.
 	target atomic.Pointer[logState]
@@ -129,6 +133,9 @@ func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
 		st.shown()
 	}
 	st.streamed.Store(from)
+	if _, err := st.readLog(ctx); err != nil {
+		return err
+	}
 	group, gctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(gctx, conn.interrupt)
 	defer stop()
@@ -238,7 +245,7 @@ func (st *stream) betweenTransactions(ctx context.Context) error {
 		return nil
 	}
 	st.target.Store(nil)
-	return fromHandler(st.h.Watermark(ctx, cdc.Watermark{Position: cdc.Position{Major: streamed}, Time: target.at}))
+	return fromHandler(st.h.Watermark(ctx, cdc.Watermark{Position: cdc.Position{Major: streamed}, Time: target.asked}))
 }
 
 // announce hands over what the registry has queued.

@@ -50,10 +50,10 @@ func (l *lineage) tell(timeline, position uint64) bool {
 }
 
 // told notes a transaction that was handed over.
-func (l *lineage) told(c cdc.Commit) {
+func (l *lineage) told(mark commitMark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.commits.add(markOf(c))
+	l.commits.add(mark)
 }
 
 // confirmed forgets transactions that no bookmark needs any more.
