@@ -24,12 +24,13 @@ func TestGateway_comparesEnumerationsAsPostgreSQLDoes(t *testing.T) {
 		"SELECT count(*) FROM event WHERE kind = 'purchase'::app.kind", "SELECT count(*) FROM event WHERE CAST('pro' AS plan) <> plan", "SELECT count(*) FROM event WHERE plan = 'pro'::public.plan AND kind IN ('view'::app.kind, 'it''s')",
 		"SELECT count(*) FILTER (WHERE kind = 'it''s'::app.kind), count(NULLIF(plan, 'pro'::plan)) FROM event", "SELECT id, CASE plan WHEN 'free'::plan THEN 1 END, coalesce(kind, 'view'::app.kind), plan::plan FROM event ORDER BY id",
 		"SELECT 'free'::plan, NULL::plan, plan, count(*) FROM event GROUP BY plan ORDER BY 4, plan::text", "SELECT count(*) FROM event WHERE plan IS DISTINCT FROM 'pro'::plan", "SELECT 'pro'::plan::text || id FROM event ORDER BY id",
-		"SELECT count(*) FROM event WHERE kind = ANY (ARRAY['view'::app.kind, 'purchase'])", "SELECT count(*) FROM bought", "SELECT plan, count(*) FROM bought GROUP BY plan ORDER BY 2, plan::text", "SELECT id, plan, kind FROM labelled ORDER BY id", "SELECT count(*) FROM labelled WHERE plan = 'pro' AND kind = 'view'::app.kind",
+		"SELECT count(*) FROM event WHERE kind = ANY (ARRAY['view'::app.kind, 'purchase'])", "SELECT count(*) FROM event WHERE plan = 'pro'::text::plan AND kind IN ('view'::varchar::app.kind, 'view or so'::varchar(4)::app.kind)",
+		"SELECT count(*) FROM bought", "SELECT plan, count(*) FROM bought GROUP BY plan ORDER BY 2, plan::text", "SELECT id, plan, kind FROM labelled ORDER BY id", "SELECT count(*) FROM labelled WHERE plan = 'pro' AND kind = 'view'::app.kind",
 	} {
 		wantSameAnswer(t, columnar, oltp, sql)
 	}
 	wantAlikeIn(t, columnar, oltp, 0, []string{
-		"SELECT count(*) FROM event WHERE plan = 'pro'::paid", "SELECT count(*) FROM event WHERE plan = 'free'::paid", "SELECT count(*) FROM event WHERE plan = 'pro'::text::plan", "SELECT count(*) FROM event WHERE plan > 'free'::plan", "SELECT count(*) FROM event WHERE 'x'::pg_catalog.xml IS NULL",
+		"SELECT count(*) FROM event WHERE plan = 'pro'::paid", "SELECT count(*) FROM event WHERE plan = 'free'::paid", "SELECT count(*) FROM event WHERE plan = 'pr'::text::plan", "SELECT count(*) FROM event WHERE plan = 'pro'::char(4)::plan", "SELECT count(*) FROM event WHERE plan > 'free'::plan", "SELECT count(*) FROM event WHERE 'x'::pg_catalog.xml IS NULL",
 		"SELECT count(*) FROM event WHERE kind = ANY ('{view}'::app.kind[])",
 	})
 	auto := g.client()
@@ -56,6 +57,8 @@ func TestGateway_takesLabelsAndDocumentsAsParameters(t *testing.T) {
 		{"SELECT count(*) FILTER (WHERE kind = $1) FROM event", "it's", true},
 		{"SELECT count(*) FROM event WHERE kind = $1::app.kind", "view", true},
 		{"SELECT count(*) FROM event WHERE kind IS DISTINCT FROM $1", "view", true},
+		{"SELECT count(*) FROM event WHERE kind = $1::varchar::app.kind", "view", true},
+		{"SELECT count(*) FROM event WHERE kind = $1::varchar::app.kind", "View", false},
 		{"SELECT count(*) FROM event WHERE kind = $1", "View", false},
 		{"SELECT count(*) FROM event WHERE kind = $1", "", false},
 		{"SELECT count(*) FROM event WHERE plan = $1::paid", "free", false},

@@ -74,6 +74,9 @@ func (e *Enum) described(x expr) expr {
 }
 
 func (e *Enum) cast(x expr) expr {
+	if text, ok := x.constantText(); ok && isText(x.oid) { // JDBC binds strings as varchar
+		return e.label(text)
+	}
 	switch {
 	case x.isNull():
 		return e.described(nullOf(e.OID))
