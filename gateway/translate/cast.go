@@ -49,8 +49,14 @@ func (q *query) typeCast(c *pg.TypeCast) expr {
 	if len(c.TypeName.ArrayBounds) == 1 {
 		return q.arrayTypeCast(c)
 	}
+	enum := q.t.enumNamed(c.TypeName)
+	if enum == nil {
+		if e, ok := q.spelledInterval(c); ok {
+			return e
+		}
+	}
 	x := q.value(c.Arg)
-	if enum := q.t.enumNamed(c.TypeName); enum != nil {
+	if enum != nil {
 		return enum.cast(x)
 	}
 	return q.cast(x, typeOf(c.TypeName))

@@ -77,10 +77,7 @@ func sumOfFields(all []intervalFields) intervalFields {
 // product is a constant interval times a number by the row (interval_mul). PostgreSQL multiplies by a float8, which is exact for whole numbers that are not
 // too large; of others it makes days of parts of a month, and hours of parts of a day, but nothing of a time alone.
 func (q *query) product(i interval, n expr) intervalFields {
-	if !isInteger(n.oid) {
-		if i.months != 0 || i.days != 0 {
-			fail("interval of days or months times what is not a whole number")
-		}
+	if !isInteger(n.oid) && i.months == 0 && i.days == 0 {
 		product := fmt.Sprintf("(%s * toFloat64(%d))", q.coerce(n, oidFloat8).sql, i.micros)
 		micros := once(product, func(x string) string {
 			return "toInt64(roundBankers(" + lazy(guarded(x, fmt.Sprintf("NOT (abs(%s) <= %d)", x, exactInteger), "interval out of range"), "0") + "))"
@@ -96,6 +93,12 @@ func (q *query) product(i interval, n expr) intervalFields {
 	part := func(m int64) string {
 		if m == 0 {
 			return noPart
+		}
+		if !isInteger(n.oid) { // a day of the week, as a numeric
+			return once(q.coerce(n, oidFloat8).sql, func(x string) string {
+				whole := guarded(x, fmt.Sprintf("NOT (abs(%s) <= %d AND %[1]s = trunc(%[1]s))", x, limit), "interval times what is not a whole number")
+				return fmt.Sprintf("(toInt64(%s) * %d)", lazy(whole, "0"), m)
+			})
 		}
 		return once(n.sql, func(x string) string {
 			return fmt.Sprintf("(toInt64(%s) * %d)", guarded(x, outside(x, -limit, limit), "interval out of range"), m)
