@@ -64,6 +64,7 @@ INSERT INTO note VALUES (1, NULL), (2, ''), (3, ','), (4, 'a,b,,c'), (5, 'NULL,n
 		"SELECT x, count(*) FROM note, unnest(string_to_array(tags, ',')) AS x GROUP BY x ORDER BY x", "SELECT id FROM note WHERE 'b' = ANY (string_to_array(tags, ',')) ORDER BY id", "SELECT id FROM note WHERE tags = ANY (string_to_array('a,é,', ',')) ORDER BY id",
 		"SELECT id, trim(x) FROM note LEFT JOIN LATERAL unnest(string_to_array(tags, ',')) AS u (x) ON true WHERE id < 7 ORDER BY 1, 2", "SELECT id, string_to_array(tags, ',') && ARRAY['c', 'NULL'] FROM note ORDER BY id", "SELECT string_to_array('', ','), string_to_array('a,b', ',')",
 		"SELECT id, array_to_string(string_to_array(tags, ','), '|') FROM note ORDER BY id",
+		"SELECT id FROM note WHERE id = ANY (string_to_array('1, 3,007', ',')::int[]) ORDER BY id", "SELECT id FROM note WHERE id <> ALL (string_to_array('', ',')::bigint[]) ORDER BY id", "SELECT id FROM note WHERE id IN (SELECT unnest(string_to_array('2|4', '|')::int[])) ORDER BY id",
 	})
 	wantAlikeIn(t, columnar, oltp, 0, []string{"SELECT string_to_array(tags, NULL) FROM note ORDER BY id", "SELECT string_to_array(tags, '') FROM note ORDER BY id", "SELECT string_to_array(tags, ',', 'a') FROM note ORDER BY id"})
 }

@@ -39,6 +39,10 @@ func (q *query) array(n *pg.Node) array {
 		return q.arrayCast(v.TypeCast)
 	case *pg.Node_ParamRef:
 		return q.t.arrayParam(v.ParamRef.Number)
+	case *pg.Node_FuncCall:
+		if parts, ok := q.splitConstant(v.FuncCall); ok {
+			return arrayOfTexts(parts, oidText)
+		}
 	case *pg.Node_AConst:
 		if e := constant(v.AConst); e.isUnknown() {
 			return arrayText(e)
@@ -59,6 +63,8 @@ func (q *query) arrayCast(c *pg.TypeCast) array {
 		a.elements = q.valuesOf(list.Elements)
 	} else if p := c.Arg.GetParamRef(); p != nil && isText(q.t.paramType(p.Number)) {
 		a = arrayText(q.t.param(p.Number))
+	} else if parts, ok := q.splitConstant(c.Arg.GetFuncCall()); ok {
+		a = arrayOfTexts(parts, oidUnknown) // which the type's input function reads, as in a cast
 	} else {
 		a = q.array(c.Arg)
 	}

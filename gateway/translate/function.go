@@ -48,7 +48,7 @@ func (q *query) call(f *pg.FuncCall) expr {
 	if f.Over != nil {
 		return q.window(f, name)
 	}
-	if f.AggFilter != nil || f.AggDistinct || f.AggStar || f.AggOrder != nil || f.AggWithinGroup || f.FuncVariadic {
+	if !isPlainCall(f) {
 		fail("aggregate %s here, or in this form", syntax.KnownName(name))
 	}
 	if e, ok := q.castCall(f, name); ok {
@@ -86,6 +86,11 @@ func (q *query) call(f *pg.FuncCall) expr {
 		}
 	}
 	return def.translate(q, name, args)
+}
+
+// isPlainCall reports whether a call has nothing but arguments.
+func isPlainCall(f *pg.FuncCall) bool {
+	return f.Over == nil && f.AggFilter == nil && !f.AggDistinct && !f.AggStar && f.AggOrder == nil && !f.AggWithinGroup && !f.FuncVariadic
 }
 
 // takesNulls are the functions that make something of NULLs.
