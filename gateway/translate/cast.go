@@ -131,6 +131,9 @@ func (q *query) castPlain(e expr, oid uint32) expr {
 		return with(oidTime, q.timeOfDay(e), e)
 	}
 	if isText(e.oid) {
+		if oid == oidTimestamp || oid == oidTimestampTZ {
+			return q.parsedMoment(e, oid)
+		}
 		if out, ok := parsed(e, oid); ok {
 			return out
 		}

@@ -175,23 +175,10 @@ var readForms = map[string]*regexp.Regexp{
 	"YYYY-MM-DD HH24:MI:SS.US": regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$`),
 }
 
-// toTimestamp is to_timestamp() of seconds or of a constant text.
+// toTimestamp is to_timestamp() of seconds or of a text.
 func toTimestamp(q *query, name string, args []expr) expr {
 	if len(args) == 1 {
 		return q.secondsToTimestamp(args[0])
 	}
 	return readMoment(q, name, args)
-}
-
-// readMoment is to_timestamp() or to_date() of a constant, which then is what the type's own input reads.
-func readMoment(q *query, name string, args []expr) expr {
-	text, _ := q.asText(args[0]).constantText()
-	template, _ := q.asText(args[1]).constantText()
-	if form := readForms[template]; form == nil || !form.MatchString(text) {
-		fail("%s of what is not a constant in ISO form", name)
-	}
-	if name == "to_date" {
-		return q.t.parseLiteral(text, oidDate)
-	}
-	return q.t.parseLiteral(text, oidTimestampTZ)
 }
