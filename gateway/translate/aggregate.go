@@ -224,6 +224,8 @@ func (a aggregation) sum(x expr, null bool, place func(engineCall, expr) expr) e
 		return place(a.call(a.summing(), "toInt64("+x.sql+")"), expr{oid: oidInt8, null: null, pad: -1})
 	case x.oid == oidInt8:
 		x = toNumeric(x)
+	case x.oid == oidFloat8:
+		return a.floatSum(x, null, place)
 	case x.oid != oidNumeric:
 		fail("sum over this type")
 	}
@@ -273,6 +275,9 @@ func (a aggregation) values(x expr, place func(engineCall, expr) expr) expr {
 func (a aggregation) average(x expr, null bool, place func(engineCall, expr) expr) expr {
 	if x.oid == oidInterval {
 		return a.durations(x, true, place)
+	}
+	if x.oid == oidFloat8 {
+		return a.floatAverage(x, null, place)
 	}
 	if x.oid == oidInt8 {
 		x = toNumeric(x)

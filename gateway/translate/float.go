@@ -8,7 +8,7 @@ import (
 
 // Floats are IEEE 754's in both engines: one addition, subtraction, multiplication or division is rounded alike, and so are whole numbers made of
 // them. Guards are for what differs: NaN, which PostgreSQL takes for equal to itself and larger than all else; the two zeros, which are equal and
-// look different; and results that left the range, which it refuses. Sums depend on the order of the rows, and are left to PostgreSQL.
+// look different; and results that left the range, which it refuses. Sums depend on the order of the rows: floatsum.go.
 
 // exactInteger is the largest integer up to which all are float8 values.
 const exactInteger = 1 << 53
