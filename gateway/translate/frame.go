@@ -41,7 +41,7 @@ func (q *query) frame(w *pg.WindowDef) (frame string, keys []string) {
 	default:
 		var key string
 		var null bool
-		if key, null, offset = q.distance(w.OrderClause); null && o&(frameStartOffsetFol|frameEndOffsetPrec) != 0 {
+		if key, null, offset = q.distance(w); null && o&(frameStartOffsetFol|frameEndOffsetPrec) != 0 {
 			fail("window frame beside NULL") // which is all NULLs, the current row among them
 		}
 		unit, keys = "RANGE", []string{key}
@@ -86,21 +86,16 @@ func (q *query) rowsAway(n *pg.Node) int64 {
 	return rows
 }
 
-// mostAway bounds an interval as an offset, in days: the engine wants a number of seconds within 32 bits, and the sum with a moment must not come near
-// the end of PostgreSQL's range.
-const mostAway = 20_000
-
 // distance writes the only sort key of a RANGE frame with offsets as a number, and tells whether it may be NULL and how an offset is read in its
-// unit (PostgreSQL's in_range functions): days of dates, seconds of timestamps. A fraction of a second gives the statement to PostgreSQL.
-func (q *query) distance(order []*pg.Node) (key string, null bool, offset func(*pg.Node) int64) {
-	if len(order) != 1 {
+// unit (PostgreSQL's in_range functions): days of dates, parts of a time of timestamps.
+func (q *query) distance(w *pg.WindowDef) (key string, null bool, offset func(*pg.Node) int64) {
+	if len(w.OrderClause) != 1 {
 		fail("window frame of this kind")
 	}
-	by := order[0].GetSortBy()
+	by := w.OrderClause[0].GetSortBy()
 	e := q.value(by.Node)
 	requireSortable(e)
 	q.keysFail = q.keysFail || e.fails
-	unit := int64(microsPerDay)
 	sql := "toInt64(" + e.sql + ")"
 	switch e.oid {
 	case oidInt2, oidInt4:
@@ -109,27 +104,13 @@ func (q *query) distance(order []*pg.Node) (key string, null bool, offset func(*
 		return ascending(guarded(sql, outside(sql, -farAway/2, farAway/2), "frame over numbers of this size"), by), e.null, q.rowsAway
 	case oidDate:
 		sql = guarded(sql, outside(e.sql, minArithmeticDay, maxArithmeticDay), "date out of range")
+		return ascending(sql, by), e.null, func(n *pg.Node) int64 { return q.timeAway(n, e) / microsPerDay }
 	case oidTimestamp, oidTimestampTZ:
-		unit = 1_000_000
-		limits := outside(e.sql, minArithmeticDay*microsPerDay, maxArithmeticDay*microsPerDay)
-		sql = guarded(fmt.Sprintf("intDiv(%s, %d)", sql, unit), fmt.Sprintf("%s OR %s %% %d != 0", limits, e.sql, unit), "frame over fractions of a second")
-	default:
-		fail("window frame of this kind")
+		key, offset = q.distanceInTime(e, by, w)
+		return key, e.null, offset
 	}
-	return ascending(sql, by), e.null, func(n *pg.Node) int64 {
-		away := q.value(n)
-		if away.isUnknown() && !away.isNull() {
-			away = q.t.parseLiteral(*away.lit.text, oidInterval)
-		}
-		i, ok := away.constantInterval()
-		if !ok {
-			fail("window frame offset that is not a constant")
-		}
-		if i.months != 0 || i.days < 0 || i.micros < 0 || i.days > 0 && e.oid == oidTimestampTZ || i.total() > mostAway*microsPerDay || i.total()%unit != 0 {
-			fail("window frame of this length")
-		}
-		return i.total() / unit
-	}
+	fail("window frame of this kind")
+	return "", false, nil
 }
 
 // farAway is further from all values than any offset.
