@@ -29,6 +29,8 @@ type group struct {
 	// correlated are keys that an enclosing query joins by, among other conditions that tie its rows.
 	correlated []expr
 	among      *among
+	// elements are the rows, if they are those of a list.
+	elements *elementQuery
 }
 
 var aggregates = setOf("count sum avg min max bool_and bool_or every any_value string_agg array_agg stddev variance " +
@@ -282,6 +284,9 @@ func (q *query) aggregated(call engineCall, description expr) expr {
 	g := q.group
 	if g.among != nil {
 		return g.among.aggregated(q, call, description)
+	}
+	if g.elements != nil {
+		return g.elements.aggregated(call, description)
 	}
 	description.blanks = nil
 	out := describe(description, g.add(call))

@@ -110,6 +110,9 @@ func (q *query) exists(stmt *pg.SelectStmt) expr {
 		r := q.t.selectStmt(stmt, q.ctes, readByExpression)
 		return expr{sql: selecting("count() FROM (SELECT 1 FROM (" + r.sql + ") LIMIT 1)) > 0"), oid: oidBool, pad: -1}
 	}
+	if e, ok := q.elements(stmt); ok {
+		return e.exists()
+	}
 	c := q.correlate(stmt)
 	if len(c.residual) > 0 {
 		if len(c.inner) == 0 {
@@ -158,7 +161,7 @@ func (q *query) joinedExists(n *pg.Node) bool {
 		return false
 	}
 	stmt := s.Subselect.GetSelectStmt()
-	if stmt == nil || !isPlain(stmt) || !keepsRows(stmt) || !limitsToSome(stmt) || len(syntax.Conjuncts(stmt.WhereClause)) < 2 {
+	if stmt == nil || !isPlain(stmt) || !keepsRows(stmt) || !limitsToSome(stmt) || len(syntax.Conjuncts(stmt.WhereClause)) < 2 || listedBy(stmt) != nil {
 		return false
 	}
 	c := q.correlate(stmt)
@@ -220,6 +223,9 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 	}
 	if e, ok := q.uncorrelated(stmt); ok {
 		return e
+	}
+	if e, ok := q.elements(stmt); ok {
+		return e.scalar()
 	}
 	first := limitsToOne(stmt)
 	if !isSimple(stmt) || !first && (stmt.LimitCount != nil || len(stmt.GroupClause) > 0) ||
@@ -357,6 +363,11 @@ func (q *query) tryRows(stmt *pg.SelectStmt) (r *rows, ok bool) {
 func (q *query) correlatedIn(left []expr, stmt *pg.SelectStmt, negated, truth bool) expr {
 	if !isPlain(stmt) || stmt.LimitCount != nil || len(stmt.DistinctClause) > 0 && !isDistinct(stmt) {
 		fail("IN over a correlated subquery that does more than filter")
+	}
+	if truth && !negated && len(left) == 1 && stmt.LimitCount == nil {
+		if e, ok := q.elements(stmt); ok {
+			return e.contains(left[0])
+		}
 	}
 	c := q.correlate(stmt)
 	targets := c.sub.expand(stmt.TargetList)

@@ -79,6 +79,8 @@ type translator struct {
 	failing int
 	// picking counts the queries up to now that may yield other rows when they are computed again.
 	picking int
+	// lambdas counts the lists up to now of which a lambda has the elements.
+	lambdas int
 	// jsonKeys counts the keys that lead to parts of documents up to now.
 	jsonKeys int
 	// ordered are the labels of enumerations whose order the translation relies on.
