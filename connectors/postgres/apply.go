@@ -38,7 +38,8 @@ func (st *stream) change(ctx context.Context, b []byte) error {
 		return st.rowChange(ctx, kind, body)
 	case kindBegin:
 		begin, err := parseBegin(body)
-		st.open, st.handed, st.replicated, st.commitLSN, st.skip = true, false, false, begin.commitLSN, begin.commitLSN < st.from
+		st.open, st.handed, st.rows, st.replicated = true, false, false, false
+		st.commitLSN, st.skip = begin.commitLSN, begin.commitLSN < st.from
 		if err != nil {
 			return err
 		}
@@ -66,8 +67,16 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 	}
 	mark := markOf(commit)
 	commit.Time = st.committedBy(commit)
-	if err := st.flush(ctx); err != nil {
+	if st.skip {
+		err = st.proveBy(mark)
+	} else {
+		err = st.flush(ctx)
+	}
+	if err != nil {
 		return err
+	}
+	if st.rows && !st.skip { // before the consumer may keep a position that is not before it
+		st.src.lineage.told(mark)
 	}
 	if st.handed {
 		if !st.src.lineage.tell(st.conn.log.Timeline, commit.Position.Major) {
@@ -76,15 +85,10 @@ func (st *stream) commit(ctx context.Context, body []byte) error {
 		if err := st.h.Commit(ctx, commit); err != nil {
 			return fromHandler(err)
 		}
-		st.src.lineage.told(mark)
 		if !commit.Time.IsZero() {
 			st.commits.Add(1)
 		}
 		st.src.metrics.transactions.Inc()
-	}
-	if mark == st.proof {
-		st.proof = commitMark{}
-		st.shown()
 	}
 	st.open, st.handed, st.skip = false, false, false
 	raise(&st.streamed, commit.Position.Major)
@@ -246,6 +250,7 @@ func (s shape) provisional(newest *cdc.Table) *cdc.Table {
 }
 
 func (st *stream) truncate(ctx context.Context, body []byte) error {
+	st.rows = true
 	ids, err := parseTruncate(body)
 	if err != nil || st.skip {
 		return err
@@ -269,6 +274,7 @@ func (st *stream) truncate(ctx context.Context, body []byte) error {
 }
 
 func (st *stream) rowChange(ctx context.Context, kind byte, body []byte) error {
+	st.rows = true
 	id, _, _, err := splitChange(body)
 	if err != nil || st.skip {
 		return err

@@ -12,9 +12,18 @@ import (
 type commitMark struct {
 	Position uint64 `json:"position"` // the end of its commit record
 	Time     int64  `json:"time"`     // of its commit, in microseconds since 1970
+	// Thinned says that marks which came next were forgotten.
+	Thinned bool `json:"thinned,omitzero"`
 }
 
-func markOf(c cdc.Commit) commitMark { return commitMark{c.Position.Major, c.Time.UnixMicro()} }
+func markOf(c cdc.Commit) commitMark {
+	return commitMark{Position: c.Position.Major, Time: c.Time.UnixMicro()}
+}
+
+// is reports whether two marks are of one transaction.
+func (m commitMark) is(other commitMark) bool {
+	return m.Position == other.Position && m.Time == other.Time
+}
 
 // commitMarks are transactions in the order in which they were told. A data folder that was put back to an earlier state goes on, on the same timeline,
 // with other transactions: what tells is that one which was told is not there any more.
@@ -24,9 +33,13 @@ type commitMarks []commitMark
 const mostMarks = 4096
 
 func (m *commitMarks) add(mark commitMark) {
+	*m = (*m)[:m.after(mark.Position-1)] // what was refused is told once more
 	if len(*m) >= mostMarks {
 		i := 0
 		*m = slices.DeleteFunc(*m, func(commitMark) bool { i++; return i%2 == 0 })
+		for i := range *m {
+			(*m)[i].Thinned = true
+		}
 	}
 	*m = append(*m, mark)
 }
@@ -67,18 +80,39 @@ func (m commitMark) missing() error {
 	}
 }
 
-// prove returns an error once the stream has come to a position and has not shown the transaction that it is to show.
+// stray is the error of a server whose log has a transaction that the replica, which was further already, was not told of.
+func (m commitMark) stray() error {
+	return &cdc.TerminalError{
+		Code: cdc.CodeSourceMismatch,
+		Detail: fmt.Sprintf("the server's log has a transaction that was not there when the replica had come further, committed at %s (%s): the server was restored to an earlier state",
+			cdc.Position{Major: m.Position}, time.UnixMicro(m.Time).UTC().Format(time.RFC3339Nano)),
+		Remedy: cdc.RemedyRecopy,
+	}
+}
+
+// prove returns an error once the stream has come to a position and has not shown the transaction that it is to show. When it comes to what is new, it
+// has shown that the server has all that was told before, and nothing else.
 func (st *stream) prove(reached uint64) error {
-	if st.proof != (commitMark{}) && reached >= st.proof.Position {
+	switch {
+	case st.proved.Load():
+	case st.proof != (commitMark{}) && reached >= st.proof.Position:
 		return st.proof.missing()
+	case reached >= st.from:
+		st.proved.Store(true)
+		st.src.lineage.shown(st.conn.log.Started)
 	}
 	return nil
 }
 
-// shown notes that the server has all that was told before.
-func (st *stream) shown() {
-	st.proved.Store(true)
-	st.src.lineage.shown(st.conn.log.Started)
+// proveBy takes a transaction that comes before what is new.
+func (st *stream) proveBy(mark commitMark) error {
+	switch {
+	case mark.is(st.proof):
+		st.proof = commitMark{}
+	case st.rows && st.quiet != 0 && mark.Position > st.quiet:
+		return mark.stray()
+	}
+	return nil
 }
 
 // confirmed is the position to report: none until the server has shown what was told before. The slot of a server that was restored to an earlier

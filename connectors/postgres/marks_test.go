@@ -13,10 +13,10 @@ func TestCommitMarks_findTheLastUntilAPosition(t *testing.T) {
 		t.Errorf("of none: %v", got)
 	}
 	for p := uint64(10); p <= 50; p += 10 {
-		m.add(commitMark{p, int64(p)})
+		m.add(commitMark{Position: p, Time: int64(p)})
 	}
 	m.forget(35)
-	if diff := cmp.Diff(commitMarks{{30, 30}, {40, 40}, {50, 50}}, m); diff != "" {
+	if diff := cmp.Diff(commitMarks{{Position: 30, Time: 30}, {Position: 40, Time: 40}, {Position: 50, Time: 50}}, m); diff != "" {
 		t.Errorf("after forgetting (-want +got):\n%s", diff)
 	}
 	for _, c := range []struct{ at, want uint64 }{{29, 0}, {30, 30}, {39, 30}, {50, 50}, {90, 50}} {
@@ -30,9 +30,12 @@ func TestCommitMarks_areBounded(t *testing.T) {
 	t.Parallel()
 	var m commitMarks
 	for p := range uint64(10 * mostMarks) {
-		m.add(commitMark{p + 1, 0})
+		m.add(commitMark{Position: p + 1})
 	}
 	if len(m) > mostMarks || m.until(1<<40).Position != 10*mostMarks {
 		t.Errorf("%d marks, the last at %d", len(m), m.until(1<<40).Position)
+	}
+	if first := m.until(1); !first.Thinned {
+		t.Errorf("%+v does not say that the next ones were forgotten", first)
 	}
 }

@@ -22,10 +22,7 @@ func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
 	b.follow()
 	b.exec("INSERT INTO t VALUES (1, 'kept')")
 	b.same()
-	var folder string
-	if err := stand.Connect(t, b.url).QueryRow(ctx, "SHOW data_directory").Scan(&folder); err != nil {
-		t.Fatal(err)
-	}
+	folder := b.folder()
 	b.stop()
 	if err := b.server.Stop(ctx); err != nil {
 		t.Fatal(err)
@@ -80,6 +77,63 @@ func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
 	}
 	sourcetest.WantTerminal(t, err, cdc.CodeSourceMismatch)
 	sourcetest.WantTerminal(t, restarted.Stream(ctx, told, b.model), cdc.CodeSourceMismatch)
+}
+
+// It may be that nothing was told since that state but how far the log was. What the server has written in that place since would be passed over.
+func TestStream_refusesADataFolderThatWasPutBackWhileNothingHappened(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, note text)")
+	ctx := stand.Within(t, time.Minute)
+	b.follow()
+	b.exec("INSERT INTO t VALUES (1, 'kept')")
+	b.same()
+	folder := b.folder()
+	earlier := folder + ".earlier"
+	b.stop()
+	if err := b.server.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	copyFolder(t, folder, earlier)
+	if err := b.server.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	before := b.model.Position()
+	b.exec("SELECT pg_switch_wal()")
+	b.follow()
+	b.await("a watermark after the restart", func() bool { return before.Before(b.model.Position()) })
+	b.same()
+	b.stop()
+	told, kept := b.model.Position(), b.source.Bookmark(b.model.Position())
+	if err := b.server.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	copyFolder(t, earlier, folder)
+	if err := b.server.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.exec("INSERT INTO t VALUES (2, 'passed over')", "SELECT pg_switch_wal()", "SELECT pg_logical_emit_message(false, 'x', repeat('x', 1000000))", "SELECT pg_switch_wal()")
+	again := b.newSource()
+	if err := again.Restore(kept); err != nil {
+		t.Fatal(err)
+	}
+	err := again.Stream(ctx, told, b.model)
+	for terminal := new(cdc.TerminalError); !errors.As(err, &terminal) && ctx.Err() == nil; { // of connections that ended with the server
+		err = again.Stream(ctx, told, b.model)
+	}
+	sourcetest.WantTerminal(t, err, cdc.CodeSourceMismatch)
+}
+
+// folder is the server's data folder.
+func (b *testbed) folder() string {
+	b.t.Helper()
+	var folder string
+	if err := stand.Connect(b.t, b.url).QueryRow(b.t.Context(), "SHOW data_directory").Scan(&folder); err != nil {
+		b.t.Fatal(err)
+	}
+	return folder
 }
 
 // copyFolder copies a folder with its files' owners, of whom the server is one.

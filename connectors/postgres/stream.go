@@ -26,7 +26,9 @@ type stream struct {
 	open      bool       // between begin and commit
 	commitLSN uint64     // of the open transaction
 	skip      bool       // the open transaction is not after from
+	rows      bool       // the open transaction has changed any
 	proof     commitMark // the last transaction that was told before, until the stream shows it
+	quiet     uint64     // the position after which no transaction with rows comes before what is new; 0: not known
 	handed    bool       // the handler has had changes of the open transaction
 	// replicated says that the open transaction came to the server by replication.
 	replicated bool
@@ -34,7 +36,7 @@ type stream struct {
 	pings      int // replies that the server asked for in quick succession
 	pinged     time.Time
 
-	// proved says that no proof is awaited any more.
+	// proved says that the server was found to have what was told before.
 	proved atomic.Bool
 	// streamed is the position up to which everything was handed over.
 	streamed atomic.Uint64
@@ -118,9 +120,12 @@ func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
 	if err := s.refresh(ctx); err != nil && !lockHeld(err) { // held up, the watcher tries again
 		return err
 	}
-	proof := s.lineage.lastUntil(from)
+	proof, quiet := s.lineage.beginAt(from)
 	if proof.Position <= confirmed { // the slot knows of it
-		confirmed, proof = from, commitMark{}
+		proof = commitMark{}
+	}
+	if s.facts.Load().losesChanges() { // and may show the next time what it lost
+		quiet = 0
 	}
 	conn, err := s.startReplication(ctx, from, confirmed)
 	if err != nil {
@@ -128,10 +133,7 @@ func (s *Source) stream(ctx context.Context, from uint64, h cdc.Handler) error {
 	}
 	defer conn.close()
 	s.log.Info("streaming", "slot", s.cfg.Slot, "from", cdc.Position{Major: from})
-	st := &stream{src: s, conn: conn, h: h, from: from, proof: proof, relations: map[cdc.TableID]*relation{}, batch: newBatch(s.cfg.ChunkChanges)}
-	if proof == (commitMark{}) {
-		st.shown()
-	}
+	st := &stream{src: s, conn: conn, h: h, from: from, proof: proof, quiet: quiet, relations: map[cdc.TableID]*relation{}, batch: newBatch(s.cfg.ChunkChanges)}
 	st.streamed.Store(from)
 	if _, err := st.readLog(ctx); err != nil {
 		return err
@@ -234,7 +236,7 @@ func (st *stream) keepalive(ctx context.Context, end uint64, reply bool) error {
 
 // betweenTransactions hands over what may only come there, once the server is known to have what was told before.
 func (st *stream) betweenTransactions(ctx context.Context) error {
-	if st.open || st.proof != (commitMark{}) {
+	if st.open || !st.proved.Load() {
 		return nil
 	}
 	if err := st.announce(ctx); err != nil {

@@ -27,6 +27,8 @@ type lineage struct {
 	// started is the server's, since its log was found to have what was told (see [cdc.Log]); empty: none was.
 	started string
 	reached uint64 // the last position that was told on it
+	// since is where the stream began: later transactions with rows are marked, earlier ones are in the copies; 0: not known.
+	since   uint64
 	commits commitMarks
 }
 
@@ -34,7 +36,9 @@ type lineage struct {
 type bookmark struct {
 	Timeline uint64 `json:"timeline"`
 	Reached  uint64 `json:"reached"`
-	// Commit is the last transaction that the consumer's state has, if it was told since the copies.
+	// Since is where the stream began; 0 in bookmarks of versions that did not mark every transaction.
+	Since uint64 `json:"since,omitzero"`
+	// Commit is the last transaction with rows that the consumer's state has, if it was told since the copies.
 	Commit commitMark `json:"commit,omitzero"`
 }
 
@@ -49,7 +53,7 @@ func (l *lineage) tell(timeline, position uint64) bool {
 	return true
 }
 
-// told notes a transaction that was handed over.
+// told notes a transaction with rows that is about to be handed over.
 func (l *lineage) told(mark commitMark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,11 +67,18 @@ func (l *lineage) confirmed(position uint64) {
 	l.commits.forget(position)
 }
 
-// lastUntil returns the last transaction that was told up to a position.
-func (l *lineage) lastUntil(position uint64) commitMark {
+// beginAt notes that a stream begins at a position. It returns the last transaction that is marked up to there, and the position after which none
+// with rows is up to there; 0: not known.
+func (l *lineage) beginAt(position uint64) (last commitMark, quiet uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.commits.until(position)
+	if l.since == 0 {
+		l.since = position
+	}
+	if last = l.commits.until(position); last.Thinned {
+		return last, 0
+	}
+	return last, max(last.Position, l.since)
 }
 
 // shown notes that a server's log was found to have what was told.
@@ -84,7 +95,7 @@ func (s *Source) Bookmark(p cdc.Position) []byte {
 	if s.lineage.timeline == 0 {
 		return nil
 	}
-	data, err := json.Marshal(bookmark{s.lineage.timeline, s.lineage.reached, s.lineage.commits.until(p.Major)})
+	data, err := json.Marshal(bookmark{s.lineage.timeline, s.lineage.reached, s.lineage.since, s.lineage.commits.until(p.Major)})
 	if err != nil { // numbers always encode
 		s.log.Warn("bookmark cannot be encoded", "error", err)
 	}
@@ -106,7 +117,7 @@ func (s *Source) Restore(data []byte) error {
 	}
 	s.lineage.mu.Lock()
 	defer s.lineage.mu.Unlock()
-	s.lineage.timeline, s.lineage.started, s.lineage.reached, s.lineage.commits = b.Timeline, "", b.Reached, nil
+	s.lineage.timeline, s.lineage.started, s.lineage.reached, s.lineage.since, s.lineage.commits = b.Timeline, "", b.Reached, b.Since, nil
 	if b.Commit != (commitMark{}) {
 		s.lineage.commits.add(b.Commit)
 	}

@@ -82,17 +82,32 @@ func (m *Model) String() string {
 
 // CatchUp waits until the model has everything that was committed before the call, and no copy is being taken.
 func (m *Model) CatchUp(ctx context.Context) error {
-	m.mu.Lock()
-	src := m.source
-	m.mu.Unlock()
-	if src == nil {
-		return errors.New("catch up: the model follows no source")
-	}
-	p, err := src.Current(ctx)
+	p, err := m.current(ctx)
 	if err != nil {
 		return err
 	}
 	return m.Await(ctx, func() bool { return !m.Position().Before(p) && m.copied() })
+}
+
+// current asks for the source's position. After a restart of its server the source has none before its stream is there.
+func (m *Model) current(ctx context.Context) (cdc.Position, error) {
+	for {
+		m.mu.Lock()
+		src, changed, failed := m.source, m.changed, m.failed
+		m.mu.Unlock()
+		if src == nil {
+			return cdc.Position{}, errors.New("catch up: the model follows no source")
+		}
+		p, err := src.Current(ctx)
+		if err == nil || failed != nil {
+			return p, err
+		}
+		select {
+		case <-ctx.Done():
+			return p, err
+		case <-changed:
+		}
+	}
 }
 
 // copied reports whether every table that goes on has its copy.
