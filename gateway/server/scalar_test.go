@@ -86,3 +86,19 @@ INSERT INTO word SELECT i, w, w, w FROM unnest(ARRAY['b', 'B', 'a b', 'ab', NULL
 	wantAlikeIn(t, columnar, oltp, 1, statements)
 	wantAlikeIn(t, columnar, oltp, 0, []string{`SELECT id FROM word WHERE g COLLATE "default" < c ORDER BY id`, `SELECT id FROM word WHERE g COLLATE "default" < c COLLATE "C"`, `SELECT g COLLATE "nothing" FROM word`, `SELECT id COLLATE "default" FROM word`})
 }
+
+// NaN is equal to itself in PostgreSQL, and a constant that asks for it needs no guard.
+func TestGateway_findsNaNAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, `CREATE TABLE measure (id int PRIMARY KEY, f float8, g float4, n int);
+INSERT INTO measure VALUES (1, 1.5, 'NaN', 1), (2, 'NaN', 2, 2), (3, NULL, NULL, 3), (4, 'Infinity', '-Infinity', NULL), (5, '-0', 0, 0)`).routes()
+	for _, sql := range []string{
+		"SELECT id, f = 'NaN', f <> 'nan', 'NaN' = g, g != 'NAN', NOT f = 'NaN' FROM measure ORDER BY id", "SELECT id FROM measure WHERE f <> 'NaN' ORDER BY id", "SELECT count(*) FROM measure WHERE NOT (g = 'NaN' OR f = 'NaN')",
+		"SELECT f = 'NaN', count(*) FROM measure GROUP BY 1 ORDER BY 1", "SELECT count(*) FILTER (WHERE f <> 'NaN'), sum(CASE WHEN g = 'NaN' THEN 1 ELSE 0 END) FROM measure", "SELECT a.id, b.id FROM measure a LEFT JOIN measure b ON a.id = b.n AND b.f <> 'NaN' ORDER BY 1, 2",
+		"SELECT max(f) FROM measure WHERE f <> 'NaN' AND n > 0",
+	} {
+		wantSameOutcome(t, columnar, oltp, sql)
+	}
+	wantAlikeIn(t, columnar, oltp, 0.4, []string{"SELECT id, f = 'NaN', g <> 'NaN' FROM measure ORDER BY id", "SELECT id, f > 'NaN' FROM measure ORDER BY id", "SELECT id, f = ' NaN ', f = '-nan' FROM measure ORDER BY id", "SELECT id, n = 'NaN' FROM measure ORDER BY id", "SELECT id, f IN ('NaN', 1.5) FROM measure ORDER BY id",
+		"SELECT count(*) FROM measure WHERE f <> 'NaN'", "SELECT id, n + f = 'NaN', f / 2 <> 'NaN' FROM measure WHERE id = 1"})
+}

@@ -11,6 +11,9 @@ func (q *query) compare(name string, l, r expr) expr {
 	if !ok {
 		fail("comparison operator")
 	}
+	if e, ok := compareNaN(op, l, r); ok {
+		return e
+	}
 	left, right := l, r
 	l, r = q.comparable(l, r)
 	if l.isNull() || r.isNull() {
@@ -187,6 +190,25 @@ func (q *query) compareFloats(op string, l, r expr) expr {
 		e.sql = guarded(e.sql, strings.Join(wild, " OR "), "NaN")
 	}
 	return e
+}
+
+// compareNaN asks whether a float is the constant NaN; false: the comparison is another one.
+func compareNaN(op string, l, r expr) (expr, bool) {
+	x, c := l, r
+	if x.isUnknown() {
+		x, c = r, l
+	}
+	text, ok := c.constantText()
+	if !ok || !c.isUnknown() || !isFloat(x.oid) || x.opaque || x.isNull() || !strings.EqualFold(text, "NaN") {
+		return expr{}, false
+	}
+	switch op {
+	case "=":
+		return with(oidBool, "isNaN("+x.sql+")", x), true
+	case "!=":
+		return with(oidBool, "isNaN("+x.sql+") = 0", x), true
+	}
+	return expr{}, false
 }
 
 // operand is the text as an operand of a comparison. Only conditions are written without parentheses of their own.
