@@ -27,6 +27,9 @@ RACE := -race
 export GORACE ?= atexit_sleep_ms=50
 endif
 
+# Without what a debugger reads the linker takes half as long: some eighty programs are linked.
+GOTEST := go test $(RACE) -ldflags=-w
+
 .PHONY: help
 help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,10 +59,10 @@ test: need-go need-npm ## All tests that need no Kubernetes, with real servers; 
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	@$(if $(HAVE_KAFKA),,echo "no Java or no Maven: the tests of Kafka are left out; make test-kafka tells what to install")
 ifneq ($(PKG),)
-	go test $(RACE) $(TAGS) -timeout 20m $(PKG) $(ARGS)
+	$(GOTEST) $(TAGS) -timeout 20m $(PKG) $(ARGS)
 else
-	go test $(RACE) $(TAGS) -timeout 30m -p $$(($$(nproc) + 1)) $(LONG) $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
-	go test $(RACE) $(TAGS) -timeout 40m -p 1 $(HEAVY) $(ARGS)
+	$(GOTEST) $(TAGS) -timeout 30m -p $$(($$(nproc) + 1)) $(LONG) $$(go list ./... | grep -vE '/(e2e/(consistency|differential|kafkafaults)|bench)(/|$$)') $(ARGS)
+	$(GOTEST) $(TAGS) -timeout 40m -p 1 $(HEAVY) $(ARGS)
 endif
 
 SEED    ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
@@ -73,16 +76,16 @@ test-random: need-go need-npm ## Random queries of a new seed against PostgreSQL
 .PHONY: test-kafka
 test-kafka: need-go need-npm ## The tests of Kafka, Connect and Debezium; needs Java 17 and Maven
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Java or Maven is missing: install a JDK 17 and Maven (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless maven)"; exit 1; }
-	go test $(RACE) -tags kafka -timeout 30m ./connectors/debezium/... ./connectors/cockroachdb/... ./connectors/kafka/... ./local/kafka/... ./operator/internal/pipeline/... $(ARGS)
+	$(GOTEST) -tags kafka -timeout 30m ./connectors/debezium/... ./connectors/cockroachdb/... ./connectors/kafka/... ./local/kafka/... ./operator/internal/pipeline/... $(ARGS)
 
 .PHONY: test-kafka-faults
 test-kafka-faults: need-go need-npm ## Kills of broker, Connect and all others under load; 4 to 12 minutes
-	go test $(RACE) -tags kafka -timeout 40m -p 1 ./e2e/kafkafaults/... $(ARGS)
+	$(GOTEST) -tags kafka -timeout 40m -p 1 ./e2e/kafkafaults/... $(ARGS)
 
 .PHONY: test-operator
 test-operator: need-go ## The operator on a real API server; builds it from source once (8 to 18 minutes); needs Maven and pip
 	@programs=$$(go run ./e2e/kubebin/build) && export $$programs && \
-	go test $(RACE) -tags kubernetes -timeout 20m ./operator/... ./bench/operator/... $(ARGS)
+	$(GOTEST) -tags kubernetes -timeout 20m ./operator/... ./bench/operator/... $(ARGS)
 
 # The image of Kafka takes a JDK and Maven: it is left out where ARGS leaves its test out.
 E2E_IMAGES := --images kafka

@@ -32,25 +32,48 @@ func wantAlikeIn(t *testing.T, columnar, oltp *pgx.Conn, share float64, statemen
 // replica answers: one that is left to PostgreSQL, or fails, takes the others along. What is refused without a row is refused with any.
 func wantAlikeByRow(t *testing.T, columnar, oltp *pgx.Conn, share float64, values []string, table string, rows int) {
 	t.Helper()
+	all := make([]int, rows)
+	for id := range all {
+		all[id] = id
+	}
 	ran := 0
+	var spoilers []int // rows that the last value which no single statement answered was refused for, or failed for
 	for _, value := range values {
-		between := func(first, end int) ending {
-			return alike(t, columnar, oltp, fmt.Sprintf("SELECT %s AS v FROM %s WHERE id BETWEEN %d AND %d", value, table, first, end-1), inAnyOrder)
+		ask := func(ids []int) ending {
+			list := strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ",")
+			return alike(t, columnar, oltp, fmt.Sprintf("SELECT %s AS v FROM %s WHERE id = ANY ('{%s}')", value, table, list), inAnyOrder)
 		}
-		var halve func(first, end int)
-		halve = func(first, end int) {
-			got := between(first, end)
-			switch {
-			case end-first == rows && got == refused && between(first, first) == refused:
-			case got != answered && end-first > 1:
-				middle := (first + end) / 2
-				halve(first, middle)
-				halve(middle, end)
-			case got != refused:
-				ran += end - first
+		if ask(all) == answered {
+			ran += rows
+			continue
+		}
+		if ask(nil) == refused {
+			continue
+		}
+		var found []int
+		var halve func(ids []int)
+		halve = func(ids []int) {
+			switch got := ask(ids); {
+			case got == answered:
+				ran += len(ids)
+			case len(ids) > 1:
+				halve(ids[:len(ids)/2])
+				halve(ids[len(ids)/2:])
+			default:
+				found = append(found, ids[0])
+				if got == failed {
+					ran++
+				}
 			}
 		}
-		halve(0, rows)
+		// Values are alike: most of those rows spoil this one, too, and are not worth looking for among the others.
+		if rest := slices.DeleteFunc(slices.Clone(all), func(id int) bool { return slices.Contains(spoilers, id) }); len(rest) > 0 {
+			halve(rest)
+		}
+		for _, id := range spoilers {
+			halve([]int{id})
+		}
+		spoilers = found
 	}
 	wantShare(t, ran, len(values)*rows, share)
 }
