@@ -72,20 +72,20 @@ func (m commitMarks) after(position uint64) int {
 
 // missing is the error of a server whose log lacks the transaction.
 func (m commitMark) missing() error {
-	return &cdc.TerminalError{
-		Code: cdc.CodeSourceMismatch,
-		Detail: fmt.Sprintf("the server's log lacks a transaction that the replica has, committed at %s (%s): the server was restored to an earlier state",
-			cdc.Position{Major: m.Position}, time.UnixMicro(m.Time).UTC().Format(time.RFC3339Nano)),
-		Remedy: cdc.RemedyRecopy,
-	}
+	return m.restored("the server's log lacks a transaction that the replica has")
 }
 
 // stray is the error of a server whose log has a transaction that the replica, which was further already, was not told of.
 func (m commitMark) stray() error {
+	return m.restored("the server's log has a transaction that was not there when the replica had come further")
+}
+
+// restored is the error of a server that the transaction shows to have been restored to an earlier state.
+func (m commitMark) restored(finding string) error {
 	return &cdc.TerminalError{
 		Code: cdc.CodeSourceMismatch,
-		Detail: fmt.Sprintf("the server's log has a transaction that was not there when the replica had come further, committed at %s (%s): the server was restored to an earlier state",
-			cdc.Position{Major: m.Position}, time.UnixMicro(m.Time).UTC().Format(time.RFC3339Nano)),
+		Detail: fmt.Sprintf("%s, committed at %s (%s): the server was restored to an earlier state",
+			finding, cdc.Position{Major: m.Position}, time.UnixMicro(m.Time).UTC().Format(time.RFC3339Nano)),
 		Remedy: cdc.RemedyRecopy,
 	}
 }
