@@ -60,41 +60,6 @@ func (st *stream) change(ctx context.Context, b []byte) error {
 	return fmt.Errorf("decode change: message kind %q is unknown", kind)
 }
 
-func (st *stream) commit(ctx context.Context, body []byte) error {
-	commit, err := parseCommit(body)
-	if err != nil {
-		return err
-	}
-	mark := markOf(commit)
-	commit.Time = st.committedBy(commit)
-	if st.skip {
-		err = st.proveBy(mark)
-	} else {
-		err = st.flush(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if st.rows && !st.skip { // before the consumer may keep a position that is not before it
-		st.src.lineage.told(mark)
-	}
-	if st.handed {
-		if !st.src.lineage.tell(st.conn.log.Timeline, commit.Position.Major) {
-			return errSuperseded
-		}
-		if err := st.h.Commit(ctx, commit); err != nil {
-			return fromHandler(err)
-		}
-		if !commit.Time.IsZero() {
-			st.commits.Add(1)
-		}
-		st.src.metrics.transactions.Inc()
-	}
-	st.open, st.handed, st.skip = false, false, false
-	raise(&st.streamed, commit.Position.Major)
-	return st.betweenTransactions(ctx)
-}
-
 // relationChanged takes a table's description, which precedes its first change and its first change after anything
 // about it may have changed. The catalog tells what the message leaves out (NOT NULL, which of several keys).
 func (st *stream) relationChanged(ctx context.Context, body []byte) error {

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -13,6 +14,32 @@ import (
 	"github.com/freshet-io/freshet/e2e/stand"
 )
 
+// keepFolder keeps the data folder of a restarted server as it is, and returns what puts that state back, by another restart.
+func (b *testbed) keepFolder(ctx context.Context) (putBack func()) {
+	b.t.Helper()
+	folder := b.folder()
+	earlier := folder + ".earlier"
+	restart := func(between func()) {
+		b.t.Helper()
+		if err := b.server.Stop(ctx); err != nil {
+			b.t.Fatal(err)
+		}
+		between()
+		if err := b.server.Start(ctx); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	restart(func() { copyFolder(b.t, folder, earlier) })
+	return func() {
+		restart(func() {
+			if err := os.RemoveAll(folder); err != nil {
+				b.t.Fatal(err)
+			}
+			copyFolder(b.t, earlier, folder)
+		})
+	}
+}
+
 // A data folder put back to an earlier state, as by a snapshot of its volume, stays on its timeline. Once the log has grown beyond the replica's
 // position, positions say nothing either.
 func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
@@ -22,16 +49,8 @@ func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
 	b.follow()
 	b.exec("INSERT INTO t VALUES (1, 'kept')")
 	b.same()
-	folder := b.folder()
 	b.stop()
-	if err := b.server.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
-	earlier := folder + ".earlier"
-	copyFolder(t, folder, earlier)
-	if err := b.server.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	putBack := b.keepFolder(ctx)
 	b.source = b.newSource()
 	b.follow()
 	b.exec("INSERT INTO t VALUES (2, 'lost')")
@@ -51,16 +70,7 @@ func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
 	b.await("changes after the restart", func() bool { return b.model.Commits() > commits })
 	b.same()
 	b.stop()
-	if err := b.server.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	copyFolder(t, earlier, folder)
-	if err := b.server.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	putBack()
 	restarted := b.newSource()
 	if err := restarted.Restore(kept); err != nil {
 		t.Fatal(err)
@@ -87,16 +97,8 @@ func TestStream_refusesADataFolderThatWasPutBackWhileNothingHappened(t *testing.
 	b.follow()
 	b.exec("INSERT INTO t VALUES (1, 'kept')")
 	b.same()
-	folder := b.folder()
-	earlier := folder + ".earlier"
 	b.stop()
-	if err := b.server.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
-	copyFolder(t, folder, earlier)
-	if err := b.server.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	putBack := b.keepFolder(ctx)
 	before := b.model.Position()
 	b.exec("SELECT pg_switch_wal()")
 	b.follow()
@@ -104,16 +106,7 @@ func TestStream_refusesADataFolderThatWasPutBackWhileNothingHappened(t *testing.
 	b.same()
 	b.stop()
 	told, kept := b.model.Position(), b.source.Bookmark(b.model.Position())
-	if err := b.server.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	copyFolder(t, earlier, folder)
-	if err := b.server.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	putBack()
 	b.exec("INSERT INTO t VALUES (2, 'passed over')", "SELECT pg_switch_wal()", "SELECT pg_logical_emit_message(false, 'x', repeat('x', 1000000))", "SELECT pg_switch_wal()")
 	again := b.newSource()
 	if err := again.Restore(kept); err != nil {

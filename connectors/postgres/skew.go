@@ -1,10 +1,9 @@
 package postgres
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
 // skew translates the server's times into this machine's: how old a snapshot is, is told by this machine's clock, and however far that is behind the
@@ -22,21 +21,8 @@ type skew struct {
 func (k *skew) measure(asked, server time.Time) {
 	k.measured[k.n%len(k.measured)] = asked.Sub(server)
 	k.n++
-	offset := k.measured[0]
-	for _, m := range k.measured[1:min(k.n, len(k.measured))] {
-		offset = max(offset, m)
-	}
-	k.offset.Store(int64(offset))
+	k.offset.Store(int64(slices.Max(k.measured[:min(k.n, len(k.measured))])))
 }
 
 // local translates a time of the server's.
 func (k *skew) local(server time.Time) time.Time { return server.Add(time.Duration(k.offset.Load())) }
-
-// committedBy is a time until which nothing was committed that comes after a transaction; zero: not known. One that was replicated to the server
-// bears the time of its first commit, by another server's clock.
-func (st *stream) committedBy(c cdc.Commit) time.Time {
-	if st.replicated {
-		return time.Time{}
-	}
-	return st.skew.local(c.Time)
-}
