@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -53,11 +54,14 @@ type Server struct {
 	reserved  ports.Reservation
 }
 
-// New returns an engine that is not started yet.
+// New returns an engine that is not started yet. It refuses a data folder whose name the engine does not read as it is.
 func New(cfg Config) (*Server, error) {
 	dir, err := filepath.Abs(cfg.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("resolve data folder %s: %w", cfg.DataDir, err)
+	}
+	if strings.Contains(dir, `\`) {
+		return nil, fmt.Errorf("data folder %s: the columnar engine takes the backslash in it for a slash; choose another folder", dir)
 	}
 	cfg.DataDir = dir
 	if cfg.LogFile == "" {

@@ -269,6 +269,13 @@ func TestServer_refusesAFolderInUse(t *testing.T) {
 	want(t, s, "SELECT 1", "1")
 }
 
+func TestServer_refusesAFolderThatTheEngineMisreads(t *testing.T) {
+	_, err := chengine.New(chengine.Config{DataDir: filepath.Join(t.TempDir(), `back\slash`)})
+	if err == nil || !strings.Contains(err.Error(), "choose another folder") {
+		t.Fatal(err)
+	}
+}
+
 func TestServer_refusesDataOfALaterVersion(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "engine")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

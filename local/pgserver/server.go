@@ -183,7 +183,7 @@ func (s *Server) URL(database string) string {
 
 // LocalURL is [Server.URL] by the server's socket in the file system, which costs both sides a fraction of what the
 // loopback interface does for many small messages, such as a change stream's. It is the same as URL where the
-// path of the data folder is too long for a socket.
+// path of the data folder is none for a socket.
 func (s *Server) LocalURL(database string) string {
 	if s.socketDir() == "" {
 		return s.URL(database)
@@ -192,18 +192,19 @@ func (s *Server) LocalURL(database string) string {
 		Scheme: "postgres",
 		User:   url.UserPassword(Superuser, s.password),
 		Path:   "/" + database,
-		RawQuery: url.Values{
+		// Clients take a plus sign, by which forms write a space, for itself.
+		RawQuery: strings.ReplaceAll(url.Values{
 			"host": {s.socketDir()}, "port": {strconv.Itoa(s.port)}, "sslmode": {"disable"},
-		}.Encode(),
+		}.Encode(), "+", "%20"),
 	}
 	return u.String()
 }
 
 // socketDir is the folder of the server's socket: the data folder, which nobody else may enter. It is empty where
-// the socket's path would be longer than the system allows (108 bytes).
+// the socket's path would be longer than the system allows (108 bytes), or has a comma, which clients take for the end of one host of several.
 func (s *Server) socketDir() string {
 	const longest = 107 - len("/.s.PGSQL.65535.lock")
-	if len(s.cfg.DataDir) > longest {
+	if len(s.cfg.DataDir) > longest || strings.Contains(s.cfg.DataDir, ",") {
 		return ""
 	}
 	return s.cfg.DataDir

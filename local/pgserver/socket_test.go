@@ -42,3 +42,25 @@ func TestServer_isReachedWithoutASocketToo(t *testing.T) {
 		t.Errorf("the server opened a socket in %q", got)
 	}
 }
+
+func TestServer_isReachedWhateverItsFolderIsCalled(t *testing.T) {
+	for _, name := range []string{`Jo's "häuser" + 50%20 & x=y?#\$`, "com,ma"} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(t)
+			cfg.DataDir = filepath.Join(filepath.Dir(cfg.DataDir), name)
+			s := start(t, cfg)
+			conn, err := pgx.Connect(timeout(t), s.LocalURL("postgres"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(t.Context())
+			var dir string
+			if err := conn.QueryRow(timeout(t), "SHOW data_directory").Scan(&dir); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(cfg.DataDir, dir); diff != "" {
+				t.Errorf("another server's data folder (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
