@@ -45,7 +45,7 @@ build: need-go ## Build freshet and freshet-engine into bin/
 
 .PHONY: demo
 demo: need-npm build ## Transactions and analytics side by side [DURATION=60s WAREHOUSES=2 REPORT=FILE CDC=direct]
-	@bin/freshet demo --duration $(DURATION) --warehouses $(WAREHOUSES) --cdc $(CDC) $(if $(REPORT),--report $(REPORT))
+	@bin/freshet demo --duration $(DURATION) --warehouses $(WAREHOUSES) --cdc $(CDC) $(if $(REPORT),--report "$(REPORT)")
 
 # What runs Kafka, and the tags of tests with it.
 HAVE_KAFKA := $(and $(shell command -v java),$(shell command -v mvn))
@@ -71,7 +71,7 @@ QUERIES ?= 20000
 .PHONY: test-random
 test-random: need-go need-npm ## Random queries of a new seed against PostgreSQL; reproducers in out/ [QUERIES=20000 SEED=]
 	@mkdir -p out/random
-	go test -count 1 -timeout 0 -run ColumnarRoute ./e2e/differential -v -queries $(QUERIES) -for 24h -seed $(SEED) -reproducers $(CURDIR)/out/random
+	go test -count 1 -timeout 0 -run ColumnarRoute ./e2e/differential -v -queries $(QUERIES) -for 24h -seed $(SEED) -reproducers "$(CURDIR)/out/random"
 
 .PHONY: test-kafka
 test-kafka: need-go need-npm ## The tests of Kafka, Connect and Debezium; needs Java 17 and Maven
