@@ -139,6 +139,9 @@ func (a aggregation) counting(f, arg string) engineCall {
 
 // translate yields the aggregate's value; place makes the reference to an engine aggregate.
 func (a aggregation) translate(name string, star bool, x expr, place func(engineCall, expr) expr) expr {
+	if name != "any_value" && (name != "count" || a.distinct) {
+		x = readNumeric(x)
+	}
 	switch {
 	case !a.distinct:
 	case name == "sum", name == "avg":

@@ -25,7 +25,7 @@ func (q *query) written(e expr) expr {
 		return with(oidText, withBlanks(e), e)
 	case e.isUnknown() || isString(e.oid):
 		return q.asText(e)
-	case e.enum || e.oid == oidJSON:
+	case e.enum || e.oid == oidJSON || e.oid == oidNumeric && e.opaque:
 		return with(oidText, e.sql, e)
 	case e.oid == oidJSONB:
 		return with(oidText, writtenJSON(e.sql), e).costlier()

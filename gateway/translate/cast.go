@@ -100,8 +100,11 @@ func (q *query) cast(e expr, to castType) expr {
 }
 
 func (q *query) castPlain(e expr, oid uint32) expr {
+	if oid != oidText && oid != oidFloat8 {
+		e = readNumeric(e)
+	}
 	switch {
-	case e.opaque && !((e.enum || e.oid == oidJSON || e.oid == oidJSONB) && oid == oidText):
+	case e.opaque && e.oid != oidNumeric && !((e.enum || e.oid == oidJSON || e.oid == oidJSONB) && oid == oidText):
 		fail("cast of an opaque type")
 	case isInteger(e.oid) && isInteger(oid):
 		if integerDigits[oid] > integerDigits[e.oid] {
@@ -172,11 +175,11 @@ func (q *query) castNumeric(e expr, mods []int64) expr {
 	if isFloat(e.oid) {
 		e = floatToNumeric(e)
 	}
-	if e.oid != oidNumeric || e.opaque {
-		fail("cast to numeric from this type")
-	}
-	if len(mods) == 0 {
+	if len(mods) == 0 && e.oid == oidNumeric {
 		return e.plain()
+	}
+	if e = readNumeric(e); e.oid != oidNumeric || e.opaque {
+		fail("cast to numeric from this type")
 	}
 	precision, scale := int(mods[0]), 0
 	if len(mods) > 1 {

@@ -149,8 +149,9 @@ func (q *query) minMax(m *pg.MinMaxExpr) expr {
 	if m.Op == pg.MinMaxOp_IS_LEAST {
 		f = "least"
 	}
-	for _, p := range parts {
-		requireOrdered(p)
+	for i := range parts {
+		parts[i] = readNumeric(parts[i])
+		requireOrdered(parts[i])
 	}
 	like := parts[0]
 	if like.enum {

@@ -124,6 +124,7 @@ func (q *query) unify(all []expr) []expr {
 		}
 		out[i] = q.coerce(a, oid)
 	}
+	readNumerics(out)
 	opaque := slices.IndexFunc(out, func(e expr) bool { return e.opaque })
 	for i := range out {
 		if opaque >= 0 && !out[i].opaque {
@@ -141,11 +142,16 @@ func (q *query) coerce(e expr, oid uint32) expr {
 	if e.oid == oid {
 		return e
 	}
+	if oid != oidFloat8 {
+		e = readNumeric(e)
+	}
 	switch {
 	case e.isNull():
 		return nullOf(oid)
 	case e.isUnknown():
 		return q.t.parseLiteral(*e.lit.text, oid)
+	case e.oid == oidNumeric && e.opaque && oid == oidFloat8:
+		return readFloat(e)
 	case e.opaque:
 		fail("cast of an opaque type")
 	case isInteger(e.oid) && isInteger(oid) && integerDigits[oid] > integerDigits[e.oid]:

@@ -62,7 +62,7 @@ func (q *query) compare(name string, l, r expr) expr {
 
 // columnAs names the column that an operand is, if what it is compared as tells its values apart: a varchar without the blanks at its end does not.
 func (e expr) columnAs(compared expr) columnID {
-	if isString(compared.oid) && compared.sql != e.sql {
+	if (isString(compared.oid) || e.opaque) && compared.sql != e.sql {
 		return columnID{}
 	}
 	return columnID{e.source, e.index}
@@ -71,12 +71,13 @@ func (e expr) columnAs(compared expr) columnID {
 // movedTo reports whether what a value is compared as may be in another order than the values themselves: a varchar without the blanks at its end, or a
 // timestamp as an instant, since a zone's clocks leave out an hour.
 func (e expr) movedTo(compared expr) bool {
-	return compared.sql != e.sql && (isString(compared.oid) || compared.oid == oidTimestampTZ)
+	return compared.sql != e.sql && (isString(compared.oid) || compared.oid == oidTimestampTZ || e.opaque)
 }
 
 // comparable brings two operands to the types that they are compared in.
 func (q *query) comparable(l, r expr) (expr, expr) {
 	q.t.env.Dialect.checkOperands(l, r)
+	l, r = readNumericPair(l, r)
 	switch {
 	case l.isUnknown() && r.isUnknown():
 		return q.coerce(l, oidText), q.coerce(r, oidText)
@@ -84,7 +85,7 @@ func (q *query) comparable(l, r expr) (expr, expr) {
 		return q.constantFor(l, r), r
 	case r.isUnknown():
 		return l, q.constantFor(r, l)
-	case l.opaque || r.opaque:
+	case (l.opaque || r.opaque) && !isFloat(l.oid) && !isFloat(r.oid):
 		collationOf(l, r) // of which there must be one for arrays
 		return l, r
 	case isInteger(l.oid) && isInteger(r.oid):

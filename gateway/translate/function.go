@@ -111,6 +111,7 @@ func (q *query) castCall(f *pg.FuncCall, name string) (expr, bool) {
 
 // number resolves the argument of a function that has versions for all number types.
 func (q *query) number(e expr) expr {
+	e = readNumeric(e)
 	if e.isUnknown() || !isNumber(e.oid) || e.opaque || isFloat(e.oid) {
 		fail("numeric function over this type")
 	}

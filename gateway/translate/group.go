@@ -249,6 +249,7 @@ func (q *query) key(i int) expr {
 
 // keyIndex finds the key that an expression below the aggregation is; -1 if it is none. What is compared or shown otherwise may have the same text.
 func (g *group) keyIndex(e expr) int {
+	e = readNumeric(e)
 	return slices.IndexFunc(g.keys, func(k expr) bool {
 		return k.sql == e.sql && k.oid == e.oid && k.collation == e.collation && k.pad == e.pad && k.dec == e.dec && k.blanksText() == e.blanksText()
 	})

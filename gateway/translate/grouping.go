@@ -97,7 +97,7 @@ func (q *query) groupBy(g *group, items []*pg.Node, targets []target) {
 				keys |= 1 << i
 				continue
 			}
-			key := q.value(n)
+			key := readNumeric(q.value(n))
 			distinguishable(key)
 			if len(sets) > 1 {
 				requireAlike(key)

@@ -55,7 +55,7 @@ func (q *query) inValues(x expr, items []expr) expr {
 	if !sameKind && !(isNumber(x.oid) && exact) {
 		fail("IN over values of different types")
 	}
-	x, items = unified[0], unified[1:]
+	x, items = readNumeric(unified[0]), unified[1:]
 	if !isFloat(x.oid) {
 		requireGroupable(expr{oid: x.oid, opaque: x.opaque, enum: x.enum})
 	}

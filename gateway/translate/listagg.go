@@ -40,7 +40,7 @@ func (q *query) listingOf(f *pg.FuncCall, read func(*pg.Node) expr) listing {
 			l.args = append(l.args, e)
 		}
 		for _, n := range f.AggOrder {
-			k := sortKey{resolveUnknown(q.value(n.GetSortBy().Node)), n.GetSortBy()}
+			k := sortKey{readNumeric(resolveUnknown(q.value(n.GetSortBy().Node))), n.GetSortBy()}
 			l.keys, l.fails = append(l.keys, k), l.fails || k.e.fails
 		}
 		return expr{}

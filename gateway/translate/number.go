@@ -125,6 +125,7 @@ const mostThresholds = 50
 
 // listedBucket numbers the buckets between thresholds that are constants in ascending order, by how many are reached.
 func (q *query) listedBucket(x, list expr) expr {
+	x = readNumeric(x)
 	thresholds, ok := list.spelledOut()
 	if !ok || len(thresholds) == 0 || len(thresholds) > mostThresholds || x.isUnknown() || x.opaque || !isExact(x.oid) {
 		fail("width_bucket of what is not a number, or by what is not an array of constants")
@@ -145,6 +146,7 @@ func (q *query) listedBucket(x, list expr) expr {
 }
 
 func (q *query) bucketBound(e expr) expr {
+	e = readNumeric(e)
 	if e.isUnknown() || !isNumber(e.oid) || e.opaque || e.lit != nil && e.lit.integer == nil && e.lit.numeric == nil {
 		fail("width_bucket over this type")
 	}

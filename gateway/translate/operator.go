@@ -83,6 +83,7 @@ func (q *query) binary(name string, l, r expr) expr {
 		}
 		return startsWith(q, name, []expr{l, r})
 	}
+	l, r = readNumericPair(l, r)
 	if isMoment(l.oid) || isMoment(r.oid) {
 		return q.momentArithmetic(name, l, r)
 	}
@@ -95,7 +96,7 @@ func (q *query) binary(name string, l, r expr) expr {
 	if r.isUnknown() && isNumber(l.oid) {
 		r = q.coerce(r, l.oid)
 	}
-	if !isNumber(l.oid) || !isNumber(r.oid) || l.opaque || r.opaque {
+	if !isNumber(l.oid) || !isNumber(r.oid) || (l.opaque || r.opaque) && !isFloat(l.oid) && !isFloat(r.oid) {
 		fail("operator over these types")
 	}
 	switch {
@@ -108,6 +109,7 @@ func (q *query) binary(name string, l, r expr) expr {
 }
 
 func (q *query) prefix(name string, e expr) expr {
+	e = readNumeric(e)
 	if name == "-" && e.oid == oidInterval {
 		return q.intervalArithmetic("*", e, integerLiteral(oidInt4, big.NewInt(-1)))
 	}

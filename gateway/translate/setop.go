@@ -53,6 +53,11 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	for i := range left.columns {
 		own := []expr{left.of(i), right.of(i)}
 		both := q.unify(own)
+		for side, e := range own {
+			if e.opaque && !both[side].opaque { // whose text, which names it more than once, would mean what it yields
+				fail("set operation over unconstrained numerics and other numbers")
+			}
+		}
 		l, r := both[0], both[1]
 		e := q.choice(func(part func(expr) string) string {
 			leftItems[i], rightItems[i] = part(l), part(r)

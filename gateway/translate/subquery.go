@@ -60,17 +60,17 @@ func (q *query) anySubquery(op string, test *pg.Node, stmt *pg.SelectStmt) expr 
 		fail("correlated subquery with this operator")
 	}
 	r.requireRepeatable()
-	y := r.columns[0].e
-	if _, y = q.comparable(x, y); y.isNull() || y.oid == oidBool || y.oid == oidUUID {
+	c := readNumeric(r.columns[0].e)
+	_, y := q.comparable(x, c)
+	if y.isNull() || y.oid == oidBool || y.oid == oidUUID {
 		fail("subquery with this operator over values of this type")
 	}
 	requireOrdered(y)
 	q.t.orderable(y)
-	if r.columns[0].e.movedTo(y) {
+	if c.movedTo(y) {
 		fail("subquery with this operator over values that are compared in another order than their own")
 	}
 	extreme := func(f string) expr {
-		c := r.columns[0].e
 		e := c
 		if c.enum {
 			e = q.t.position(c)

@@ -151,7 +151,7 @@ func (w *writer) sortKeys() []sortKey {
 	keys := make([]sortKey, len(w.stmt.SortClause))
 	for i, n := range w.stmt.SortClause {
 		by := n.GetSortBy()
-		keys[i] = sortKey{w.sortExpr(by.Node), by}
+		keys[i] = sortKey{readNumeric(w.sortExpr(by.Node)), by}
 		if keys[i].e.intervalParts() != nil {
 			keys[i].e = keys[i].e.comparedAs()
 		}
@@ -242,6 +242,7 @@ func requireSortable(e expr) {
 
 // sortable is the text to order rows by.
 func (t *translator) sortable(e expr) string {
+	e = readNumeric(e)
 	requireSortable(e)
 	if isFloat(e.oid) {
 		return sortableFloat(e)
@@ -251,6 +252,7 @@ func (t *translator) sortable(e expr) string {
 
 // choosable is the text of values one of which is shown for its place in their order: equal ones look alike.
 func (t *translator) choosable(e expr) string {
+	requireSortable(e)
 	if isFloat(e.oid) {
 		return groupable(e)
 	}

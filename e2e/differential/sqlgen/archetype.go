@@ -29,6 +29,8 @@ var archetypes = []archetype{
 	{"n180", "decimal(18,0)", numType(0, 1e18), 1, fixed("999999999999999999", "-999999999999999999", "0", "1", "-7")},
 	{"n3810", "numeric(38,10)", numType(10, 1e28), 1, fixed("9999999999999999999999999999.9999999999", "-0.0000000001", "0", "1", "12345678901234567890.5")},
 	{"nfree", "numeric", typ{kind: Numeric, scale: varying, max: 1e10, special: true}, 1, fixed("1.0", "1.00", "0", "-0.0", "NaN", "1e3", "0.1234567890123", "Infinity")},
+	{"nvar", "numeric", typ{kind: Numeric, scale: varying, max: 1e10}, 2, fixed("1.0", "1.00", "0", "-2.50", "1e3", "0.1234567890123", "123456789.01", "0.33333333333333333333", "-7")},
+	{"nalike", "numeric", typ{kind: Numeric, scale: varying, alike: true, max: 1000}, 2, fixed("1.0", "2.25", "-3", "0.125", "0", "999.99")},
 	{"b", "boolean", typ{kind: Bool}, 3, fixed("true", "false")},
 	{"tx", "text", typ{kind: Text}, 4, nastyText(0)},
 	{"word", "text", typ{kind: Text}, 5, fixed("alpha", "beta", "gamma", "delta", "Alpha", "ALPHA", "al", "")},
