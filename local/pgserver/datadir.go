@@ -110,7 +110,7 @@ func (s *Server) initdb(ctx context.Context, data, secret string) error {
 	if err := errors.Join(os.WriteFile(secret, []byte(rand.Text()+"\n"), 0o600), s.give(secret)); err != nil {
 		return err
 	}
-	args := append(initArgs(), "-D", data, "--pwfile", secret)
+	args := append(s.initArgs(), "-D", data, "--pwfile", secret)
 	if s.cfg.Volatile && s.cfg.Template == "" { // a template outlives the machine's crashes
 		args = append(args, "--no-sync")
 	}
@@ -128,11 +128,16 @@ func (s *Server) initdb(ctx context.Context, data, secret string) error {
 	return includeSettings(filepath.Join(data, "postgresql.conf"))
 }
 
-// initArgs are those that are the same for all data folders.
-func initArgs() []string {
-	return []string{"--username", Superuser, "--auth", "scram-sha-256",
+// initArgs are those that are the same for all data folders, or for all that are copied.
+func (s *Server) initArgs() []string {
+	args := []string{"--username", Superuser, "--auth", "scram-sha-256",
 		// Text that orders by its bytes everywhere, whatever this machine's locale: what the columnar engine does too.
 		"--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"}
+	if s.cfg.Template != "" {
+		// A test's password need not be hard to guess. Under the race detector each login would hash for some milliseconds.
+		args = append(args, "--set", "scram_iterations=1")
+	}
+	return args
 }
 
 // includeSettings makes the server read the file that writeSettings writes.

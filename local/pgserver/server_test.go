@@ -139,10 +139,13 @@ func TestServer_startsOnCopiesOfATemplate(t *testing.T) {
 		if got := ask(t, s, "WITH made AS (SELECT pg_create_logical_replication_slot('s', 'pgoutput')) SELECT 'ok' FROM made"); got != "ok" {
 			t.Errorf("got %s", got)
 		}
+		if got := ask(t, s, "SELECT left(rolpassword, 16) FROM pg_authid WHERE rolname = 'postgres'"); got != "SCRAM-SHA-256$1:" {
+			t.Errorf("the password is %s…, want one that is hashed once", got)
+		}
 	}
 	kept, err := filepath.Glob(filepath.Join(template, "*"))
 	if err != nil || len(kept) != 1 {
-		t.Errorf("the template's folder holds %v (%v), want one data folder", kept, err)
+		t.Errorf("the template's folder holds %v (%v), want one archive", kept, err)
 	}
 }
 
