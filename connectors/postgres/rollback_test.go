@@ -1,10 +1,7 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -13,32 +10,6 @@ import (
 	"github.com/freshet-io/freshet/connectors/postgres"
 	"github.com/freshet-io/freshet/e2e/stand"
 )
-
-// keepFolder keeps the data folder of a restarted server as it is, and returns what puts that state back, by another restart.
-func (b *testbed) keepFolder(ctx context.Context) (putBack func()) {
-	b.t.Helper()
-	folder := b.folder()
-	earlier := folder + ".earlier"
-	restart := func(between func()) {
-		b.t.Helper()
-		if err := b.server.Stop(ctx); err != nil {
-			b.t.Fatal(err)
-		}
-		between()
-		if err := b.server.Start(ctx); err != nil {
-			b.t.Fatal(err)
-		}
-	}
-	restart(func() { copyFolder(b.t, folder, earlier) })
-	return func() {
-		restart(func() {
-			if err := os.RemoveAll(folder); err != nil {
-				b.t.Fatal(err)
-			}
-			copyFolder(b.t, earlier, folder)
-		})
-	}
-}
 
 // A data folder put back to an earlier state, as by a snapshot of its volume, stays on its timeline. Once the log has grown beyond the replica's
 // position, positions say nothing either.
@@ -50,7 +21,7 @@ func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
 	b.exec("INSERT INTO t VALUES (1, 'kept')")
 	b.same()
 	b.stop()
-	putBack := b.keepFolder(ctx)
+	putBack := stand.KeepFolder(t, b.server)
 	b.source = b.newSource()
 	b.follow()
 	b.exec("INSERT INTO t VALUES (2, 'lost')")
@@ -98,7 +69,7 @@ func TestStream_refusesADataFolderThatWasPutBackWhileNothingHappened(t *testing.
 	b.exec("INSERT INTO t VALUES (1, 'kept')")
 	b.same()
 	b.stop()
-	putBack := b.keepFolder(ctx)
+	putBack := stand.KeepFolder(t, b.server)
 	before := b.model.Position()
 	b.exec("SELECT pg_switch_wal()")
 	b.follow()
@@ -117,22 +88,4 @@ func TestStream_refusesADataFolderThatWasPutBackWhileNothingHappened(t *testing.
 		err = again.Stream(ctx, told, b.model)
 	}
 	sourcetest.WantTerminal(t, err, cdc.CodeSourceMismatch)
-}
-
-// folder is the server's data folder.
-func (b *testbed) folder() string {
-	b.t.Helper()
-	var folder string
-	if err := stand.Connect(b.t, b.url).QueryRow(b.t.Context(), "SHOW data_directory").Scan(&folder); err != nil {
-		b.t.Fatal(err)
-	}
-	return folder
-}
-
-// copyFolder copies a folder with its files' owners, of whom the server is one.
-func copyFolder(t *testing.T, from, to string) {
-	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), "cp", "-a", from, to).CombinedOutput(); err != nil {
-		t.Fatalf("copy %s: %v: %s", from, err, out)
-	}
 }
