@@ -30,6 +30,8 @@ type transaction struct {
 	runs   []*run
 	bytes  int   // in memory
 	micros int64 // commit time, µs; 0 while no row has come
+	// replicated says that it came to the server by replication.
+	replicated bool
 	// keyless are the numbers of rows without a key.
 	keyless map[uint64]bool
 }
@@ -61,7 +63,7 @@ func (a *assembler) row(in *arrival) error {
 		t = &transaction{}
 		a.pending[in.txID] = t
 	}
-	t.micros = in.micros
+	t.micros, t.replicated = in.micros, in.replicated
 	r := t.run(in)
 	if r == nil {
 		return nil // delivered again

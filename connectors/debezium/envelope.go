@@ -23,6 +23,8 @@ type rowEvent struct {
 	op     byte   // c, u, d, t (truncate), r (snapshot) or m (message)
 	before []byte // JSON object, nil for null
 	after  []byte // JSON object, nil for null
+	// replicated says that the transaction came to the server by replication.
+	replicated bool
 }
 
 // endEvent ends a transaction.
@@ -147,6 +149,9 @@ func (e *envelopeDecoder) source(d *jx.Decoder, ev *rowEvent) error {
 			e.schema, err = d.StrAppend(e.schema[:0])
 		case "table":
 			e.table, err = d.StrAppend(e.table[:0])
+		case "origin":
+			ev.replicated = d.Next() != jx.Null
+			return d.Skip()
 		default:
 			return d.Skip()
 		}

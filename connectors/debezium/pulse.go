@@ -17,7 +17,7 @@ const (
 
 // pulse keeps watermarks honest and Current's promises kept.
 //
-// Whenever no transaction came for an interval, it asks how far the log is and sets that as the target of the next
+// Whenever no transaction came for an interval, and now and then to compare the clocks, it asks how far the log is and sets that as the target of the next
 // watermark, which the reader emits when the stream is there. A position is reached by the END of a transaction at or after
 // it: if none is on its way, a mark is written into the log, at most one for what waits.
 func (st *stream) pulse(ctx context.Context) error {
@@ -26,6 +26,7 @@ func (st *stream) pulse(ctx context.Context) error {
 	nudge := time.NewTimer(time.Hour)
 	defer nudge.Stop()
 	var commits uint64
+	unmeasured := 0
 	var marked cdc.Position
 	for {
 		var err error
@@ -38,7 +39,8 @@ func (st *stream) pulse(ctx context.Context) error {
 			marked, err = st.reach(ctx, cdc.Position{Major: st.s.wanted.Load()}, marked)
 		case <-tick.C:
 			n := st.commits.Load()
-			if n == commits {
+			if unmeasured++; n == commits || unmeasured > postgres.MostUnmeasured {
+				unmeasured = 0
 				marked, err = st.aim(ctx, marked)
 			}
 			commits = n
@@ -56,7 +58,7 @@ func (st *stream) pulse(ctx context.Context) error {
 func (st *stream) aim(ctx context.Context, marked cdc.Position) (cdc.Position, error) {
 	t := st.target.Load()
 	if t == nil {
-		w, err := st.s.catalog.ReadLog(ctx)
+		w, err := st.readLog(ctx)
 		if err != nil {
 			return marked, err
 		}

@@ -30,7 +30,9 @@ type stream struct {
 
 	// streamed is the position up to which everything was handed over.
 	streamed atomic.Uint64
-	// commits counts transactions handed over.
+	// skew is measured when the stream begins, and then by the pulse.
+	skew postgres.Skew
+	// commits counts transactions handed over that told the time.
 	commits atomic.Uint64
 	// target is what the next watermark waits for; set by the pulse, cleared by the reader.
 	target atomic.Pointer[postgres.LogState]
@@ -74,6 +76,9 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), generation: ^uint64(0)}
 	st.streamed.Store(from.Major)
 	s.streamed.Store(from.Major)
+	if _, err := st.readLog(ctx); err != nil {
+		return err
+	}
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return st.read(gctx) })
 	group.Go(func() error { return st.pulse(gctx) })
@@ -200,14 +205,13 @@ func (st *stream) transaction(ctx context.Context, head endEvent, t *transaction
 		return fmt.Errorf("transaction %s: %w", head, err)
 	}
 	if st.handed {
-		c := cdc.Commit{Position: head.position, Time: time.UnixMicro(t.micros)}
-		if t.micros == 0 {
-			c.Time = time.UnixMilli(head.millis)
-		}
+		c := cdc.Commit{Position: head.position, Time: st.committedBy(t)}
 		if err := st.h.Commit(ctx, c); err != nil {
 			return err
 		}
-		st.commits.Add(1)
+		if !c.Time.IsZero() {
+			st.commits.Add(1)
+		}
 		st.s.metrics.transactions.Inc()
 	}
 	st.handed = false
@@ -327,7 +331,7 @@ func (st *stream) betweenTransactions(ctx context.Context) error {
 		return nil
 	}
 	st.target.Store(nil)
-	return st.h.Watermark(ctx, cdc.Watermark{Position: cdc.Position{Major: streamed}, Time: target.At})
+	return st.h.Watermark(ctx, cdc.Watermark{Position: cdc.Position{Major: streamed}, Time: target.Asked})
 }
 
 // announce hands over what the catalog has queued.

@@ -123,7 +123,7 @@ func (st *stream) readLog(ctx context.Context) (logState, error) {
 		err = st.src.mustBe(st.conn.log, w)
 	}
 	if err == nil {
-		st.skew.measure(w.asked, w.at)
+		st.skew.Measure(w.asked, w.at)
 	}
 	return w, err
 }

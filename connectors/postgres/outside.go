@@ -18,8 +18,8 @@ func (s *Source) Companion() Companion { return Companion{s} }
 
 // LogState is how far the server's write-ahead log is.
 type LogState struct {
-	// At is the server's clock before the positions were read.
-	At time.Time
+	// Asked is this machine's clock, and At the server's, before the positions were read.
+	Asked, At time.Time
 	// Inserted is the end of the last record, Flushed what is durable and therefore streamed.
 	Inserted, Flushed cdc.Position
 }
@@ -27,7 +27,7 @@ type LogState struct {
 // ReadLog asks how far the log is. Concurrent callers share a question that was asked after each of them called.
 func (c Companion) ReadLog(ctx context.Context) (LogState, error) {
 	w, err := c.s.current.ask(ctx, c.s.readLog)
-	return LogState{At: w.at, Inserted: cdc.Position{Major: w.inserted}, Flushed: cdc.Position{Major: w.flushed}}, err
+	return LogState{Asked: w.asked, At: w.at, Inserted: cdc.Position{Major: w.inserted}, Flushed: cdc.Position{Major: w.flushed}}, err
 }
 
 // Mark writes a transaction without row changes into the log, whose end every decoder of the log reports, and

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// mostUnmeasured is how many intervals may pass before the clocks are compared again.
-const mostUnmeasured = 20
+// MostUnmeasured is how many intervals may pass before the clocks are compared again.
+const MostUnmeasured = 20
 
 // nudgeDelay is how long somebody's own commit may take to flush what Current promised, before the pulse does it.
 const nudgeDelay = 3 * time.Millisecond
@@ -36,7 +36,7 @@ func (st *stream) pulse(ctx context.Context) error {
 			err = st.reach(ctx, st.src.wanted.Load())
 		case <-tick.C:
 			n := st.commits.Load()
-			if unmeasured++; n == commits || unmeasured > mostUnmeasured {
+			if unmeasured++; n == commits || unmeasured > MostUnmeasured {
 				unmeasured = 0
 				err = st.aim(ctx)
 			}

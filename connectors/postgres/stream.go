@@ -41,7 +41,7 @@ type stream struct {
 	// streamed is the position up to which everything was handed over.
 	streamed atomic.Uint64
 	// skew is measured when the stream begins, and then by the pulse.
-	skew skew
+	skew Skew
 	// commits counts transactions handed over that told the time.
 	commits atomic.Uint64
 	// target is what the next watermark waits for; set by the pulse, cleared by the reader.
