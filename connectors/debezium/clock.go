@@ -16,8 +16,8 @@ func (st *stream) readLog(ctx context.Context) (postgres.LogState, error) {
 	return w, err
 }
 
-// committedBy is a time until which nothing was committed that comes after a transaction; zero: not known. One that was replicated to the server
-// bears the time of its first commit, by another server's clock.
+// committedBy is a time until which nothing was committed that comes after a transaction; zero: not known. One that was
+// replicated to the server bears the time of its first commit, by another server's clock.
 func (st *stream) committedBy(t *transaction) time.Time {
 	if t.replicated {
 		return time.Time{}

@@ -43,7 +43,10 @@ type Source struct {
 	wake     chan struct{}
 }
 
-var _ cdc.Source = (*Source)(nil)
+var (
+	_ cdc.Source     = (*Source)(nil)
+	_ cdc.Bookmarker = (*Source)(nil)
+)
 
 // New returns a source. It does not connect yet.
 func New(cfg Config) (*Source, error) {

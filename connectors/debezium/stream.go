@@ -91,6 +91,9 @@ func (s *Source) checkPosition(ctx context.Context, from cdc.Position) error {
 	if err := s.checkSlot(ctx); err != nil {
 		return err
 	}
+	if err := s.catalog.Follow(ctx, from); err != nil {
+		return anew(err)
+	}
 	log, err := s.catalog.ReadLog(ctx)
 	if err != nil {
 		return err
@@ -99,7 +102,7 @@ func (s *Source) checkPosition(ctx context.Context, from cdc.Position) error {
 		return &cdc.TerminalError{
 			Code:   cdc.CodeSourceMismatch,
 			Detail: fmt.Sprintf("the replica's position %s is ahead of the server's log at %s: the server was restored to an earlier state", from, log.Inserted),
-			Remedy: cdc.RemedyRecopy,
+			Remedy: remedyAnew,
 		}
 	}
 	return nil
@@ -196,6 +199,9 @@ func (st *stream) wait(ctx context.Context, head endEvent, missing map[string]ui
 // transaction hands over one transaction.
 func (st *stream) transaction(ctx context.Context, head endEvent, t *transaction) error {
 	st.handed, st.current = false, head.position
+	if err := st.tell(head, t); err != nil {
+		return err
+	}
 	st.s.catalog.HandedOver(uint32(head.txID))
 	err := t.each(func(table *tableName, row storedRow) error { return st.change(ctx, table.TableName, row) })
 	if err == nil {

@@ -16,6 +16,40 @@ type Companion struct{ s *Source }
 // Companion returns the source's companion.
 func (s *Source) Companion() Companion { return Companion{s} }
 
+// Follow makes sure that the server has all that was told, and that a replica at a position has, and follows its log from then on: nobody else's
+// position is told until another call.
+func (c Companion) Follow(ctx context.Context, position cdc.Position) error {
+	if err := c.s.checkServer(ctx); err != nil {
+		return err
+	}
+	conn, err := c.s.connectReplication(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer c.s.closeQuietly(conn)
+	log, err := c.s.followTimeline(ctx, conn, position.Major)
+	if err != nil {
+		return err
+	}
+	start, err := readStart(ctx, conn, log)
+	if err != nil {
+		return err
+	}
+	return c.s.lineage.hasAll(log, start, position.Major)
+}
+
+// Tell notes a transaction before it is told: the position that it ends at, and when it was committed by the server's clock; zero: not known. It returns an
+// error if the server that is followed does not have it any more.
+func (c Companion) Tell(position cdc.Position, committed time.Time) error {
+	return c.s.lineage.tellUnlessUndone(position, committed)
+}
+
+// SendsEmpty reports whether the server sends transactions without changes of what is published, which say nothing of where they come from.
+func (c Companion) SendsEmpty() bool { return c.s.serverVersion.Load() < 150000 }
+
+// Restore takes over what [Source.Bookmark] gave out.
+func (c Companion) Restore(bookmark []byte) error { return c.s.lineage.restore(bookmark) }
+
 // LogState is how far the server's write-ahead log is.
 type LogState struct {
 	// Asked is this machine's clock, and At the server's, before the positions were read.
@@ -24,9 +58,9 @@ type LogState struct {
 	Inserted, Flushed cdc.Position
 }
 
-// ReadLog asks how far the log is. Concurrent callers share a question that was asked after each of them called.
+// ReadLog asks how far the log is that is followed. Concurrent callers share a question that was asked after each of them called.
 func (c Companion) ReadLog(ctx context.Context) (LogState, error) {
-	w, err := c.s.current.ask(ctx, c.s.readLog)
+	w, err := c.s.current.ask(ctx, c.s.readFollowed)
 	return LogState{Asked: w.asked, At: w.at, Inserted: cdc.Position{Major: w.inserted}, Flushed: cdc.Position{Major: w.flushed}}, err
 }
 

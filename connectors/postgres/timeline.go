@@ -30,6 +30,10 @@ type lineage struct {
 	// since is where the stream began: later transactions with rows are marked, earlier ones are in the copies; 0: not known.
 	since   uint64
 	commits commitMarks
+	// start is the one of the server that has all that was told, for who does not read the log itself; stepped is that of a server on another timeline,
+	// whose history has shown it.
+	start   start
+	stepped string
 }
 
 // bookmark is what a consumer keeps of a lineage, as JSON.
@@ -40,6 +44,7 @@ type bookmark struct {
 	Since uint64 `json:"since,omitzero"`
 	// Commit is the last transaction with rows that the consumer's state has, if it was told since the copies.
 	Commit commitMark `json:"commit,omitzero"`
+	start
 }
 
 // tell notes that what a server has up to a position is about to be told. It reports false if another timeline is followed by now.
@@ -95,8 +100,9 @@ func (s *Source) Bookmark(p cdc.Position) []byte {
 	if s.lineage.timeline == 0 {
 		return nil
 	}
-	data, err := json.Marshal(bookmark{s.lineage.timeline, s.lineage.reached, s.lineage.since, s.lineage.commits.until(p.Major)})
-	if err != nil { // numbers always encode
+	l := &s.lineage
+	data, err := json.Marshal(bookmark{l.timeline, l.reached, l.since, l.commits.until(p.Major), l.start})
+	if err != nil { // numbers and texts always encode
 		s.log.Warn("bookmark cannot be encoded", "error", err)
 	}
 	return data
@@ -104,22 +110,27 @@ func (s *Source) Bookmark(p cdc.Position) []byte {
 
 // Restore implements [cdc.Bookmarker].
 func (s *Source) Restore(data []byte) error {
+	if data == nil {
+		s.outset.Store(anew)
+	} else {
+		s.outset.Store(onward)
+	}
+	return s.lineage.restore(data)
+}
+
+// restore takes over what a bookmark says. Which server that there is now has all of it is to be found out.
+func (l *lineage) restore(data []byte) error {
 	var b bookmark
 	if data != nil {
 		if err := json.Unmarshal(data, &b); err != nil {
 			return fmt.Errorf("decode bookmark: %w", err)
 		}
 	}
-	if data == nil {
-		s.outset.Store(anew)
-	} else {
-		s.outset.Store(onward)
-	}
-	s.lineage.mu.Lock()
-	defer s.lineage.mu.Unlock()
-	s.lineage.timeline, s.lineage.started, s.lineage.reached, s.lineage.since, s.lineage.commits = b.Timeline, "", b.Reached, b.Since, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timeline, l.started, l.reached, l.since, l.commits, l.start, l.stepped = b.Timeline, "", b.Reached, b.Since, nil, b.start, ""
 	if b.Commit != (commitMark{}) {
-		s.lineage.commits.add(b.Commit)
+		l.commits.add(b.Commit)
 	}
 	return nil
 }
@@ -195,15 +206,14 @@ func (l *lineage) take(s step, position uint64) (bool, error) {
 		return false, nil
 	}
 	if has := max(position, l.reached); s.changes() && (!s.descends || has > s.left) {
-		return false, &cdc.TerminalError{
-			Code: cdc.CodeSourceMismatch,
-			Detail: fmt.Sprintf("the replica is at %s on timeline %d, which the server's timeline %d left at %s: a failover or a restore lost what came after",
-				cdc.Position{Major: has}, s.from, s.to.Timeline, cdc.Position{Major: s.left}),
-			Remedy: cdc.RemedyRecopy,
-		}
+		return false, mismatch("the replica is at %s on timeline %d, which the server's timeline %d left at %s: a failover or a restore lost what came after",
+			cdc.Position{Major: has}, s.from, s.to.Timeline, cdc.Position{Major: s.left})
 	}
-	if l.timeline = s.to.Timeline; s.from == 0 { // nothing was told that it could lack
+	switch l.timeline = s.to.Timeline; {
+	case s.from == 0: // nothing was told that it could lack
 		l.started = s.to.Started
+	case s.changes():
+		l.stepped = s.to.Started
 	}
 	return true, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/freshet-io/freshet/local/pgserver"
 )
 
-// KeepFolder keeps the data folder of a restarted PostgreSQL as it is, and returns what puts that state back, by another restart: as snapshots of
-// volumes do. Such a server stays on its timeline.
+// KeepFolder keeps the data folder of a restarted PostgreSQL as it is, and returns what puts that state back, by
+// another restart: as snapshots of volumes do. Such a server stays on its timeline.
 func KeepFolder(t testing.TB, server *pgserver.Server) (putBack func()) {
 	t.Helper()
 	var folder string

@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
+)
+
+// start is one of a server's: what its log has from there on was written since. A data folder that was put back to an
+// earlier state has less than what was told of it when it starts, whatever it has later.
+type start struct {
+	// Started is as in [cdc.Log].
+	Started string `json:"started,omitzero"`
+	// Began is where the log ended then; 0: the server did not tell any more.
+	Began uint64 `json:"began,omitzero"`
+}
+
+// beganSQL asks where the log ended when the server was started. After a crash or as a standby it has replayed the log
+// up to there, and remembers that for good. Otherwise the last checkpoint is that of its shutdown, before which nothing
+// was written since the checkpoint began: until the next one.
+const beganSQL = `SELECT coalesce(pg_catalog.pg_last_wal_replay_lsn(), CASE WHEN redo_lsn = checkpoint_lsn THEN checkpoint_lsn END)::pg_catalog.text
+	FROM pg_catalog.pg_control_checkpoint()`
+
+// readStart asks a server, by a replication connection, where the log ended when it was started.
+func readStart(ctx context.Context, conn *pgconn.PgConn, log cdc.Log) (start, error) {
+	row, err := ask(ctx, conn, beganSQL, 1)
+	if err != nil {
+		return start{}, err
+	}
+	if row[0] == nil {
+		return start{Started: log.Started}, nil
+	}
+	began, err := cdc.ParsePosition(string(row[0]))
+	return start{Started: log.Started, Began: began.Major}, err
+}
+
+// undone reports whether a transaction was committed before the start, by the server's clock, at a position that the
+// log had not come to then: it is not in the log any more.
+func (s start) undone(position cdc.Position, committed time.Time) bool {
+	if s.Began == 0 || position.Major <= s.Began || committed.IsZero() {
+		return false
+	}
+	seconds, err := strconv.ParseFloat(s.Started, 64)
+	return err == nil && committed.UnixMilli() < int64(seconds*1000)
+}
+
+// hasAll makes sure that a server has all that was told, and that a replica at a position has, by where its log ended
+// when it was started. It is for who does not read the log from where the replica is: a stream shows more (see
+// [stream.prove]).
+func (l *lineage) hasAll(log cdc.Log, at start, position uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timeline != log.Timeline {
+		return errSuperseded
+	}
+	has := cdc.Position{Major: max(position, l.reached)}
+	switch known := cmp.Or(l.start.Started, l.started); {
+	case known == at.Started:
+		at.Began = cmp.Or(l.start.Began, at.Began)
+	case known == "" || l.stepped == at.Started: // nothing was told of another, or its timeline's history shows it
+	case at.Began == 0:
+		return mismatch("the server was started anew at %s and does not tell any more where its log ended then: nothing shows that it has what the replica at %s has",
+			instant(at.Started), has)
+	case at.Began < has.Major:
+		return mismatch("the server's log ended at %s when it was started at %s, and the replica is at %s: the server was restored to an earlier state",
+			cdc.Position{Major: at.Began}, instant(at.Started), has)
+	}
+	l.start, l.started = at, at.Started
+	return nil
+}
+
+// tellUnlessUndone notes a transaction that is about to be told. It returns an error for one that the server does not
+// have any more.
+func (l *lineage) tellUnlessUndone(position cdc.Position, committed time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.start.undone(position, committed) {
+		return mismatch("the transaction that ended at %s was committed before the server was started at %s, when its log ended at %s: the server was restored to an earlier state",
+			position, instant(l.start.Started), cdc.Position{Major: l.start.Began})
+	}
+	l.reached = max(l.reached, position.Major)
+	return nil
+}
+
+func mismatch(detail string, args ...any) error {
+	return &cdc.TerminalError{Code: cdc.CodeSourceMismatch, Detail: fmt.Sprintf(detail, args...), Remedy: cdc.RemedyRecopy}
+}
+
+// instant prints a time that a server told in seconds.
+func instant(seconds string) string {
+	s, err := strconv.ParseFloat(seconds, 64)
+	if err != nil {
+		return seconds
+	}
+	return time.UnixMicro(int64(s * 1e6)).UTC().Format(time.RFC3339)
+}
