@@ -24,6 +24,7 @@ const (
 	CodeEngineDiskFull      Code = "EngineDiskFull"
 	CodeEngineMemory        Code = "EngineMemoryExceeded"
 	CodeEngineRefused       Code = "EngineRefused"
+	CodeSuperseded          Code = "Superseded"
 )
 
 // RemedyRecopy is the remedy where the stream has lost something that the replica needs.

@@ -94,8 +94,9 @@ func (s *Source) startingPoint(ctx context.Context, from uint64) (position, conf
 	switch at := (cdc.Position{Major: from}); {
 	case at.Before(slot.Confirmed):
 		return 0, 0, &cdc.TerminalError{
-			Code:   cdc.CodeSlotLost,
-			Detail: fmt.Sprintf("replication slot %q is at %s, after the replica's position %s", s.cfg.Slot, slot.Confirmed, at),
+			Code: cdc.CodeSlotLost,
+			Detail: fmt.Sprintf("replication slot %q is at %s, after the replica's position %s: somebody else has read it or moved it, as another gateway with the same slot does, or the columnar data were restored to an earlier state",
+				s.cfg.Slot, slot.Confirmed, at),
 			Remedy: cdc.RemedyRecopy,
 		}
 	case from > log.inserted:

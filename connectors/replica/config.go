@@ -23,6 +23,8 @@ type Config struct {
 	// SourceID names the source for good (PostgreSQL: system identifier and database). A replica
 	// whose data came from another source refuses to start.
 	SourceID string
+	// Owner is the process that keeps the data, from one replica of it to the next; zero: it is made up.
+	Owner Owner
 	// FlushInterval is the least time between two epochs that nobody waits for; 0 means [DefaultFlushInterval]. An epoch costs the engine as much as a
 	// small query, and whoever wants the newest snapshot gets it at once. Far behind the source the interval grows.
 	FlushInterval time.Duration
@@ -64,6 +66,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.User == "" {
 		c.User = "default"
+	}
+	if c.Owner == (Owner{}) {
+		c.Owner = NewOwner()
 	}
 	if c.FlushInterval == 0 {
 		c.FlushInterval = DefaultFlushInterval

@@ -174,6 +174,10 @@ func (c *compactor) writeRecord(ctx context.Context, next *rebased) error {
 			}
 		}
 	})
+	// Another owner may have begun before the record was there, and go on from the one before.
+	if _, _, lost := c.s.r.owned(ctx, c.conn); lost != nil {
+		return lost
+	}
 	c.s.src.Confirm(r.Position)
 	if err == nil && r.Serial%recordsPerPartition == 0 {
 		// The record counts all the same: whoever called must not take its base for one that is named nowhere.

@@ -39,6 +39,9 @@ func (s *session) recover(ctx context.Context) error {
 	if err := conn.Exec(ctx, createRecords(s.cfg.Database)); err != nil {
 		return err
 	}
+	if err := s.own(ctx); err != nil { // the last record of whoever was before cannot change any more, but for what is fenced
+		return err
+	}
 	rec, err := readRecord(ctx, conn, s.cfg.Database)
 	if engine.Damaged(err) {
 		// A disk that was full may leave such files. What they recorded is still at the source.
@@ -166,7 +169,7 @@ func (r *Replica) connect(ctx context.Context) (*session, error) {
 // dictionary goes before its source, which cannot go without.
 func (s *session) clear(ctx context.Context, rec *record) error {
 	conn, database := s.publisher.conn, engine.Literal(s.cfg.Database)
-	keep := map[string]bool{recordsTable: true}
+	keep := map[string]bool{recordsTable: true, ownersTable: true}
 	if rec != nil {
 		s.names.atLeast(rec.Objects)
 		for _, t := range rec.Tables {

@@ -25,17 +25,17 @@ func (g *gateway) obstruct(ctx context.Context, t *testing.T, conn *engine.Conn,
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := 0
+	last, of := 0, "" // whose names they are
 	for _, name := range names {
 		var n int
 		if i := strings.LastIndexByte(name, '_'); i >= 0 {
 			if _, err := fmt.Sscanf(name[i+1:], "%d", &n); err == nil {
-				last = max(last, n)
+				last, of = max(last, n), name[strings.LastIndexByte(name[:i], '_')+1:i]
 			}
 		}
 	}
 	for i := range obstructed {
-		sql := fmt.Sprintf("CREATE TABLE %s.b_%d_%d (x UInt8) ENGINE = Memory", engine.Quote(g.cfg.Database), id, last+1+i)
+		sql := fmt.Sprintf("CREATE TABLE %s.b_%d_%s_%d (x UInt8) ENGINE = Memory", engine.Quote(g.cfg.Database), id, of, last+1+i)
 		if err := conn.Exec(ctx, sql); err != nil {
 			t.Fatal(err)
 		}

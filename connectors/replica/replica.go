@@ -2,9 +2,11 @@ package replica
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,6 +66,7 @@ func Open(ctx context.Context, cfg Config, src cdc.Source, clock func() time.Tim
 		return nil, err
 	}
 	r := &Replica{cfg: cfg, src: src, clock: clock, log: log, changed: make(chan struct{}), reason: "it is starting"}
+	r.names.of = strings.ToLower(rand.Text()[:8])
 	if r.metrics, err = newMetrics(r, reg); err != nil {
 		return nil, err
 	}

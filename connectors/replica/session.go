@@ -67,13 +67,15 @@ type stoppedTable struct {
 type names struct {
 	mu   sync.Mutex
 	last uint64
+	// of is whose names they are: another process may not have noticed yet that it is the owner no more, and goes on making objects.
+	of string
 }
 
 func (n *names) next(prefix string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.last++
-	return fmt.Sprintf("%s_%d", prefix, n.last)
+	return fmt.Sprintf("%s_%s_%d", prefix, n.of, n.last)
 }
 
 func (n *names) highest() uint64 {
@@ -128,6 +130,9 @@ func (s *session) keepStreaming(ctx context.Context) error {
 		}
 		s.r.sourceDown(err)
 		if err := wait.sleep(ctx); err != nil {
+			return err
+		}
+		if err := s.ownedStill(ctx); err != nil { // another owner may have ended the stream to have its slot
 			return err
 		}
 	}

@@ -44,7 +44,10 @@ type incarnation struct {
 	traits   translate.Traits // the source's
 }
 
-func newUnit(cfg Config) *unit { return &unit{cfg: cfg} }
+func newUnit(cfg Config) *unit {
+	cfg.Replica.Owner = replica.NewOwner() // as long as the process lives
+	return &unit{cfg: cfg}
+}
 
 const (
 	// recheck is how long after replication has stopped for a person it is seen whether they have acted.
@@ -87,9 +90,10 @@ func (u *unit) run(ctx context.Context) error {
 	}
 }
 
-// endsReplica reports whether a person has to drop the replica. They do that while the gateway is not at it, and start it again.
+// endsReplica reports whether a person has to drop the replica, or to decide which of two gateways keeps it. They do that while the gateway is not at it,
+// and start it again.
 func endsReplica(code cdc.Code) bool {
-	return code == cdc.CodeSlotLost || code == cdc.CodeSourceMismatch || code == cdc.CodeHistoryLost
+	return code == cdc.CodeSlotLost || code == cdc.CodeSourceMismatch || code == cdc.CodeHistoryLost || code == cdc.CodeSuperseded
 }
 
 // stop notes that replication waits for a person; the log tells only what is new.
