@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -43,6 +44,10 @@ func TestEnvelope_isReadFromTheSamples(t *testing.T) {
 	}
 	if again, err := e.row([]byte(update)); err != nil || again.table != row.table || row.table.Schema != "public" || row.table.Name != "orders" {
 		t.Errorf("it is of table %+v, and once more of %+v, error %v", row.table, again.table, err)
+	}
+	replicated, err := e.row([]byte(strings.Replace(update, `"origin":null`, `"origin":"elsewhere"`, 1)))
+	if err != nil || row.replicated || !replicated.replicated {
+		t.Errorf("by replication came the one: %t, and the other: %t, error %v", row.replicated, replicated.replicated, err)
 	}
 	ev, ended, err := e.boundary([]byte(end))
 	if err != nil || !ended {
