@@ -11,7 +11,7 @@ import (
 func (st *stream) readLog(ctx context.Context) (postgres.LogState, error) {
 	w, err := st.s.catalog.ReadLog(ctx)
 	if err == nil {
-		st.skew.Measure(w.Asked, w.At)
+		st.skew.Measure(w.Asked, w.At, w.Answered)
 	}
 	return w, err
 }
@@ -22,5 +22,5 @@ func (st *stream) committedBy(t *transaction) time.Time {
 	if t.replicated {
 		return time.Time{}
 	}
-	return st.skew.Local(time.UnixMicro(t.micros))
+	return st.skew.Local(time.UnixMicro(t.micros), st.s.cfg.Postgres.Now().Round(0))
 }

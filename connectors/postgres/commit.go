@@ -49,5 +49,5 @@ func (st *stream) committedBy(c cdc.Commit) time.Time {
 	if st.replicated {
 		return time.Time{}
 	}
-	return st.skew.Local(c.Time)
+	return st.skew.Local(c.Time, st.src.cfg.Now().Round(0))
 }

@@ -100,7 +100,7 @@ func (c *currentCalls) lead(ctx context.Context, call, before *currentCall, ques
 
 // logState is how far the write-ahead log is, and when that was.
 type logState struct {
-	asked             time.Time // by this machine's clock
+	asked, answered   time.Time // by this machine's clock
 	at                time.Time // by the server's clock, before the positions were read
 	inserted, flushed uint64
 	log               cdc.Log
@@ -123,7 +123,7 @@ func (st *stream) readLog(ctx context.Context) (logState, error) {
 		err = st.src.mustBe(st.conn.log, w)
 	}
 	if err == nil {
-		st.skew.Measure(w.asked, w.at)
+		st.skew.Measure(w.asked, w.at, w.answered)
 	}
 	return w, err
 }
@@ -158,6 +158,7 @@ func (s *Source) readLog(ctx context.Context) (logState, error) {
 	if err != nil {
 		return w, fmt.Errorf("read log position: %w", err)
 	}
+	w.answered = s.cfg.Now().Round(0)
 	w.inserted = facts.recordEnd(w.inserted)
 	return w, nil
 }

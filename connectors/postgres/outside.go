@@ -52,8 +52,9 @@ func (c Companion) Restore(bookmark []byte) error { return c.s.lineage.restore(b
 
 // LogState is how far the server's write-ahead log is.
 type LogState struct {
-	// Asked is this machine's clock, and At the server's, before the positions were read.
-	Asked, At time.Time
+	// Asked is this machine's clock, and At the server's, before the positions were read. Answered is this machine's
+	// clock after that.
+	Asked, At, Answered time.Time
 	// Inserted is the end of the last record, Flushed what is durable and therefore streamed.
 	Inserted, Flushed cdc.Position
 }
@@ -61,7 +62,7 @@ type LogState struct {
 // ReadLog asks how far the log is that is followed. Concurrent callers share a question that was asked after each of them called.
 func (c Companion) ReadLog(ctx context.Context) (LogState, error) {
 	w, err := c.s.current.ask(ctx, c.s.readFollowed)
-	return LogState{Asked: w.asked, At: w.at, Inserted: cdc.Position{Major: w.inserted}, Flushed: cdc.Position{Major: w.flushed}}, err
+	return LogState{Asked: w.asked, At: w.at, Answered: w.answered, Inserted: cdc.Position{Major: w.inserted}, Flushed: cdc.Position{Major: w.flushed}}, err
 }
 
 // Mark writes a transaction without row changes into the log, whose end every decoder of the log reports, and

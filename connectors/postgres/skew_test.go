@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +79,32 @@ func TestStream_tellsTheTimeByTheConsumersClock(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A clock that is set while the stream runs makes nothing younger than it is, and after one look at the server's clock
+// commits tell the time again.
+func TestStream_tellsNoTimeThatIsNotYetAfterAClockWasSet(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	h := b.stream(now)
+	b.exec("INSERT INTO t VALUES (0)")
+	<-h.commits
+	ahead.Store(-int64(time.Hour))
+	ctx := stand.Within(t, time.Minute)
+	told := false
+	for i := 1; !told && ctx.Err() == nil; i++ {
+		b.exec(fmt.Sprintf("INSERT INTO t VALUES (%d)", i))
+		at := <-h.commits
+		if at.After(now()) {
+			t.Fatalf("commit %d is told to be of %s at %s", i, at, now())
+		}
+		told = !at.IsZero()
+	}
+	if !told {
+		t.Error("no commit tells the time any more")
 	}
 }
 
