@@ -82,21 +82,6 @@ func TestStream_refusesADataFolderThatWasPutBack(t *testing.T) {
 	b.refuses(b.resume(early), before, &countingHandler{done: func() {}})
 }
 
-// A server that does not tell any more where its log ended when it was started shows nothing to who was not there.
-func TestStream_refusesAServerThatCannotShowWhatItHas(t *testing.T) {
-	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, note text)")
-	m, src := sourcetest.NewModel(), b.newSource()
-	stop := m.Start(t, src)
-	if err := m.CatchUpAndCompare(b.url); err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	kept := src.Bookmark(m.Position())
-	stand.KeepFolder(t, b.stack.postgres)
-	b.exec("CHECKPOINT")
-	b.refuses(b.resume(kept), m.Position(), m)
-}
-
 func TestStream_goesOnWithAServerThatWasStartedAnew(t *testing.T) {
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, note text)")
 	m, src, rows := sourcetest.NewModel(), b.newSource(), 0
