@@ -62,11 +62,12 @@ func overloadSQL(n syntax.Names) string {
 	return b.String()
 }
 
-// classSQL adds an obstacle where the database defines how an enumeration is ordered or told apart: by a default operator class for that type alone, which
-// goes before that for all enumerations. ORDER BY and GROUP BY use it, though they name no operator. Other types that the replica has cannot have a second one.
-var classSQL = " UNION ALL " + obstacleColumns("'the order of an enumeration'").sql(isDefined) + " FROM pg_catalog.pg_opclass k JOIN pg_catalog.pg_type t" +
-	" ON t.oid OPERATOR(pg_catalog.=) k.opcintype WHERE k.opcdefault AND k.oid" + later + ` AND t.typtype OPERATOR(pg_catalog.=) 'e'::pg_catalog."char"` +
-	" AND k.opcmethod OPERATOR(pg_catalog.=) ANY (" + sortsOrHashes + ")"
+// classSQL adds an obstacle where the database defines how a type is ordered or told apart: by a default operator
+// class for that type alone, which goes before that for all enumerations, for all arrays, or for text, which is a
+// varchar's. ORDER BY and GROUP BY use it, though they name no operator.
+var classSQL = " UNION ALL " + obstacleColumns("pg_catalog.concat('the order of ', pg_catalog.format_type(t.oid, NULL))").sql(isDefined) +
+	" FROM pg_catalog.pg_opclass k JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) k.opcintype WHERE k.opcdefault AND k.oid" + later +
+	" AND (t.oid" + builtIn + ` OR t.typtype OPERATOR(pg_catalog.=) 'e'::pg_catalog."char") AND k.opcmethod OPERATOR(pg_catalog.=) ANY (` + sortsOrHashes + ")"
 
 // sortsOrHashes are the access methods btree and hash.
 const sortsOrHashes = "'{403,405}'::pg_catalog.oid[]"

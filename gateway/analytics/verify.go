@@ -35,10 +35,7 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	}
 	sql := checkSQL(p.plan.Accesses)
 	if r.cfg.Dialect == translate.PostgreSQL {
-		sql += overloadSQL(p.names)
-		if slices.ContainsFunc(p.plan.Relations, func(rel translate.Relation) bool { return len(rel.Table.Enums) > 0 }) {
-			sql += classSQL
-		}
+		sql += overloadSQL(p.names) + classSQL
 	}
 	rows, err := s.Ask(ctx, sql)
 	if err != nil {

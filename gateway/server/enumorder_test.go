@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // moods has an enumeration whose order is neither that of its labels' letters nor that in which they came to be.
@@ -149,4 +152,27 @@ func TestGateway_leavesToPostgreSQLAnOrderThatTheDatabaseDefines(t *testing.T) {
 		t.Errorf("the columnar route answers %s: %v", sql, err)
 	}
 	wantSameAnswer(t, auto, oltp, sql)
+}
+
+// A varchar is ordered as a text, and every array as all are, unless there is a class for just that type.
+func TestGateway_leavesToPostgreSQLAnOrderOfVarcharsThatTheDatabaseDefines(t *testing.T) {
+	t.Parallel()
+	var own strings.Builder
+	for i, op := range []string{"<", "<=", "=", ">=", ">"} {
+		fmt.Fprintf(&own, "CREATE FUNCTION back%d(varchar, varchar) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT bttextcmp($2, $1) %s 0'; CREATE OPERATOR ~%[2]s (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = back%[1]d);", i, op)
+	}
+	g := start(t, `CREATE TABLE word (id int PRIMARY KEY, v varchar(9) COLLATE "C"); INSERT INTO word VALUES (1, 'a'), (2, 'b'), (3, 'a')`,
+		own.String()+"CREATE FUNCTION backwards(varchar, varchar) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT bttextcmp($2, $1)'")
+	columnar, oltp := g.routes()
+	exec(t, columnar, "SET freshet.freshness = strong")
+	const sql = "SELECT v, count(*) FROM word GROUP BY v ORDER BY v"
+	wantSameAnswer(t, columnar, oltp, sql)
+	exec(t, g.connect(g.oltp.URL("postgres")), `CREATE OPERATOR CLASS backwards DEFAULT FOR TYPE varchar USING btree AS
+		OPERATOR 1 ~<, OPERATOR 2 ~<=, OPERATOR 3 ~=, OPERATOR 4 ~>=, OPERATOR 5 ~>, FUNCTION 1 backwards(varchar, varchar)`)
+	_, err := columnar.Exec(t.Context(), sql)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || !strings.Contains(refused.Message, "the order of character varying may mean what the database defines") {
+		t.Errorf("the columnar route answers %s: %v", sql, err)
+	}
+	exec(t, columnar, "SET freshet.route = auto")
+	wantSameAnswer(t, columnar, oltp, sql)
 }
