@@ -3,7 +3,6 @@ package translate
 import (
 	"fmt"
 	"math/big"
-	"strings"
 	"time"
 )
 
@@ -82,7 +81,7 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 	if x.oid != oidTimestamp && x.oid != oidTimestampTZ || x.isNull() {
 		fail("date_trunc of this type")
 	}
-	field = strings.ToLower(field)
+	field = fieldNamed(field)
 	if local.lit != nil {
 		if first, ok := truncatedConstant(field, q.coerce(local, oidTimestamp).lit.integer); ok {
 			return back(integerLiteral(oidTimestamp, first))

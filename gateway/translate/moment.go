@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -154,6 +155,20 @@ func (q *query) shift(l expr, i interval) expr {
 	}), l)
 }
 
+// isFinite is isfinite of dates and timestamps: the ends of the engine's types stand for the infinities.
+func isFinite(_ *query, _ string, args []expr) expr {
+	x := args[0]
+	low, high := int64(math.MinInt64), int64(math.MaxInt64)
+	switch x.oid {
+	case oidDate:
+		low, high = math.MinInt32, math.MaxInt32
+	case oidTimestamp, oidTimestampTZ:
+	default:
+		fail("isfinite of this type")
+	}
+	return with(oidBool, fmt.Sprintf("(%s NOT IN (%d, %d))", x.operand(), low, high), x)
+}
+
 func absolute(n int64) int64 { return max(n, -n) }
 
 func addConstant(micros *big.Int, i interval) *big.Int {
@@ -191,6 +206,29 @@ var calendarFields = map[string]string{
 	"week": "toISOWeek", "isoyear": "toISOYear", "isodow": "toDayOfWeek",
 }
 
+// fieldNames are other words for fields, of those that PostgreSQL's table has (deltatktbl in its datetime.c).
+var fieldNames = map[string]string{
+	"years": "year", "yr": "year", "yrs": "year", "months": "month", "mon": "month", "mons": "month", "weeks": "week", "days": "day",
+	"hours": "hour", "hr": "hour", "hrs": "hour", "minutes": "minute", "min": "minute", "mins": "minute", "seconds": "second", "sec": "second", "secs": "second",
+	"decades": "decade", "centuries": "century", "millennia": "millennium", "qtr": "quarter",
+}
+
+// fieldNamed is the field that EXTRACT, date_part and date_trunc call so.
+func fieldNamed(word string) string {
+	word = strings.ToLower(word)
+	if field, ok := fieldNames[word]; ok {
+		return field
+	}
+	return word
+}
+
+// longFields are units of so many years; the first century is that of the years 1 to 100, a decade that of the
+// years that share their other digits.
+var longFields = map[string]struct{ years, before int }{"decade": {10, 0}, "century": {100, 99}, "millennium": {1000, 999}}
+
+// julianEpoch is the Julian day of 1970-01-01.
+const julianEpoch = 2_440_588
+
 // timeFields are units of the time of day in microseconds, and how many make the next one.
 var timeFields = map[string][2]int64{
 	"hour": {3_600_000_000, 24}, "minute": {60_000_000, 60},
@@ -202,7 +240,7 @@ func extract(q *query, name string, args []expr) expr {
 	if !ok {
 		fail("extract of a field that is not constant")
 	}
-	field = strings.ToLower(field)
+	field = fieldNamed(field)
 	x := args[1]
 	if x.oid == oidInterval {
 		return q.extractDuration(name, field, x)
@@ -220,6 +258,10 @@ func extract(q *query, name string, args []expr) expr {
 	sql := ""
 	if f, ok := calendarFields[field]; ok && x.oid != oidTime {
 		sql = "toInt32(" + f + "(" + q.calendar(x) + "))"
+	} else if unit, ok := longFields[field]; ok && x.oid != oidTime {
+		sql = fmt.Sprintf("toInt32(intDiv(toYear(%s) + %d, %d))", q.calendar(x), unit.before, unit.years)
+	} else if field == "julian" && x.oid == oidDate {
+		sql = fmt.Sprintf("(%s + %d)", guarded(x.sql, outside(x.sql, firstDay, lastDay), "date out of range"), julianEpoch)
 	} else if field == "dow" && x.oid != oidTime {
 		sql = "toInt32(toDayOfWeek(" + q.calendar(x) + ") % 7)"
 	} else if unit, ok := timeFields[field]; ok && x.oid == oidTime && field == "hour" { // of which there may be 24
@@ -233,6 +275,9 @@ func extract(q *query, name string, args []expr) expr {
 		return tame("toFloat64("+sql+")", x)
 	}
 	d := decimal{integer: 4}
+	if field == "julian" {
+		d.integer = 7
+	}
 	return numericWith("CAST("+sql+", '"+d.String()+"')", d, x)
 }
 

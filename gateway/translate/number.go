@@ -53,6 +53,20 @@ func squareRoot(q *query, _ string, args []expr) expr {
 
 func pi(*query, string, []expr) expr { return floatLiteral(oidFloat8, math.Pi, "") }
 
+// power is that of constant integers, which PostgreSQL makes floats of, where the result is one that every C
+// library has exactly.
+func power(_ *query, name string, args []expr) expr {
+	base, exponent := args[0], args[1]
+	if base.lit == nil || exponent.lit == nil || !isInteger(base.oid) || !isInteger(exponent.oid) || exponent.lit.integer.Sign() < 0 || exponent.lit.integer.Cmp(big.NewInt(64)) > 0 {
+		fail("%s of what are no constant integers", name)
+	}
+	result := new(big.Int).Exp(base.lit.integer, exponent.lit.integer, nil)
+	if result.CmpAbs(big.NewInt(exactInteger)) > 0 {
+		fail("constant out of range")
+	}
+	return floatLiteral(oidFloat8, float64(result.Int64()), result.String())
+}
+
 // toHex writes the bits of an integer. The engine writes whole bytes.
 func toHex(_ *query, _ string, args []expr) expr {
 	x := args[0]

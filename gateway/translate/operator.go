@@ -82,6 +82,10 @@ func (q *query) binary(name string, l, r expr) expr {
 			return nullOf(oidBool)
 		}
 		return startsWith(q, name, []expr{l, r})
+	case "^":
+		if !l.isNull() && !r.isNull() {
+			return power(q, name, []expr{l, r})
+		}
 	}
 	l, r = readNumericPair(l, r)
 	if isMoment(l.oid) || isMoment(r.oid) {
