@@ -55,6 +55,8 @@ type tree struct {
 	single bool
 	// fills says of a join that what it shows of its right side may be there where the side has no row; brittle that this may fail.
 	fills, brittle bool
+	// asked are values that PostgreSQL computes for each row of what is before it, and may refuse, read or not.
+	asked []expr
 	// wrapped writes an inner join as a subquery of columns with qualified names; nil: it is not one.
 	wrapped func(*translator) string
 	// outer join
@@ -86,6 +88,7 @@ func (q *query) fromClause(nodes []*pg.Node) {
 			continue
 		}
 		part, names, ties := q.fromItemAfter(n, ns)
+		q.from.askEach(part.asked)
 		q.from.brittle = q.from.brittle || part.brittle
 		if ties.always {
 			left := &tree{parts: q.from.parts, conds: q.from.conds}

@@ -15,6 +15,7 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		return q.joinUnnest(j, f, left, leftNames)
 	}
 	right, rightNames, ties := q.fromItemAfter(j.Rarg, leftNames)
+	left.askEach(right.asked)
 	inner := j.Jointype == pg.JoinType_JOIN_INNER || j.Jointype == pg.JoinType_JOIN_LEFT && right.single && isTrue(j.Quals)
 	if !inner && right.single && right.fills {
 		fail("LEFT JOIN LATERAL of values by a condition")

@@ -76,6 +76,17 @@ func (n *tree) probe(asked []expr) {
 	})
 }
 
+// askEach has values computed for all rows of the relations that they are of.
+func (n *tree) askEach(values []expr) {
+	for _, e := range values {
+		leaf := n.keeping(e.refs)
+		if leaf == nil {
+			fail("aggregates that may fail of what is no column of one relation that every row has")
+		}
+		leaf.probed = append(leaf.probed, e.sql)
+	}
+}
+
 // withComputed is a relation with what is computed of its rows.
 func (n *tree) withComputed(relation string) string {
 	for i, u := range n.unnested {

@@ -17,6 +17,8 @@ type spelledRows struct {
 	names  []string
 	// arms says that they are those of a UNION ALL, whose types PostgreSQL finds arm by arm, computed that it may leave values out that nobody reads.
 	arms, computed bool
+	// asked says that it computes them all.
+	asked bool
 }
 
 // spelledBy returns the rows of a subquery that is VALUES, a SELECT of values without FROM, or a UNION ALL of such; nil: it is another.
@@ -41,6 +43,10 @@ func spelledBy(s *pg.SelectStmt) *spelledRows {
 		for i := range r.values[0] {
 			r.names = append(r.names, "column"+strconv.Itoa(i+1))
 		}
+		return r
+	case aggregatesElements(s):
+		r := spelledBy(perColumn(s))
+		r.asked = true
 		return r
 	case len(s.FromClause) > 0 || s.WhereClause != nil || isGrouped(s) || len(s.DistinctClause) > 0 || hasWindow(s):
 		return nil
@@ -191,6 +197,9 @@ func (q *query) spelledOut(r *spelledRows, alias *pg.Alias, left namespace) (*tr
 		}
 		e := inner.numbered(values, number, r.arms).plain()
 		joined.brittle = joined.brittle || e.fails
+		if e.fails && r.asked {
+			joined.asked = append(joined.asked, e)
+		}
 		it.columns = append(it.columns, &column{name: name, e: e})
 	}
 	if joined.brittle && !r.computed {
