@@ -3,6 +3,7 @@ package translate
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,16 +19,13 @@ func (q *query) jsonText(a *pg.A_Expr) expr {
 	if !path {
 		p = p.inside(q.jsonStep(a.Rexpr))
 	}
-	keys, ok := p.keys()
-	switch {
-	case !ok && path:
-		fail("path into an element of a json array")
-	case !ok:
-		return q.jsonElementText(p)
-	case path:
-		keys = append(keys, q.jsonPath(a.Rexpr)...)
+	if path {
+		p = p.inside(q.jsonPath(a.Rexpr)...)
 	}
-	return q.jsonTextAt(p.doc, keys)
+	if keys, ok := p.keys(); ok {
+		return q.jsonTextAt(p.doc, keys)
+	}
+	return q.jsonElementText(p)
 }
 
 func (q *query) jsonTextAt(doc expr, keys []string) expr {
@@ -61,25 +59,64 @@ func (q *query) jsonDocument(n *pg.Node) expr {
 
 func (q *query) jsonKey(n *pg.Node) string { return plainKey(q.value(n)) }
 
-// jsonPath is a constant array of keys, none of which could be the number of an array's element.
-func (q *query) jsonPath(n *pg.Node) []string {
-	text := q.jsonKey(n)
-	inner, opened := strings.CutPrefix(text, "{")
-	inner, closed := strings.CutSuffix(inner, "}")
-	if !opened || !closed {
-		fail("path into a json document of this form")
+// jsonPath is a constant array of keys and numbers of elements.
+func (q *query) jsonPath(n *pg.Node) []jsonStep {
+	if cast := n.GetTypeCast(); cast != nil && isTextArray(cast.TypeName) {
+		n = cast.Arg
 	}
-	keys := strings.Split(inner, ",")
-	for _, k := range keys {
-		if !pathKey.MatchString(k) || strings.EqualFold(k, "null") {
+	keys := spelledPath(n)
+	if keys == nil {
+		text := q.jsonKey(n)
+		inner, opened := strings.CutPrefix(text, "{")
+		inner, closed := strings.CutSuffix(inner, "}")
+		if !opened || !closed {
 			fail("path into a json document of this form")
 		}
+		keys = strings.Split(inner, ",")
+	}
+	steps := make([]jsonStep, len(keys))
+	for i, k := range keys {
+		switch number, err := strconv.Atoi(k); {
+		case pathKey.MatchString(k) && !strings.EqualFold(k, "null"):
+			steps[i] = jsonStep{key: k}
+		case !pathNumber.MatchString(k) || err != nil:
+			fail("path into a json document of this form")
+		case number >= 0:
+			steps[i] = jsonStep{element: number + 1, either: true}
+		default:
+			steps[i] = jsonStep{element: number, either: true}
+		}
+	}
+	return steps
+}
+
+func isTextArray(n *pg.TypeName) bool {
+	names := syntax.Strings(n.Names)
+	return len(n.ArrayBounds) == 1 && names[len(names)-1] == "text" && (len(names) == 1 || len(names) == 2 && names[0] == "pg_catalog")
+}
+
+// spelledPath are the strings of ARRAY['a', 'b']; nil: it is something else.
+func spelledPath(n *pg.Node) []string {
+	var keys []string
+	for _, element := range n.GetAArrayExpr().GetElements() {
+		constant := element.GetAConst()
+		if cast := element.GetTypeCast(); cast != nil && len(cast.TypeName.ArrayBounds) == 0 && typeOf(cast.TypeName).oid == oidText { // as a view has it
+			constant = cast.Arg.GetAConst()
+		}
+		if constant.GetSval() == nil {
+			return nil
+		}
+		keys = append(keys, constant.GetSval().Sval)
 	}
 	return keys
 }
 
-// pathKey are the elements of an array's text that need no quotes.
-var pathKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// pathKey are the elements of an array's text that need no quotes, pathNumber those that are the number of an
+// array's element, of one that is counted to.
+var (
+	pathKey    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	pathNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,5})$`)
+)
 
 // jsonContains is jsonb @> an object or an array, of scalars and of such objects and arrays.
 func (q *query) jsonContains(a *pg.A_Expr) expr {

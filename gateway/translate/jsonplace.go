@@ -18,6 +18,8 @@ type jsonPlace struct {
 type jsonStep struct {
 	key     string
 	element int
+	// either says that the number may be a member's key, too, as in the path of #>>.
+	either bool
 }
 
 func (s jsonStep) isKey() bool { return s.element == 0 }
@@ -129,6 +131,10 @@ func (p jsonPlace) elementsOfScalars() string {
 			continue
 		}
 		of := jsonPlace{p.doc, p.steps[:i]}.args()
+		if s.either { // a scalar has no elements there
+			text += " OR JSONType(" + of + ") = 'Object'"
+			continue
+		}
 		text += " OR JSONType(" + of + ") NOT IN ('Array', 'Object')"
 		if i > 0 {
 			text += " AND JSONHas(" + of + ")"
