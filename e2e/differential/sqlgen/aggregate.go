@@ -36,6 +36,12 @@ func (g *gen) aggregate(c ctx, fam family) (expr, bool) {
 			e, ok = g.durationAggregate(inner)
 			break
 		}
+		if fam == famFloat && g.chance(0.4) {
+			g.use("sum of floats")
+			n := g.expr(inner, famInt, 1)
+			e, ok = expr{sql: fmt.Sprintf("%s(%s::float8%s)", g.one("sum", "sum", "avg"), n.sql, g.one("", " / 16", " * 0.25", " / 3")), t: typ{kind: Float8}}, true
+			break
+		}
 		if g.chance(0.2) {
 			e, ok = g.percentile(inner, fam)
 			break

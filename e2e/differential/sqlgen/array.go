@@ -60,6 +60,9 @@ func (g *gen) arrayTest(c ctx) (string, bool) {
 	}
 	g.use("array column")
 	value := QuoteLiteral(*some[0])
+	if !c.plain && g.chance(0.25) {
+		return g.elementTest(a.sql, value), true
+	}
 	switch g.r.IntN(6) {
 	case 0:
 		x := g.leaf(c, fam)
@@ -77,6 +80,17 @@ func (g *gen) arrayTest(c ctx) (string, bool) {
 		return fmt.Sprintf("%s[%d] = %s", a.sql, 1+g.r.IntN(3), value), true
 	}
 	return fmt.Sprintf("%s %s %s", a.sql, g.one("@>", "&&", "<@"), g.array(kind, some)), true
+}
+
+// elementTest asks a subquery over the elements of an array.
+func (g *gen) elementTest(array, value string) string {
+	g.use("subquery over elements")
+	e := g.alias("e")
+	rows := fmt.Sprintf("FROM unnest(%s) %s", array, e)
+	if g.chance(0.7) {
+		rows += fmt.Sprintf(" WHERE %s %s %s", e, g.one("=", "<>", "IS DISTINCT FROM"), value)
+	}
+	return fmt.Sprintf(g.one("EXISTS (SELECT 1 %s)", "NOT EXISTS (SELECT %s)", "(SELECT count(*) %s) > 1", "(SELECT count("+e+") %s) = 0", "(SELECT bool_or("+e+" IS NULL) %s)", "(SELECT "+e+" %s LIMIT 1) = "+value), rows)
 }
 
 // array writes an array as drivers and people do.

@@ -12,7 +12,7 @@ func (g *gen) documentText(c ctx) (expr, bool) {
 	form := g.one("(%s ->> 'a')", "(%s -> 'b' ->> 'c')", "(%s #>> '{b,c}')", "(%s -> 'b' ->> 'a')", "jsonb_extract_path_text(%s, 'b', 'a')", "(%s)::text", "(%s -> 'b')::text")
 	if g.chance(0.3) {
 		g.use("elements and types in a document")
-		form = g.one("(%s -> 'b' -> 'c' ->> 0)", "(%s -> 'b' -> 'c' -> 1 ->> 'a')", "(%s ->> -1)", "jsonb_typeof(%s)", "jsonb_typeof(%s -> 'a')", "jsonb_typeof(%s -> 'b' -> 'c')")
+		form = g.one("(%s -> 'b' -> 'c' ->> 0)", "(%s -> 'b' -> 'c' -> 1 ->> 'a')", "(%s ->> -1)", "(%s #>> '{b,c,0}')", "(%s #>> ARRAY['b', 'c', '-1'])", "(%s #>> ARRAY['b', 'a']::text[])", "jsonb_typeof(%s)", "jsonb_typeof(%s -> 'a')", "jsonb_typeof(%s -> 'b' -> 'c')")
 	}
 	return expr{sql: fmt.Sprintf(form, document.sql), t: typ{kind: Text}}, true
 }

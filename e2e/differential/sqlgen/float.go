@@ -31,7 +31,7 @@ func (g *gen) floatExpr(c ctx, depth int) expr {
 			return a
 		}
 		g.use("date_part")
-		return expr{sql: fmt.Sprintf("date_part('%s', %s)", g.one("year", "month", "day", "dow", "quarter", "week"), d.sql), t: typ{kind: Float8}}
+		return expr{sql: fmt.Sprintf("date_part('%s', %s)", g.one("year", "month", "day", "dow", "quarter", "week", "years", "months", "days", "decade", "century"), d.sql), t: typ{kind: Float8}}
 	case 7:
 		g.use("sqrt")
 		return expr{sql: fmt.Sprintf("sqrt(abs(%s::int8))", g.expr(c, famInt, depth-1).sql), t: typ{kind: Float8}}

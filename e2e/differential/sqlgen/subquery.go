@@ -66,7 +66,7 @@ func (g *gen) correlation(inner, outer *scope) (string, bool) {
 			continue
 		}
 		g.use("correlated subquery")
-		return fmt.Sprintf("%s %s %s", a.sql, g.one("=", "=", "=", "=", "<", "<>"), b.sql), true
+		return fmt.Sprintf("%s %s %s", a.sql, g.one("=", "=", "=", "=", "<", "<>", "IS NOT DISTINCT FROM"), b.sql), true
 	}
 	return "", false
 }
