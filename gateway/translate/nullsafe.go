@@ -11,7 +11,7 @@ var fillers = map[uint32]string{
 }
 
 // withoutNulls makes two equalities, of values that are not NULL, of each condition a IS NOT DISTINCT FROM b that
-// ties a subquery to the query around: (a IS NULL) = (b IS NULL) AND COALESCE(a, ”) = COALESCE(b, ”).
+// ties a subquery to the query around: one of whether they are NULL, one with a filler in place of NULL.
 func (q *query) withoutNulls(conds []*pg.Node) []*pg.Node {
 	var out []*pg.Node
 	for _, n := range conds {
