@@ -33,6 +33,9 @@ func TestGateway_relaysWhileTheEngineIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.await(func(s server.Status) bool { return s.Ready && phase(s, "public.account") == "ready" })
+	g.await(func(server.Status) bool { // the stream has to show first that PostgreSQL has all that the replica has
+		return outcome(t, c, "SELECT sum(balance) FROM account")[0] != "SQLSTATE 0A000"
+	})
 	if got := one(t, c, "SELECT sum(balance) FROM account"); got != "100000" {
 		t.Errorf("sum after the engine came back is %s", got)
 	}
