@@ -26,8 +26,6 @@ type tableEntry struct {
 	given  *cdc.Discovered
 	queued bool
 	gone   bool
-	// copied is the timestamp of the last copy that this stream has seen begin.
-	copied cdc.Position
 }
 
 func newRegistry() *registry { return &registry{entries: map[cdc.TableID]*tableEntry{}} }
@@ -143,36 +141,6 @@ func (r *registry) copying(ids []cdc.TableID) (defs []*cdc.Table, stale []cdc.Ta
 		defs = append(defs, e.newest.Table)
 	}
 	return defs, stale
-}
-
-// begun notes the timestamp of a copy.
-func (r *registry) begun(tables []*cdc.Table, at cdc.Position) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, t := range tables {
-		if e := r.entries[t.ID]; e != nil {
-			e.copied = at
-		}
-	}
-}
-
-// copied returns the timestamp of the last copy of a table since forgetCopies; zero for none.
-func (r *registry) copied(id cdc.TableID) cdc.Position {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e := r.entries[id]; e != nil {
-		return e.copied
-	}
-	return cdc.Position{}
-}
-
-// forgetCopies is for a new stream: its consumer may have lost copies that were taken before.
-func (r *registry) forgetCopies() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.entries {
-		e.copied = cdc.Position{}
-	}
 }
 
 // why says why a table cannot be copied now.

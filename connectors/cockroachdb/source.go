@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/jsonrow"
 )
 
 // Source is a CockroachDB database's change stream through a changefeed and Kafka. Its methods
@@ -19,6 +20,7 @@ type Source struct {
 	log      *slog.Logger
 	metrics  *metrics
 	registry *registry
+	misfits  jsonrow.Misfits
 	marks    marks
 	open     func() (broker, error)
 
@@ -129,7 +131,11 @@ type copySink struct {
 
 // Begin implements [cdc.CopySink].
 func (c *copySink) Begin(ctx context.Context, at cdc.Position, tables []*cdc.Table) error {
-	c.s.registry.begun(tables, at)
+	for _, t := range tables {
+		if c.s.misfits.Begun(t.ID, at) {
+			c.s.registry.copyAnew(t.ID)
+		}
+	}
 	if err := c.CopySink.Begin(ctx, at, tables); err != nil {
 		return err
 	}

@@ -21,7 +21,6 @@ type stream struct {
 
 	generation uint64
 	tables     map[cdc.TableID]*cdc.Table
-	misfits    jsonrow.Misfits
 
 	cut     cdc.Position // of which everything was handed over
 	current cdc.Position // of the transaction at hand
@@ -69,7 +68,7 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	if err := s.checkChangefeed(ctx, from); err != nil {
 		return err
 	}
-	s.registry.forgetCopies()
+	s.misfits.Forget()
 	s.cut.Store(&from)
 	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), generation: ^uint64(0), cut: from, moved: s.cfg.Now()}
 	if err := st.refresh(ctx); err != nil {
@@ -281,9 +280,10 @@ func (st *stream) change(ctx context.Context, r *row) error {
 // or the row precedes the one that is known. In both cases a copy is to be taken that is later than the row.
 func (st *stream) misfit(ctx context.Context, def *cdc.Table, r *row, why error) error {
 	st.s.metrics.misfits.Inc()
-	switch st.misfits.Judge(def, r.position, st.s.registry.copied(def.ID)) {
+	switch st.s.misfits.Judge(def, r.position) {
 	case jsonrow.Covered:
 		return nil
+	case jsonrow.Awaited:
 	case jsonrow.Stop:
 		st.s.registry.stop(def.ID, &cdc.TableError{
 			Code: cdc.CodeUnrepresentable, Table: def.FullName(), Detail: fmt.Sprintf("its changes do not fit its definition again and again: %v", why),

@@ -17,7 +17,6 @@ import (
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/cockroachdb/changefeedtest"
-	"github.com/freshet-io/freshet/connectors/jsonrow"
 )
 
 // second is a timestamp n seconds after the tests' beginning.
@@ -146,52 +145,6 @@ func wantTranscript(t *testing.T, want, got string, err error) {
 	lines := strings.Join(strings.Fields(want), " ")
 	if diff := cmp.Diff(lines, strings.Join(strings.Fields(strings.ReplaceAll(got, "17636328", "")), " ")); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%s", diff, got)
-	}
-}
-
-func TestStream_copiesATableAnewWhoseDefinitionChanged(t *testing.T) {
-	s := newScene(t, table(1, "t", "a"))
-	s.row("t", 1, "", `{"id": 1, "a": "old"}`, 10, 0)
-	s.resolve("t", 10)
-	s.copiesAt(40)
-	got, err := s.play(0, 60, map[int]func(){10: func() {
-		s.db.tables = []cdc.Discovered{table(1, "t", "a", "b")}
-		s.row("t", 2, "", `{"id": 2, "a": "new", "b": null}`, 20, 0) // does not fit: the copy at 40 has it
-		s.row("t", 1, `{"id": 1, "a": "old"}`, `{"id": 1, "a": "old", "b": "x"}`, 21, 10)
-		s.resolve("t", 30)
-	}, 30: func() {
-		s.row("t", 3, "", `{"id": 3, "a": "of the old shape still"}`, 39, 0) // the copy has it
-		s.row("t", 3, `{"id": 3, "a": "y"}`, `{"id": 3, "a": "y", "b": "z"}`, 50, 0)
-		s.resolve("t", 60)
-	}})
-	wantTranscript(t, `insert t id=1 a=old commit 10000000000.0000000000 watermark 10000000000.0000000000
-		truncate t commit 20000000000.0000000000 watermark 30000000000.0000000000 discovered t, 3 columns, stopped: false
-		update t id=3 a=y b=z commit 50000000000.0000000000 watermark 60000000000.0000000000`, got, err)
-}
-
-func TestStream_stopsATableWhoseRowsNeverFit(t *testing.T) {
-	s := newScene(t, table(1, "t", "a"), table(2, "other", "a"))
-	acts := map[int]func(){}
-	for n := 1; n <= 6; n++ {
-		send := func() {
-			s.copiesAt(10*n - 5)
-			s.row("t", 1, "", `{"id": 1, "a": 5}`, 10*n, 0)
-			s.row("other", n, "", `{"id": 1, "a": "fine"}`, 10*n, 0)
-			s.resolve("t", 10*n)
-			s.resolve("other", 10*n)
-		}
-		if n == 1 {
-			send()
-		} else {
-			acts[10*(n-1)] = send
-		}
-	}
-	got, err := s.play(0, 60, acts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(got, "discovered t, 2 columns, stopped: true") || strings.Count(got, "insert other") != 6 || strings.Count(got, "truncate t") > jsonrow.MostCopies+1 {
-		t.Errorf("got\n%s", got)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/jsonrow"
 	"github.com/freshet-io/freshet/connectors/postgres"
 )
 
@@ -32,7 +33,7 @@ type Source struct {
 	// fingerprint is the catalog's that the definitions are in line with.
 	following   sync.Mutex
 	fingerprint string
-	copies      sync.Map                 // of cdc.Position by cdc.TableID
+	misfits     jsonrow.Misfits
 	topicsThere atomic.Pointer[[]string] // as refuse has seen them last
 	// wanted is the highest position that Current has promised; wake tells the pulse of it.
 	wanted atomic.Uint64
@@ -239,16 +240,11 @@ type copySink struct {
 // Begin implements [cdc.CopySink].
 func (c copySink) Begin(ctx context.Context, at cdc.Position, tables []*cdc.Table) error {
 	for _, t := range tables {
-		c.s.copies.Store(t.ID, at)
+		if c.s.misfits.Begun(t.ID, at) {
+			c.s.catalog.CopyAnew(t.ID)
+		}
 	}
 	return c.CopySink.Begin(ctx, at, tables)
-}
-
-// copied returns the position of the last copy of a table that this source began; zero for none.
-func (s *Source) copied(id cdc.TableID) cdc.Position {
-	at, _ := s.copies.Load(id)
-	p, _ := at.(cdc.Position)
-	return p
 }
 
 // Current implements [cdc.Source]. Callers that come while another's question is under way share one.

@@ -23,7 +23,6 @@ type stream struct {
 
 	generation uint64
 	tables     map[postgres.TableName]postgres.Definition
-	misfits    jsonrow.Misfits
 	current    cdc.Position // of the transaction at hand
 	handed     bool         // the handler has had changes of it
 	waiting    time.Time
@@ -75,6 +74,7 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	s.log.Info("streaming", "prefix", s.cfg.Prefix, "from", from)
 	st := &stream{s: s, rd: rd, h: h, decoder: newDecoder(), generation: ^uint64(0)}
 	st.streamed.Store(from.Major)
+	s.misfits.Resume()
 	s.streamed.Store(from.Major)
 	if _, err := st.readLog(ctx); err != nil {
 		return err
@@ -239,7 +239,7 @@ func (st *stream) change(ctx context.Context, table postgres.TableName, row stor
 		}
 	}
 	if st.decoder.add(def.Given, row) == nil {
-		st.misfits.Fits(def.Given.ID)
+		st.s.misfits.Fits(def.Given.ID)
 		return nil
 	}
 	return st.misfit(ctx, table, row)
@@ -299,9 +299,10 @@ func (st *stream) misfit(ctx context.Context, name postgres.TableName, row store
 		return nil
 	}
 	id, table := def.Given.ID, def.Given.FullName()
-	switch st.misfits.Judge(def.Given, st.current, st.s.copied(id)) {
+	switch st.s.misfits.Judge(def.Given, st.current) {
 	case jsonrow.Covered:
 		return nil
+	case jsonrow.Awaited:
 	case jsonrow.Stop:
 		st.s.catalog.StopTable(id, &cdc.TableError{
 			Code: cdc.CodeUnrepresentable, Table: table, Detail: fmt.Sprintf("its changes do not fit its definition again and again: %v", why),

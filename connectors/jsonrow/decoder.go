@@ -69,8 +69,11 @@ func (dec *Decoder) Reset() {
 }
 
 // Void keeps a change that says that rows of a table are left out, because they do not fit its definition: a Truncate with a
-// *cdc.Table that nobody was told of and that has no columns.
+// *cdc.Table that nobody was told of and that has no columns. One for several rows in a row is enough.
 func (dec *Decoder) Void(t *cdc.Table) {
+	if n := len(dec.Changes); n > 0 && dec.Changes[n-1].Table.ID == t.ID && dec.Changes[n-1].Op == cdc.Truncate && dec.Changes[n-1].Table.Columns == nil {
+		return
+	}
 	void := &cdc.Table{ID: t.ID, Schema: t.Schema, Name: t.Name}
 	dec.Changes = append(dec.Changes, cdc.Change{Table: void, Op: cdc.Truncate})
 }
