@@ -2,7 +2,6 @@ package translate
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -101,16 +100,6 @@ func (a *among) described(q *query, d expr, sql string) expr {
 		out.refs |= o.refs
 	}
 	return out
-}
-
-// existsAmong is EXISTS tied by equalities and several comparisons: whether any of a group's rows meet them.
-func (q *query) existsAmong(c *correlated) expr {
-	comparisons := c.among()
-	q.requireLocal(comparisons.bounds())
-	q.joinGroups(c)
-	c.sub.group.among = comparisons
-	count := c.sub.aggregated(engineCall{function: "count"}, expr{oid: oidInt8, pad: -1})
-	return q.compare(">", count, integerLiteral(oidInt8, new(big.Int)))
 }
 
 // firstAmong is the only column of a subquery's first row of those that meet the comparisons, in the order of its ORDER BY.

@@ -30,7 +30,7 @@ func (q *query) correlate(stmt *pg.SelectStmt) *correlated {
 	c.sub.fromClause(stmt.FromClause)
 	sub := c.sub
 	sub.noWindows = true
-	for _, n := range sub.withoutNulls(factor(stmt.WhereClause)) {
+	for _, n := range factor(stmt.WhereClause) {
 		sub.allowOuter, sub.outer = true, 0
 		if sub.tie(c, n) {
 			continue

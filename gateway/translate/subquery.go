@@ -118,10 +118,11 @@ func (q *query) exists(stmt *pg.SelectStmt) expr {
 		if len(c.inner) == 0 {
 			fail("correlated subquery without an equality")
 		}
-		if e, ok := q.existsByExtreme(c); ok {
-			return e
+		e, ok := q.existsByExtreme(c)
+		if !ok {
+			fail("correlated subquery by more than equalities, not at the top of a WHERE clause")
 		}
-		return q.existsAmong(c)
+		return e
 	}
 	if len(c.inner) == 0 {
 		return expr{sql: selecting("count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins, "") + " LIMIT 1)) > 0"), oid: oidBool, pad: -1}
