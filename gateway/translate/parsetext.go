@@ -64,12 +64,17 @@ const (
 func parsedNumeric(e expr) expr {
 	d := decimal{integer: parsedInteger, scale: parsedScale, display: displayDynamic}
 	form := fmt.Sprintf("match(%s, '^-?[0-9]{1,%d}([.][0-9]{1,%d})?$')", e.sql, parsedInteger, parsedScale)
-	d.displaySQL = fmt.Sprintf("toInt32(if(position(%s, '.') = 0, 0, length(%[1]s) - position(%[1]s, '.')))", e.sql)
+	d.displaySQL = "toInt32(" + fractionDigits(e.sql) + ")"
 	// Not NULL for a constant that cannot be read: of two arms that are NULL the engine asks no guard.
 	sql := fmt.Sprintf("toDecimal128OrZero(%s, %d)", e.orEmpty(), parsedScale)
 	out := numericWith(renulled(guarded("CAST("+sql+", 'Nullable("+d.String()+")')", "NOT "+form, "text of another form"), e), d, e)
 	out.fails, out.null = !e.readsAs(oidNumeric), true
 	return out
+}
+
+// fractionDigits is how many digits the text of a number has after the point.
+func fractionDigits(text string) string {
+	return fmt.Sprintf("if(position(%[1]s, '.') = 0, 0, length(%[1]s) - position(%[1]s, '.'))", text)
 }
 
 // orEmpty is a text that is empty where it is NULL.

@@ -1,6 +1,9 @@
 package translate
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The digits of an unconstrained numeric that is computed with: as many as the engine's decimals of 128 bits have. A quotient as PostgreSQL shows it
 // has up to 20 after the point.
@@ -19,9 +22,8 @@ func readNumeric(e expr) expr {
 		return nullOf(oidNumeric)
 	}
 	d := decimal{integer: unconstrainedInteger, scale: unconstrainedScale, display: displayDynamic}
-	point := "position(" + e.sql + ", '.')"
-	fraction := fmt.Sprintf("if(%s = 0, 0, length(%s) - %[1]s)", point, e.sql)
-	whole := fmt.Sprintf("if(%s = 0, length(%s), %[1]s - 1)", point, e.sql)
+	fraction := fractionDigits(e.sql)
+	whole := fmt.Sprintf("if(position(%[1]s, '.') = 0, length(%[1]s), position(%[1]s, '.') - 1)", e.sql)
 	d.displaySQL = "toInt32(" + fraction + ")"
 	value := fmt.Sprintf("toDecimal128OrNull(%s, %d)", e.sql, unconstrainedScale)
 	other := fmt.Sprintf("isNull(%s) != isNull(%s) OR %s > %d OR %s > %d", value, e.sql, fraction, unconstrainedScale, whole, unconstrainedInteger)
@@ -32,14 +34,11 @@ func readNumeric(e expr) expr {
 
 // readNumerics reads unconstrained numerics among values that are to be of one representation, if there are others.
 func readNumerics(all []expr) {
-	others := false
-	for _, e := range all {
-		others = others || !e.opaque && !e.isNull()
+	if !slices.ContainsFunc(all, func(e expr) bool { return !e.opaque && !e.isNull() }) {
+		return
 	}
 	for i := range all {
-		if others {
-			all[i] = readNumeric(all[i])
-		}
+		all[i] = readNumeric(all[i])
 	}
 }
 
