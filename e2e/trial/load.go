@@ -105,7 +105,7 @@ func (p *Platform) StartLoad(t *testing.T, seed uint64) (stop func(least int)) {
 	clients, err := driver.New(driver.Config{
 		OLTP: p.URL, Endpoint: p.URL, Postgres: p.DirectURL, Warehouses: 1, Seed: seed, TransactionClients: 2,
 		Check: true, CheckEvery: time.Second, AnalyticalSetup: "SET freshet.route = 'columnar'", Reconnect: true,
-		Logger: slog.New(slog.DiscardHandler), Pace: behind.pass,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})), Pace: behind.pass,
 	})
 	if err != nil {
 		t.Fatal(err)
