@@ -23,6 +23,9 @@ type assembler struct {
 	queued  map[uint64]bool         // the txids of ends
 	done    *recent                 // txids whose rows are of no use any more
 	bytes   int                     // of rows in memory
+
+	owners  *recent // the txids that ended at positions
+	highest uint64  // of these
 }
 
 // transaction collects the rows of one transaction.
@@ -41,7 +44,7 @@ const remembered = 1 << 17
 
 func newAssembler(from cdc.Position, dir string, spillAt int) *assembler {
 	return &assembler{last: from, spillAt: spillAt, dir: dir, pending: map[uint64]*transaction{}, large: map[uint64]*transaction{},
-		queued: map[uint64]bool{}, done: newRecent(remembered)}
+		queued: map[uint64]bool{}, done: newRecent(remembered), owners: newRecent(remembered)}
 }
 
 // arrival is a row as it was read.
@@ -55,7 +58,7 @@ type arrival struct {
 
 // row takes a row that was read from a partition of a table's topic.
 func (a *assembler) row(in *arrival) error {
-	if a.done.has(in.txID) {
+	if _, done := a.done.get(in.txID); done {
 		return nil
 	}
 	t := a.pending[in.txID]
@@ -137,15 +140,30 @@ func (a *assembler) spill() error {
 
 // early takes an END from before the place where reading begins: it only tells which rows are of no use.
 func (a *assembler) early(ev endEvent) {
-	if !a.last.Before(ev.position) {
+	if a.genuine(ev) && !a.last.Before(ev.position) {
 		a.discard(ev.txID)
 	}
+}
+
+// genuine reports whether an END is where its transaction ended, and notes it.
+//
+// Debezium resumes inside a transaction at the change that has a certain LSN. The end of another transaction, which comes before, has the same one
+// where the two records follow each other in the log. Debezium then resumes there, ends the transaction of the change at the position of that
+// other one, and sends all of it anew.
+func (a *assembler) genuine(ev endEvent) bool {
+	if p := ev.position.Major; p > a.highest {
+		a.highest = p
+		a.owners.add(p, ev.txID)
+		return true
+	}
+	txID, known := a.owners.get(ev.position.Major)
+	return known && txID == ev.txID
 }
 
 // end takes the END of a transaction and reports whether it is news.
 func (a *assembler) end(ev endEvent) bool {
 	switch {
-	case a.queued[ev.txID]:
+	case !a.genuine(ev), a.queued[ev.txID]:
 		return false
 	case !a.last.Before(ev.position): // handed over already, or before the beginning
 		a.discard(ev.txID)
@@ -159,7 +177,7 @@ func (a *assembler) end(ev endEvent) bool {
 
 // discard forgets the rows of a transaction, also those still to come.
 func (a *assembler) discard(txID uint64) {
-	a.done.add(txID)
+	a.done.add(txID, 0)
 	if t := a.pending[txID]; t != nil {
 		for _, r := range t.runs {
 			r.close()
@@ -261,27 +279,32 @@ func (t *transaction) each(f func(table *tableName, row storedRow) error) error 
 	}
 }
 
-// recent remembers the last n numbers added.
+// recent remembers the last n numbers added, each with another one.
 type recent struct {
-	ring []uint64
-	next int
-	set  map[uint64]bool
+	ring   []uint64
+	next   int
+	values map[uint64]uint64
 }
 
-func newRecent(n int) *recent { return &recent{ring: make([]uint64, 0, n), set: map[uint64]bool{}} }
+func newRecent(n int) *recent {
+	return &recent{ring: make([]uint64, 0, n), values: map[uint64]uint64{}}
+}
 
-func (r *recent) has(n uint64) bool { return r.set[n] }
+func (r *recent) get(n uint64) (value uint64, ok bool) {
+	value, ok = r.values[n]
+	return value, ok
+}
 
-func (r *recent) add(n uint64) {
-	if r.set[n] {
+func (r *recent) add(n, value uint64) {
+	if _, ok := r.values[n]; ok {
 		return
 	}
-	r.set[n] = true
+	r.values[n] = value
 	if len(r.ring) < cap(r.ring) {
 		r.ring = append(r.ring, n)
 		return
 	}
-	delete(r.set, r.ring[r.next])
+	delete(r.values, r.ring[r.next])
 	r.ring[r.next] = n
 	r.next = (r.next + 1) % len(r.ring)
 }

@@ -75,12 +75,33 @@ func deliver(t *rapid.T, events []event) map[int][]event {
 			}
 		}
 		at = rapid.IntRange(0, resume).Draw(t, "resume")
+		if before, ok := mistaken(t, events, at); ok {
+			out[-1] = append(out[-1], event{partition: -1, end: endEvent{txID: events[at].in.txID, position: events[before].end.position}})
+			at = before + 1
+		}
 	}
 	for _, ev := range events[at:] {
 		p := moved(t, ev)
 		out[p.partition] = append(out[p.partition], p)
 	}
 	return out
+}
+
+// mistaken draws the end of a transaction that Debezium takes for the change at which it resumes, inside a later transaction.
+func mistaken(t *rapid.T, events []event, at int) (before int, ok bool) {
+	if at == 0 || at == len(events) || events[at-1].partition < 0 || events[at].partition < 0 {
+		return 0, false
+	}
+	var ends []int
+	for i := range at {
+		if events[i].partition < 0 {
+			ends = append(ends, i)
+		}
+	}
+	if len(ends) == 0 || !rapid.Bool().Draw(t, "mistaken") {
+		return 0, false
+	}
+	return rapid.SampledFrom(ends).Draw(t, "mistaken for"), true
 }
 
 // moved sends a row without a key to any partition of its topic.
