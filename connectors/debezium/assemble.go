@@ -1,7 +1,7 @@
 package debezium
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
@@ -24,8 +24,9 @@ type assembler struct {
 	done    *recent                 // txids whose rows are of no use any more
 	bytes   int                     // of rows in memory
 
-	owners  *recent // the txids that ended at positions
-	highest uint64  // of these
+	owners  *recent               // the txids that ended at positions
+	highest uint64                // of these
+	passed  map[uint64][]rowCount // by txid, what ENDs count that came before the place where reading begins, and are to come again
 }
 
 // transaction collects the rows of one transaction.
@@ -35,8 +36,18 @@ type transaction struct {
 	micros int64 // commit time, µs; 0 while no row has come
 	// replicated says that it came to the server by replication.
 	replicated bool
-	// keyless are the numbers of rows without a key.
-	keyless map[uint64]bool
+	// keyless are the rows without a key.
+	keyless map[keylessRow]bool
+	// begun says that its BEGIN has come, resumed that it came once more before the END: then changes may have other numbers from there on, and the END
+	// may count those only.
+	begun, resumed bool
+}
+
+// keylessRow tells a row without a key from others of its transaction: of its record there may be several, and their numbers may change.
+type keylessRow struct {
+	table *tableName
+	lsn   uint64
+	row   string
 }
 
 // remembered is how many transactions' late repetitions are recognised.
@@ -44,7 +55,7 @@ const remembered = 1 << 17
 
 func newAssembler(from cdc.Position, dir string, spillAt int) *assembler {
 	return &assembler{last: from, spillAt: spillAt, dir: dir, pending: map[uint64]*transaction{}, large: map[uint64]*transaction{},
-		queued: map[uint64]bool{}, done: newRecent(remembered), owners: newRecent(remembered)}
+		queued: map[uint64]bool{}, done: newRecent(remembered), owners: newRecent(remembered), passed: map[uint64][]rowCount{}}
 }
 
 // arrival is a row as it was read.
@@ -61,17 +72,13 @@ func (a *assembler) row(in *arrival) error {
 	if _, done := a.done.get(in.txID); done {
 		return nil
 	}
-	t := a.pending[in.txID]
-	if t == nil {
-		t = &transaction{}
-		a.pending[in.txID] = t
-	}
+	t := a.transaction(in.txID)
 	t.micros, t.replicated = in.micros, in.replicated
 	r := t.run(in)
 	if r == nil {
 		return nil // delivered again
 	}
-	n := r.add(storedRow{order: in.order, op: in.op, before: in.before, after: in.after, oldKey: in.oldKey, keyChanges: in.keyChanges})
+	n := r.add(storedRow{lsn: in.lsn, order: in.order, op: in.op, before: in.before, after: in.after, oldKey: in.oldKey, keyChanges: in.keyChanges})
 	t.bytes += n
 	a.bytes += n
 	if t.bytes >= smallest {
@@ -86,19 +93,20 @@ func (a *assembler) row(in *arrival) error {
 // run returns the run that a row belongs to, or nil for a row that is there.
 func (t *transaction) run(in *arrival) *run {
 	if in.keyless {
-		if t.keyless[in.order] {
+		row := keylessRow{in.table, in.lsn, string(in.before) + string(in.after)}
+		if t.keyless[row] {
 			return nil
 		}
 		if t.keyless == nil {
-			t.keyless = map[uint64]bool{}
+			t.keyless = map[keylessRow]bool{}
 		}
-		t.keyless[in.order] = true
+		t.keyless[row] = true
 	}
 	for _, r := range t.runs {
 		switch {
 		case r.keyless != in.keyless:
 		case r.table != in.table, !in.keyless && r.partition != in.partition:
-		case r.last < in.order:
+		case r.precedes(in.lsn, in.order):
 			return r
 		case !in.keyless:
 			return nil
@@ -138,9 +146,32 @@ func (a *assembler) spill() error {
 	return nil
 }
 
+// transaction returns what there is of a transaction that was not handed over.
+func (a *assembler) transaction(txID uint64) *transaction {
+	t := a.pending[txID]
+	if t == nil {
+		t = &transaction{}
+		a.pending[txID] = t
+	}
+	return t
+}
+
+// begin takes a BEGIN. Debezium, where it resumes inside a transaction, says that one begins only if it has lost count of what it sent.
+func (a *assembler) begin(txID uint64) {
+	if _, done := a.done.get(txID); done || a.queued[txID] {
+		return
+	}
+	t := a.transaction(txID)
+	t.resumed, t.begun = t.begun, true
+}
+
 // early takes an END from before the place where reading begins: it only tells which rows are of no use.
 func (a *assembler) early(ev endEvent) {
-	if a.genuine(ev) && !a.last.Before(ev.position) {
+	switch {
+	case !a.genuine(ev):
+	case a.last.Before(ev.position):
+		a.passed[ev.txID] = ev.counts
+	default:
 		a.discard(ev.txID)
 	}
 }
@@ -170,9 +201,25 @@ func (a *assembler) end(ev endEvent) bool {
 		return false
 	}
 	a.last = ev.position
+	ev.counts = atLeast(ev.counts, a.passed[ev.txID])
+	delete(a.passed, ev.txID)
 	a.ends = append(a.ends, ev)
 	a.queued[ev.txID] = true
 	return true
+}
+
+// atLeast raises counts to others. While Debezium looks for the change at which it resumes, it sends the ENDs of the transactions before it once
+// more, which count nothing.
+func atLeast(counts, least []rowCount) []rowCount {
+	for _, l := range least {
+		i := slices.IndexFunc(counts, func(c rowCount) bool { return c.table == l.table })
+		if i < 0 {
+			counts = append(counts, l)
+			continue
+		}
+		counts[i].rows = max(counts[i].rows, l.rows)
+	}
+	return counts
 }
 
 // discard forgets the rows of a transaction, also those still to come.
@@ -255,21 +302,16 @@ func (t *transaction) each(f func(table *tableName, row storedRow) error) error 
 		}
 		readers = append(readers, rd)
 	}
-	previous := uint64(0)
 	for {
 		var least *runReader
 		for _, rd := range readers {
-			if rd.ok && (least == nil || rd.row.order < least.row.order) {
+			if rd.ok && (least == nil || rd.row.earlier(&least.row)) {
 				least = rd
 			}
 		}
 		if least == nil {
 			return nil
 		}
-		if least.row.order == previous {
-			return fmt.Errorf("two changes of one transaction have the number %d", previous)
-		}
-		previous = least.row.order
 		if err := f(least.run.table, least.row); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 type rowEvent struct {
 	table  *tableName
 	txID   uint64
+	lsn    uint64 // of the change's record in the log, which several may share
 	order  uint64 // total_order: the change's number in its transaction, from 1
 	micros int64  // commit time, µs since 1970
 	op     byte   // c, u, d, t (truncate), r (snapshot) or m (message)
@@ -167,7 +168,9 @@ func (e *envelopeDecoder) transaction(d *jx.Decoder, ev *rowEvent) (have bool, e
 		switch string(key) {
 		case "id":
 			if e.scratch, err = d.StrAppend(e.scratch[:0]); err == nil {
-				ev.txID, _, err = parseTransactionID(e.scratch)
+				var p cdc.Position
+				ev.txID, p, err = parseTransactionID(e.scratch)
+				ev.lsn = p.Major
 			}
 		case "total_order":
 			ev.order, err = d.UInt64()

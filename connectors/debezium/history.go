@@ -15,9 +15,21 @@ import (
 	"github.com/freshet-io/freshet/connectors/kafka"
 )
 
-// margin is how much earlier than an END the topics are read, by the clock of their messages: the
-// rows of a transaction are sent before its END, by a clock that may have been set back.
-const margin = 10 * time.Second
+const (
+	// margin is how much earlier than an END the topics are read, by the clock of their messages: the
+	// rows of a transaction are sent before its END, by a clock that may have been set back.
+	margin = 10 * time.Second
+	// mostLate is how much later than its transaction was committed an END may have been sent for reading to begin before that time:
+	// Connect may have resumed since, and sent it once more.
+	mostLate = 2 * time.Minute
+)
+
+// since is the time from which on topics are read so that every transaction after that of an END is read whole: of one that was being sent when
+// Connect ended, a part was sent before the END came once more.
+func (m mark) since() time.Time {
+	late := min(max(0, m.at.Sub(time.UnixMilli(m.millis))), mostLate)
+	return m.at.Add(-late - margin)
+}
 
 // history reads the transaction topic here and there.
 type history struct {
@@ -32,6 +44,7 @@ type mark struct {
 	offset   int64
 	position cdc.Position
 	at       time.Time // of the message
+	millis   int64     // commit time, ms since 1970
 }
 
 func (s *Source) openHistory(ctx context.Context) (*history, error) {
@@ -118,7 +131,7 @@ func (h *history) mark(r *kgo.Record) (m mark, ok bool, err error) {
 	if err != nil {
 		return mark{}, false, fmt.Errorf("topic %s, offset %d: %w", r.Topic, r.Offset, err)
 	}
-	return mark{offset: r.Offset, position: ev.position, at: r.Timestamp}, ended, nil
+	return mark{offset: r.Offset, position: ev.position, at: r.Timestamp, millis: ev.millis}, ended, nil
 }
 
 // find returns an END at or before a position after which every transaction beyond that position is delivered.

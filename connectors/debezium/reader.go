@@ -27,6 +27,7 @@ type reader struct {
 	topics     map[string]*topic
 	partitions int // assigned so far, for their indexes
 	in         arrival
+	settling   *settling // nil: nothing waits for it
 }
 
 // topic is one that is read.
@@ -58,9 +59,9 @@ func (s *Source) openReader(ctx context.Context, from cdc.Position) (*reader, er
 		if err != nil {
 			return nil, err
 		}
-		since, begin = m.at.Add(-margin), m.offset
+		since, begin = m.since(), m.offset
 	}
-	client, err := s.newClient(kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+	client, err := s.newClient(kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.KeepControlRecords(),
 		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4), kgo.FetchMinBytes(1), kgo.FetchMaxWait(time.Second),
 		kgo.BrokerMaxReadBytes(max(100<<20, int32(s.cfg.Connector.withDefaults().MessageBytes)+2*fetchBytes)))
 	if err != nil {
@@ -243,7 +244,7 @@ func (rd *reader) take(p *partition, r *kgo.Record) error {
 	p.next, p.sent = r.Offset+1, r.Timestamp
 	rd.s.metrics.bytes.Add(float64(len(r.Value)))
 	switch {
-	case len(r.Value) == 0: // a tombstone, which is not counted
+	case r.Attrs.IsControl(), len(r.Value) == 0: // a tombstone, which is not counted
 		return nil
 	case r.Topic == rd.s.cfg.boundsTopic():
 		ev, ended, err := rd.envelopes.boundary(r.Value)
@@ -253,6 +254,7 @@ func (rd *reader) take(p *partition, r *kgo.Record) error {
 		ev.sent = r.Timestamp
 		switch {
 		case !ended:
+			rd.assembler.begin(ev.txID)
 		case r.Offset <= rd.begin:
 			rd.assembler.early(ev)
 		case !rd.assembler.end(ev):
@@ -286,7 +288,7 @@ func (rd *reader) balance() {
 		if name == bounds {
 			hold = len(rd.assembler.ends) > farAhead
 		}
-		if hold {
+		if hold && rd.settling == nil {
 			rd.client.PauseFetchTopics(name)
 		} else {
 			rd.client.ResumeFetchTopics(name)

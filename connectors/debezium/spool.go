@@ -2,6 +2,7 @@ package debezium
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,11 +22,17 @@ const (
 
 // storedRow is a change that waits for the end of its transaction.
 type storedRow struct {
-	order         uint64
+	lsn, order    uint64
 	op            byte
 	keyChanges    bool   // a delete that a create with the old key follows
 	before, after []byte // JSON objects, nil for null
 	oldKey        []byte // JSON object of a create that stands for a change of the key; nil otherwise
+}
+
+// earlier reports whether a change was made before another one of its transaction. Numbers alone do not tell: Debezium may count anew
+// where it resumes inside a transaction.
+func (r *storedRow) earlier(o *storedRow) bool {
+	return cmp.Or(cmp.Compare(r.lsn, o.lsn), cmp.Compare(r.order, o.order)) < 0
 }
 
 // run keeps rows of one table and transaction in order, at first in memory, later on disk: those with a key that
@@ -34,7 +41,7 @@ type run struct {
 	partition int // index of the partition among those consumed
 	keyless   bool
 	table     *tableName
-	last      uint64 // order of the last row
+	lsn, last uint64 // of the last row, and its order
 	rows      uint64
 	buf       []byte
 	file      *os.File // unlinked; nil until spilled
@@ -63,17 +70,23 @@ func (r *run) add(row storedRow) int {
 	if row.keyChanges {
 		flags |= flagKeyChanges
 	}
-	size := 4 + 8 + 2 + 12 + len(row.before) + len(row.after) + len(row.oldKey)
+	size := 4 + 16 + 2 + 12 + len(row.before) + len(row.after) + len(row.oldKey)
 	b := binary.BigEndian.AppendUint32(r.buf, uint32(size))
+	b = binary.BigEndian.AppendUint64(b, row.lsn)
 	b = binary.BigEndian.AppendUint64(b, row.order)
 	b = append(b, row.op, flags)
 	for _, part := range [][]byte{row.before, row.after, row.oldKey} {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(part)))
 		b = append(b, part...)
 	}
-	r.buf, r.last = b, row.order
+	r.buf, r.lsn, r.last = b, row.lsn, row.order
 	r.rows++
 	return len(b) - start
+}
+
+// precedes reports whether a row comes after all that the run has: it may be added.
+func (r *run) precedes(lsn, order uint64) bool {
+	return cmp.Or(cmp.Compare(r.lsn, lsn), cmp.Compare(r.last, order)) < 0
 }
 
 // spill moves what is in memory to disk.
@@ -155,9 +168,9 @@ func (rd *runReader) next() error {
 
 func (rd *runReader) parse(b []byte) {
 	rd.ok = true
-	flags := b[13]
-	rd.row = storedRow{order: binary.BigEndian.Uint64(b[4:]), op: b[12], keyChanges: flags&flagKeyChanges != 0}
-	b = b[14:]
+	flags := b[21]
+	rd.row = storedRow{lsn: binary.BigEndian.Uint64(b[4:]), order: binary.BigEndian.Uint64(b[12:]), op: b[20], keyChanges: flags&flagKeyChanges != 0}
+	b = b[22:]
 	for _, part := range []struct {
 		flag byte
 		into *[]byte

@@ -165,6 +165,11 @@ func (st *stream) handOver(ctx context.Context) error {
 			return st.wait(ctx, head, missing)
 		}
 		st.waiting = time.Time{}
+		if t.resumed {
+			if settled, err := st.rd.settled(ctx, head, time.Now()); err != nil || !settled {
+				return err
+			}
+		}
 		if err := st.announce(ctx); err != nil {
 			return err
 		}
