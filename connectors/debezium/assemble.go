@@ -171,6 +171,7 @@ func (a *assembler) early(ev endEvent) {
 	case !a.genuine(ev):
 	case a.last.Before(ev.position):
 		a.passed[ev.txID] = ev.counts
+		a.transaction(ev.txID).begun = false // it was sent whole
 	default:
 		a.discard(ev.txID)
 	}

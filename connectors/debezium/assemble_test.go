@@ -357,7 +357,9 @@ func TestAssembler_takesCountsFromBeforeItsBeginning(t *testing.T) {
 	a := newAssembler(cdc.Position{Major: 10}, t.TempDir(), 1<<20)
 	defer a.close()
 	a.early(endEvent{txID: 1, position: cdc.Position{Major: 10}})
+	a.begin(2)
 	a.early(endEvent{txID: 2, position: cdc.Position{Major: 20}, counts: []rowCount{{"s.0", 1}}})
+	a.begin(2)
 	a.end(endEvent{txID: 2, position: cdc.Position{Major: 20}})
 	if _, _, missing, ok := a.head(); !ok || missing["s.0"] != 1 {
 		t.Fatalf("a transaction whose row was not read lacks %v, want one of s.0", missing)
@@ -365,7 +367,7 @@ func TestAssembler_takesCountsFromBeforeItsBeginning(t *testing.T) {
 	if err := a.row(&arrival{rowEvent: rowEvent{table: tableOf(0), txID: 2, lsn: 15, order: 1, op: opCreate}}); err != nil {
 		t.Fatal(err)
 	}
-	if head, _, missing, ok := a.head(); !ok || len(missing) > 0 || head.txID != 2 {
-		t.Errorf("transaction %v lacks %v after all of it was read", head, missing)
+	if head, tx, missing, ok := a.head(); !ok || len(missing) > 0 || head.txID != 2 || tx.resumed {
+		t.Errorf("transaction %v lacks %v after all of it was read, resumed inside it: %v", head, missing, tx.resumed)
 	}
 }

@@ -14,8 +14,19 @@
 //   - A row belongs to the table that its message names: several tables may share a topic, and a topic's name may be another table's by now.
 //   - A transaction is complete when for every table that END names the counted rows have been read, in all partitions.
 //   - After a crash Connect delivers again what it had not recorded as delivered. Within a partition rows of a transaction come
-//     in order, so that one whose total_order is not above the last is a repetition; an END whose position is not above the last
-//     is one too, and the rows of its transaction are dropped.
+//     in the order of their positions and numbers, so that one that is not after the last is a repetition; an END whose position is not
+//     above the last is one too, and the rows of its transaction are dropped.
+//
+// Where it resumes inside a transaction, Debezium makes three things up (WalPositionLocator, PgOutputMessageDecoder and TransactionMonitor of
+// its version 3.7), which have to be told from what happened:
+//
+//   - It goes on at the first message that has the position of the next change. So has the commit before, where the two records follow each
+//     other in the log: the transaction is ended at that commit's position, and sent anew. An END counts only for the transaction
+//     that ended there first.
+//   - It reports the bounds of transactions that it passes on its way there, whose ENDs count no rows. An END counts no less than
+//     those before it.
+//   - It has then lost its own counters, begins the transaction a second time, numbers its rows from 1, and the END counts the rest
+//     only. Such a transaction waits until all is read that was in the topics some time after the END.
 //
 // # Positions
 //
