@@ -1,6 +1,7 @@
 package debezium
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -36,4 +37,29 @@ func (st *stream) tell(head endEvent, t *transaction) error {
 		committed = time.Time{}
 	}
 	return anew(st.s.catalog.Tell(head.position, committed))
+}
+
+// committedSince reports whether the transactions that ended after a position and up to another one were committed when the server had been
+// started: it was started while they came, and has not been restored.
+func (s *Source) committedSince(ctx context.Context, after, upTo cdc.Position, start time.Time) (bool, error) {
+	h, err := s.openHistory(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer h.close()
+	m, err := h.find(ctx, after)
+	if _, lost := errors.AsType[*cdc.TerminalError](err); lost {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	all := true
+	err = h.each(ctx, m.offset+1, h.end, func(end mark) bool {
+		if after.Before(end.position) && !upTo.Before(end.position) {
+			all = end.millis >= start.UnixMilli()
+		}
+		return all && !upTo.Before(end.position)
+	})
+	return all, err
 }

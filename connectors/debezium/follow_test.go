@@ -118,3 +118,34 @@ func TestStream_goesOnWithAServerThatWasStartedAnew(t *testing.T) {
 		same()
 	}
 }
+
+// Who did not notice that a server was started was told of what it has written since.
+func TestStream_goesOnWithAServerThatWasStartedUnnoticed(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY, note text)")
+	m, src := sourcetest.NewModel(), b.newSource()
+	stop := m.Start(t, src)
+	b.exec("INSERT INTO t VALUES (1)")
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	kept := src.Bookmark(m.Position())
+	if err := b.stack.postgres.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.stack.postgres.Start(stand.Within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	for id := range 20 {
+		b.exec(fmt.Sprintf("INSERT INTO t VALUES (%d)", 10+id))
+	}
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	stop = m.Start(t, b.resume(kept))
+	defer stop()
+	b.exec("INSERT INTO t VALUES (2)")
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -91,32 +91,38 @@ func (h *history) bounds(ctx context.Context) error {
 
 // next finds the first END at or after an offset and before limit; ok is false if there is none.
 func (h *history) next(ctx context.Context, offset, limit int64) (m mark, ok bool, err error) {
+	err = h.each(ctx, offset, limit, func(end mark) bool {
+		m, ok = end, true
+		return false
+	})
+	return m, ok, err
+}
+
+// each visits the ENDs at or after an offset and before limit, in order, until visit returns false.
+func (h *history) each(ctx context.Context, offset, limit int64, visit func(mark) bool) error {
 	topic := h.s.cfg.boundsTopic()
 	if offset >= limit {
-		return mark{}, false, nil
+		return nil
 	}
 	h.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(offset)}})
 	defer h.client.RemoveConsumePartitions(map[string][]int32{topic: {0}})
 	for {
 		fetches := h.client.PollFetches(ctx)
 		if ctx.Err() != nil {
-			return mark{}, false, fmt.Errorf("read topic %s: %w", topic, context.Cause(ctx))
+			return fmt.Errorf("read topic %s: %w", topic, context.Cause(ctx))
 		}
 		for _, e := range fetches.Errors() {
 			if err := kafka.ReadError(e.Topic, e.Partition, e.Err); err != nil {
-				return mark{}, false, err
+				return err
 			}
 		}
 		for _, r := range fetches.Records() {
 			if r.Offset >= limit {
-				return mark{}, false, nil
+				return nil
 			}
 			m, ended, err := h.mark(r)
-			if err != nil || ended {
-				return m, ended, err
-			}
-			if r.Offset == limit-1 {
-				return mark{}, false, nil
+			if err != nil || ended && !visit(m) || r.Offset == limit-1 {
+				return err
 			}
 		}
 	}

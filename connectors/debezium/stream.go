@@ -60,6 +60,11 @@ func (s *Source) Stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 }
 
 func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) error {
+	attendance, err := s.catalog.Attend(ctx) // before it is found out which server this is
+	if err != nil {
+		return err
+	}
+	defer attendance.Close(context.WithoutCancel(ctx))
 	if err := s.checkPosition(ctx, from); err != nil {
 		return err
 	}
@@ -83,6 +88,7 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 	group.Go(func() error { return st.read(gctx) })
 	group.Go(func() error { return st.pulse(gctx) })
 	group.Go(func() error { return st.watch(gctx) })
+	group.Go(func() error { return attendance.Wait(gctx) })
 	return group.Wait()
 }
 
@@ -91,7 +97,10 @@ func (s *Source) checkPosition(ctx context.Context, from cdc.Position) error {
 	if err := s.checkSlot(ctx); err != nil {
 		return err
 	}
-	if err := s.catalog.Follow(ctx, from); err != nil {
+	since := func(after, upTo cdc.Position, start time.Time) (bool, error) {
+		return s.committedSince(ctx, after, upTo, start)
+	}
+	if err := s.catalog.Follow(ctx, from, since); err != nil {
 		return anew(err)
 	}
 	log, err := s.catalog.ReadLog(ctx)

@@ -19,7 +19,13 @@ type start struct {
 	Started string `json:"started,omitzero"`
 	// Began is where the log ended then; 0: the server did not tell any more.
 	Began uint64 `json:"began,omitzero"`
+	// written is up to where all that was told from Began on was committed since the start; 0: nothing was, or is not known.
+	written uint64
 }
+
+// CommittedSince reports whether all transactions that were told between two positions, the first not included, were committed at a time or after it, by the
+// server's clock.
+type CommittedSince func(after, upTo cdc.Position, start time.Time) (bool, error)
 
 // beganSQL asks where the log ended when the server was started. After a crash or as a standby it has replayed the log
 // up to there, and remembers that for good. Otherwise the last checkpoint is that of its shutdown, before which nothing
@@ -46,14 +52,34 @@ func (s start) undone(position cdc.Position, committed time.Time) bool {
 	if s.Began == 0 || position.Major <= s.Began || committed.IsZero() {
 		return false
 	}
+	return committed.UnixMilli() < s.time().UnixMilli()
+}
+
+// time is when the server was started, by its clock; the beginning of time if it does not tell.
+func (s start) time() time.Time {
 	seconds, err := strconv.ParseFloat(s.Started, 64)
-	return err == nil && committed.UnixMilli() < int64(seconds*1000)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(seconds * 1e6))
 }
 
 // hasAll makes sure that a server has all that was told, and that a replica at a position has, by where its log ended
 // when it was started. It is for who does not read the log from where the replica is: a stream shows more (see
-// [stream.prove]).
-func (l *lineage) hasAll(log cdc.Log, at start, position uint64) error {
+// [stream.prove]). What it was told after that end is what since finds there.
+func (l *lineage) hasAll(log cdc.Log, at start, position uint64, since CommittedSince) error {
+	l.mu.Lock()
+	reached, known, stepped := max(position, l.reached), cmp.Or(l.start.Started, l.started), l.stepped
+	l.mu.Unlock()
+	if 0 < at.Began && at.Began < reached && known != "" && known != at.Started && stepped != at.Started {
+		all, err := since(cdc.Position{Major: at.Began}, cdc.Position{Major: reached}, at.time())
+		if err != nil {
+			return err
+		}
+		if all {
+			at.written = reached
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.timeline != log.Timeline {
@@ -67,7 +93,7 @@ func (l *lineage) hasAll(log cdc.Log, at start, position uint64) error {
 	case at.Began == 0:
 		return mismatch("the server was started anew at %s and does not tell any more where its log ended then: nothing shows that it has what the replica at %s has",
 			instant(at.Started), has)
-	case at.Began < has.Major:
+	case max(at.Began, at.written) < has.Major:
 		return mismatch("the server's log ended at %s when it was started at %s, and the replica is at %s: the server was restored to an earlier state",
 			cdc.Position{Major: at.Began}, instant(at.Started), has)
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/freshet-io/freshet/e2e/stand"
 )
 
+// undoneAll says that nothing was committed since a server was started.
+func undoneAll(cdc.Position, cdc.Position, time.Time) (bool, error) { return false, nil }
+
 // resumed returns the companion of a source whose consumer goes on from a bookmark.
 func (b *testbed) resumed(bookmark []byte) (*postgres.Source, postgres.Companion) {
 	b.t.Helper()
@@ -27,7 +30,7 @@ func (b *testbed) resumed(bookmark []byte) (*postgres.Source, postgres.Companion
 func (b *testbed) followed(s *postgres.Source, c postgres.Companion, at cdc.Position) []byte {
 	b.t.Helper()
 	ctx := stand.Within(b.t, time.Minute)
-	if err := c.Follow(ctx, at); err != nil {
+	if err := c.Follow(ctx, at, undoneAll); err != nil {
 		b.t.Fatal(err)
 	}
 	if _, err := s.Current(ctx); err != nil {
@@ -87,7 +90,7 @@ func TestCompanion_followsAServerThatHasWhatWasTold(t *testing.T) {
 	restart(func() error { return b.server.Stop(ctx) })
 	b.exec("CHECKPOINT")
 	_, c = b.resumed(kept)
-	sourcetest.WantTerminal(t, c.Follow(ctx, at), cdc.CodeSourceMismatch)
+	sourcetest.WantTerminal(t, c.Follow(ctx, at, undoneAll), cdc.CodeSourceMismatch)
 }
 
 func TestCompanion_refusesAServerThatLacksWhatWasTold(t *testing.T) {
@@ -116,7 +119,7 @@ func TestCompanion_refusesAServerThatLacksWhatWasTold(t *testing.T) {
 	putBack()
 	b.exec("INSERT INTO t VALUES (2)", "SELECT pg_switch_wal()", "INSERT INTO t VALUES (3)")
 	_, c = b.resumed(late)
-	sourcetest.WantTerminal(t, c.Follow(ctx, before.Inserted), cdc.CodeSourceMismatch)
+	sourcetest.WantTerminal(t, c.Follow(ctx, before.Inserted, undoneAll), cdc.CodeSourceMismatch)
 
 	// Who was told of nothing that is lost goes on, but not with what comes from elsewhere and was committed before the
 	// server was started.

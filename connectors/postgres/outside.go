@@ -17,8 +17,8 @@ type Companion struct{ s *Source }
 func (s *Source) Companion() Companion { return Companion{s} }
 
 // Follow makes sure that the server has all that was told, and that a replica at a position has, and follows its log from then on: nobody else's
-// position is told until another call.
-func (c Companion) Follow(ctx context.Context, position cdc.Position) error {
+// position is told until another call. since is asked where the server was started while transactions were told.
+func (c Companion) Follow(ctx context.Context, position cdc.Position, since CommittedSince) error {
 	if err := c.s.checkServer(ctx); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (c Companion) Follow(ctx context.Context, position cdc.Position) error {
 	if err != nil {
 		return err
 	}
-	return c.s.lineage.hasAll(log, start, position.Major)
+	return c.s.lineage.hasAll(log, start, position.Major, since)
 }
 
 // Tell notes a transaction before it is told: the position that it ends at, and when it was committed by the server's clock; zero: not known. It returns an

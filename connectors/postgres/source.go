@@ -90,12 +90,12 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// unlimit resets the limit of a transaction's duration, which must not cut off a copy or a stream either. Servers before
-// PostgreSQL 17 refuse connections that name it.
+// unlimit resets the limits of how long a transaction lasts, which must not cut off a copy or a stream either, and a session
+// without one. Servers before PostgreSQL 17 and 14 refuse connections that name these.
 func unlimit(ctx context.Context, conn *pgconn.PgConn) error {
-	const reset = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'"
+	const reset = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')"
 	if _, err := conn.Exec(ctx, reset).ReadAll(); err != nil {
-		return fmt.Errorf("reset transaction_timeout: %w", err)
+		return fmt.Errorf("reset limits of time: %w", err)
 	}
 	return nil
 }
