@@ -10,7 +10,8 @@ import (
 
 // Topics do not say of which server's log they are. Who is told of a server that was restored to an earlier state is
 // Debezium, which goes on from where it was: what the server wrote before its log had come there again is in no topic,
-// and what it does not have any more stays in them. So the server is asked where its log ended when it was started.
+// and what it does not have any more stays in them. So the server is asked where its log ended when it was started. What comes
+// after that must have been committed since. A server that is started anew is noticed by the end of a connection.
 
 // Log is the log that is followed, as [postgres.Source.Log] says.
 func (s *Source) Log() cdc.Log { return s.pg.Log() }
