@@ -2,6 +2,7 @@ package debezium
 
 import (
 	"slices"
+	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
@@ -27,6 +28,7 @@ type assembler struct {
 	owners  *recent               // the txids that ended at positions
 	highest uint64                // of these
 	passed  map[uint64][]rowCount // by txid, what ENDs count that came before the place where reading begins, and are to come again
+	ended   uint64                // the position of the END that was read last
 }
 
 // transaction collects the rows of one transaction.
@@ -41,6 +43,10 @@ type transaction struct {
 	// begun says that its BEGIN has come, resumed that it came once more before the END: then changes may have other numbers from there on, and the END
 	// may count those only.
 	begun, resumed bool
+	beginning      beginning
+	// first is the least LSN of its changes, and firstSent when that one was sent; 0 while none has come.
+	first     uint64
+	firstSent time.Time
 }
 
 // keylessRow tells a row without a key from others of its transaction: of its record there may be several, and their numbers may change.
@@ -60,6 +66,7 @@ func newAssembler(from cdc.Position, dir string, spillAt int) *assembler {
 
 // arrival is a row as it was read.
 type arrival struct {
+	sent       time.Time
 	partition  int  // index among the partitions that are read
 	keyless    bool // the message has no key, and may be delivered again in another partition
 	keyChanges bool
@@ -74,6 +81,9 @@ func (a *assembler) row(in *arrival) error {
 	}
 	t := a.transaction(in.txID)
 	t.micros, t.replicated = in.micros, in.replicated
+	if t.first == 0 || in.lsn < t.first {
+		t.first, t.firstSent = in.lsn, in.sent
+	}
 	r := t.run(in)
 	if r == nil {
 		return nil // delivered again
@@ -157,16 +167,18 @@ func (a *assembler) transaction(txID uint64) *transaction {
 }
 
 // begin takes a BEGIN. Debezium, where it resumes inside a transaction, says that one begins only if it has lost count of what it sent.
-func (a *assembler) begin(txID uint64) {
-	if _, done := a.done.get(txID); done || a.queued[txID] {
+func (a *assembler) begin(ev endEvent) {
+	if _, done := a.done.get(ev.txID); done || a.queued[ev.txID] {
 		return
 	}
-	t := a.transaction(txID)
+	t := a.transaction(ev.txID)
 	t.resumed, t.begun = t.begun, true
+	t.beginning = beginning{at: ev.position.Major, after: a.ended, sent: ev.sent}
 }
 
 // early takes an END from before the place where reading begins: it only tells which rows are of no use.
 func (a *assembler) early(ev endEvent) {
+	a.ended = ev.position.Major
 	switch {
 	case !a.genuine(ev):
 	case a.last.Before(ev.position):
@@ -194,6 +206,7 @@ func (a *assembler) genuine(ev endEvent) bool {
 
 // end takes the END of a transaction and reports whether it is news.
 func (a *assembler) end(ev endEvent) bool {
+	a.ended = ev.position.Major
 	switch {
 	case !a.genuine(ev), a.queued[ev.txID]:
 		return false

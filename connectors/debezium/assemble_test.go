@@ -209,7 +209,7 @@ func TestAssembler_handsOverEveryTransactionOnceWholeAndInOrder(t *testing.T) {
 			ev := parts[p][0]
 			parts[p] = parts[p][1:]
 			if ev.begin {
-				a.begin(ev.end.txID)
+				a.begin(ev.end)
 			} else if p < 0 {
 				a.end(ev.end)
 			} else if err := a.row(&ev.in); err != nil {
@@ -357,9 +357,9 @@ func TestAssembler_takesCountsFromBeforeItsBeginning(t *testing.T) {
 	a := newAssembler(cdc.Position{Major: 10}, t.TempDir(), 1<<20)
 	defer a.close()
 	a.early(endEvent{txID: 1, position: cdc.Position{Major: 10}})
-	a.begin(2)
+	a.begin(endEvent{txID: 2})
 	a.early(endEvent{txID: 2, position: cdc.Position{Major: 20}, counts: []rowCount{{"s.0", 1}}})
-	a.begin(2)
+	a.begin(endEvent{txID: 2})
 	a.end(endEvent{txID: 2, position: cdc.Position{Major: 20}})
 	if _, _, missing, ok := a.head(); !ok || missing["s.0"] != 1 {
 		t.Fatalf("a transaction whose row was not read lacks %v, want one of s.0", missing)

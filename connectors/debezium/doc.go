@@ -17,7 +17,7 @@
 //     in the order of their positions and numbers, so that one that is not after the last is a repetition; an END whose position is not
 //     above the last is one too, and the rows of its transaction are dropped.
 //
-// Where it resumes inside a transaction, Debezium makes three things up (WalPositionLocator, PgOutputMessageDecoder and TransactionMonitor of
+// Where it resumes inside a transaction, Debezium makes four things up (WalPositionLocator, PgOutputMessageDecoder and TransactionMonitor of
 // its version 3.7), which have to be told from what happened:
 //
 //   - It goes on at the first message that has the position of the next change. So has the commit before, where the two records follow each
@@ -27,6 +27,8 @@
 //     those before it.
 //   - It has then lost its own counters, begins the transaction a second time, numbers its rows from 1, and the END counts the rest
 //     only. Such a transaction waits until all is read that was in the topics some time after the END.
+//   - Where it had recorded a BEGIN last, it may leave out the first changes of that transaction, and neither send nor count them
+//     (see [transaction.beheaded]). All tables are copied anew then.
 //
 // # Positions
 //

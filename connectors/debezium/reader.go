@@ -254,7 +254,7 @@ func (rd *reader) take(p *partition, r *kgo.Record) error {
 		ev.sent = r.Timestamp
 		switch {
 		case !ended:
-			rd.assembler.begin(ev.txID)
+			rd.assembler.begin(ev)
 		case r.Offset <= rd.begin:
 			rd.assembler.early(ev)
 		case !rd.assembler.end(ev):
@@ -266,7 +266,7 @@ func (rd *reader) take(p *partition, r *kgo.Record) error {
 	if err != nil {
 		return fmt.Errorf("topic %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 	}
-	rd.in = arrival{partition: p.index, keyless: len(r.Key) == 0, rowEvent: ev}
+	rd.in = arrival{sent: r.Timestamp, partition: p.index, keyless: len(r.Key) == 0, rowEvent: ev}
 	for _, h := range r.Headers {
 		switch h.Key {
 		case "__debezium.oldkey":

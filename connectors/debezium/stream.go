@@ -179,6 +179,9 @@ func (st *stream) handOver(ctx context.Context) error {
 				return err
 			}
 		}
+		if t.beheaded(head) {
+			st.distrust(head)
+		}
 		if err := st.announce(ctx); err != nil {
 			return err
 		}
@@ -188,6 +191,16 @@ func (st *stream) handOver(ctx context.Context) error {
 		st.rd.assembler.pop()
 		if err := st.betweenTransactions(ctx); err != nil {
 			return err
+		}
+	}
+}
+
+// distrust has all tables copied anew, before a transaction is handed over of which changes may be missing in any of them.
+func (st *stream) distrust(head endEvent) {
+	st.s.log.Warn("Debezium may have left out changes where it resumed: all tables are copied anew", "transaction", head)
+	for _, def := range st.s.catalog.Definitions() {
+		if def.Given != nil {
+			st.s.catalog.CopyAnew(def.Given.ID)
 		}
 	}
 }
