@@ -113,16 +113,18 @@ func (t *transaction) run(in *arrival) *run {
 		t.keyless[row] = true
 	}
 	for _, r := range t.runs {
+		if r.keyless != in.keyless || r.table != in.table || !in.keyless && r.partition != in.partition {
+			continue
+		}
+		r.number(in.order)
 		switch {
-		case r.keyless != in.keyless:
-		case r.table != in.table, !in.keyless && r.partition != in.partition:
 		case r.precedes(in.lsn, in.order):
 			return r
 		case !in.keyless:
 			return nil
 		}
 	}
-	r := &run{partition: in.partition, keyless: in.keyless, table: in.table}
+	r := &run{partition: in.partition, keyless: in.keyless, table: in.table, highest: in.order, numbered: 1}
 	t.runs = append(t.runs, r)
 	return r
 }
@@ -264,7 +266,7 @@ func (a *assembler) head() (ev endEvent, t *transaction, missing map[string]uint
 		var have uint64
 		for _, r := range t.runs {
 			if r.table.full == c.table {
-				have += r.rows
+				have += r.count()
 			}
 		}
 		if have < c.rows {

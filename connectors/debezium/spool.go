@@ -43,8 +43,10 @@ type run struct {
 	table     *tableName
 	lsn, last uint64 // of the last row, and its order
 	rows      uint64
-	buf       []byte
-	file      *os.File // unlinked; nil until spilled
+	// highest is the highest number that was read, also of rows that were there, and numbered how often there was a higher one.
+	highest, numbered uint64
+	buf               []byte
+	file              *os.File // unlinked; nil until spilled
 }
 
 const (
@@ -83,6 +85,17 @@ func (r *run) add(row storedRow) int {
 	r.rows++
 	return len(b) - start
 }
+
+// number notes the number of a row that was read.
+func (r *run) number(order uint64) {
+	if order > r.highest {
+		r.highest = order
+		r.numbered++
+	}
+}
+
+// count is how many rows the run has of those that an END counts. Debezium may count a row twice, with another number, that it sends once more.
+func (r *run) count() uint64 { return max(r.rows, r.numbered) }
 
 // precedes reports whether a row comes after all that the run has: it may be added.
 func (r *run) precedes(lsn, order uint64) bool {
