@@ -1,6 +1,7 @@
 package debezium
 
 import (
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -29,6 +30,7 @@ type assembler struct {
 	highest uint64                // of these
 	passed  map[uint64][]rowCount // by txid, what ENDs count that came before the place where reading begins, and are to come again
 	ended   uint64                // the position of the END that was read last
+	seed    maphash.Seed
 }
 
 // transaction collects the rows of one transaction.
@@ -51,9 +53,9 @@ type transaction struct {
 
 // keylessRow tells a row without a key from others of its transaction: of its record there may be several, and their numbers may change.
 type keylessRow struct {
-	table *tableName
-	lsn   uint64
-	row   string
+	table         *tableName
+	lsn           uint64
+	before, after uint64 // digests: the rows of a large transaction have no room in memory
 }
 
 // remembered is how many transactions' late repetitions are recognised.
@@ -61,7 +63,7 @@ const remembered = 1 << 17
 
 func newAssembler(from cdc.Position, dir string, spillAt int) *assembler {
 	return &assembler{last: from, spillAt: spillAt, dir: dir, pending: map[uint64]*transaction{}, large: map[uint64]*transaction{},
-		queued: map[uint64]bool{}, done: newRecent(remembered), owners: newRecent(remembered), passed: map[uint64][]rowCount{}}
+		queued: map[uint64]bool{}, done: newRecent(remembered), owners: newRecent(remembered), passed: map[uint64][]rowCount{}, seed: maphash.MakeSeed()}
 }
 
 // arrival is a row as it was read.
@@ -84,7 +86,7 @@ func (a *assembler) row(in *arrival) error {
 	if t.first == 0 || in.lsn < t.first {
 		t.first, t.firstSent = in.lsn, in.sent
 	}
-	r := t.run(in)
+	r := t.run(in, a.seed)
 	if r == nil {
 		return nil // delivered again
 	}
@@ -101,9 +103,9 @@ func (a *assembler) row(in *arrival) error {
 }
 
 // run returns the run that a row belongs to, or nil for a row that is there.
-func (t *transaction) run(in *arrival) *run {
+func (t *transaction) run(in *arrival, seed maphash.Seed) *run {
 	if in.keyless {
-		row := keylessRow{in.table, in.lsn, string(in.before) + string(in.after)}
+		row := keylessRow{in.table, in.lsn, maphash.Bytes(seed, in.before), maphash.Bytes(seed, in.after)}
 		if t.keyless[row] {
 			return nil
 		}
@@ -180,7 +182,6 @@ func (a *assembler) begin(ev endEvent) {
 
 // early takes an END from before the place where reading begins: it only tells which rows are of no use.
 func (a *assembler) early(ev endEvent) {
-	a.ended = ev.position.Major
 	switch {
 	case !a.genuine(ev):
 	case a.last.Before(ev.position):
@@ -197,18 +198,18 @@ func (a *assembler) early(ev endEvent) {
 // where the two records follow each other in the log. Debezium then resumes there, ends the transaction of the change at the position of that
 // other one, and sends all of it anew.
 func (a *assembler) genuine(ev endEvent) bool {
-	if p := ev.position.Major; p > a.highest {
-		a.highest = p
-		a.owners.add(p, ev.txID)
+	a.ended = ev.position.Major
+	if a.ended > a.highest {
+		a.highest = a.ended
+		a.owners.add(a.ended, ev.txID)
 		return true
 	}
-	txID, known := a.owners.get(ev.position.Major)
+	txID, known := a.owners.get(a.ended)
 	return known && txID == ev.txID
 }
 
 // end takes the END of a transaction and reports whether it is news.
 func (a *assembler) end(ev endEvent) bool {
-	a.ended = ev.position.Major
 	switch {
 	case !a.genuine(ev), a.queued[ev.txID]:
 		return false

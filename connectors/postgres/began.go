@@ -19,8 +19,6 @@ type start struct {
 	Started string `json:"started,omitzero"`
 	// Began is where the log ended then; 0: the server did not tell any more.
 	Began uint64 `json:"began,omitzero"`
-	// written is up to where all that was told from Began on was committed since the start; 0: nothing was, or is not known.
-	written uint64
 }
 
 // CommittedSince reports whether all transactions that were told between two positions, the first not included, were committed at a time or after it, by the
@@ -57,11 +55,17 @@ func (s start) undone(position cdc.Position, committed time.Time) bool {
 
 // time is when the server was started, by its clock; the beginning of time if it does not tell.
 func (s start) time() time.Time {
-	seconds, err := strconv.ParseFloat(s.Started, 64)
+	at, _ := parseSeconds(s.Started)
+	return at
+}
+
+// parseSeconds reads a time that a server told in seconds.
+func parseSeconds(seconds string) (at time.Time, err error) {
+	s, err := strconv.ParseFloat(seconds, 64)
 	if err != nil {
-		return time.Time{}
+		return at, err
 	}
-	return time.UnixMicro(int64(seconds * 1e6))
+	return time.UnixMicro(int64(s * 1e6)), nil
 }
 
 // hasAll makes sure that a server has all that was told, and that a replica at a position has, by where its log ended
@@ -71,13 +75,14 @@ func (l *lineage) hasAll(log cdc.Log, at start, position uint64, since Committed
 	l.mu.Lock()
 	reached, known, stepped := max(position, l.reached), cmp.Or(l.start.Started, l.started), l.stepped
 	l.mu.Unlock()
+	shown := at.Began // all that was told up to there is in the server's log
 	if 0 < at.Began && at.Began < reached && known != "" && known != at.Started && stepped != at.Started {
 		all, err := since(cdc.Position{Major: at.Began}, cdc.Position{Major: reached}, at.time())
 		if err != nil {
 			return err
 		}
 		if all {
-			at.written = reached
+			shown = reached
 		}
 	}
 	l.mu.Lock()
@@ -93,7 +98,7 @@ func (l *lineage) hasAll(log cdc.Log, at start, position uint64, since Committed
 	case at.Began == 0:
 		return mismatch("the server was started anew at %s and does not tell any more where its log ended then: nothing shows that it has what the replica at %s has",
 			instant(at.Started), has)
-	case max(at.Began, at.written) < has.Major:
+	case shown < has.Major:
 		return mismatch("the server's log ended at %s when it was started at %s, and the replica is at %s: the server was restored to an earlier state",
 			cdc.Position{Major: at.Began}, instant(at.Started), has)
 	}
@@ -120,9 +125,9 @@ func mismatch(detail string, args ...any) error {
 
 // instant prints a time that a server told in seconds.
 func instant(seconds string) string {
-	s, err := strconv.ParseFloat(seconds, 64)
+	at, err := parseSeconds(seconds)
 	if err != nil {
 		return seconds
 	}
-	return time.UnixMicro(int64(s * 1e6)).UTC().Format(time.RFC3339)
+	return at.UTC().Format(time.RFC3339)
 }
