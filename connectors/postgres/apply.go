@@ -86,7 +86,7 @@ func (st *stream) relationChanged(ctx context.Context, body []byte) error {
 			return err
 		}
 		if now, _ := st.src.registry.get(id); now != nil && !now.shape.equal(s) {
-			st.missed(now) // it was another meanwhile, of which the catalog shows nothing
+			st.missed(id) // it was another meanwhile, of which the catalog shows nothing
 		}
 	}
 	if st.handed || len(st.batch.changes) > 0 {
@@ -107,21 +107,18 @@ func (st *stream) partitionDescribed(ctx context.Context, root *relation, id cdc
 	}
 	if now, _ := st.src.registry.get(root.id); !has(now) {
 		root.strays = st.commitLSN
-		st.missed(now)
+		st.missed(root.id)
 	}
 	return nil
 }
 
-// missed has a table copied anew because changes of the open transaction do not belong to its definition, unless the copy by that is
-// still to come.
-func (st *stream) missed(d *definition) {
-	if !st.precedes(d) {
-		st.src.registry.setGap(d.table.ID)
+// missed has a table copied anew because changes of the open transaction do not belong to its definition, unless a copy by that has them: one
+// transaction may describe a table more than once.
+func (st *stream) missed(id cdc.TableID) {
+	if !st.src.registry.covers(id, st.commitLSN) {
+		st.src.registry.setGap(id)
 	}
 }
-
-// precedes reports whether the open transaction comes before a definition, and so before the copy that is taken by it.
-func (st *stream) precedes(d *definition) bool { return st.commitLSN < d.seen }
 
 // lookAgain reads one table's definition from the catalog and queues it if it changed.
 func (s *Source) lookAgain(ctx context.Context, id cdc.TableID) error {
@@ -267,10 +264,10 @@ func (st *stream) rowChange(ctx context.Context, kind byte, body []byte) error {
 	return nil
 }
 
-// keyless deals with a change that lacks the row's key. It was made under another key if the server said so, or if it precedes the definition that is
-// known, and so the copy to be taken by that: it is handed over with a definition that nobody was told of. Otherwise the table cannot be followed.
+// keyless deals with a change that lacks the row's key. It was made under another key if the server said so, or if a copy by the definition that is
+// known has it: it is handed over with a definition that nobody was told of. Otherwise the table cannot be followed.
 func (st *stream) keyless(id cdc.TableID, rel *relation, c cdc.Change) error {
-	if d, _ := st.src.registry.get(id); d != nil && (st.precedes(d) || !d.shape.equal(rel.shape)) {
+	if d, _ := st.src.registry.get(id); d != nil && (st.src.registry.covers(id, st.commitLSN) || !d.shape.equal(rel.shape)) {
 		c.Table = rel.withoutKey()
 		st.batch.changes = append(st.batch.changes, c)
 		return nil

@@ -42,6 +42,9 @@ func (s *Source) Copy(ctx context.Context, tables []cdc.TableID, sink cdc.CopySi
 	if !s.lineage.tell(log.Timeline, at.Major) {
 		return cdc.Position{}, fmt.Errorf("copy tables: %w", errSuperseded)
 	}
+	for _, d := range defs {
+		s.registry.copied(d, at.Major)
+	}
 	if err := sink.Begin(ctx, at, begun); err != nil {
 		return cdc.Position{}, err
 	}

@@ -97,6 +97,7 @@ func TestStream_copiesAnewWhereTheKeyWasAnotherMeanwhile(t *testing.T) {
 	const swap = "UPDATE t SET a = 2 WHERE b = 10; UPDATE t SET a = 1 WHERE b = 20; "
 	b := newTestbed(t, "")
 	b.follow()
+	b.same()
 	for _, c := range []struct{ name, schema, away, changes, back string }{
 		{"primary key", "", "DROP CONSTRAINT t_pkey, ADD CONSTRAINT t_b PRIMARY KEY (b)", swap, "DROP CONSTRAINT t_b, ADD CONSTRAINT t_pkey PRIMARY KEY (a)"},
 		{"primary key, for a delete", "", "DROP CONSTRAINT t_pkey, ADD CONSTRAINT t_b PRIMARY KEY (b)", "DELETE FROM t WHERE b = 10", "DROP CONSTRAINT t_b, ADD CONSTRAINT t_pkey PRIMARY KEY (a)"},

@@ -25,6 +25,8 @@ type registry struct {
 // entry is a table in the registry.
 type entry struct {
 	def *definition
+	// covered is a position before which no transaction's changes are needed: the last copy by def has them, or the one still to come.
+	covered uint64
 	// given is the definition that the consumer was last told of; nil for none.
 	given *definition
 	// queued says that the table waits for its announcement.
@@ -48,7 +50,7 @@ func (r *registry) put(d *definition) bool {
 	} else if sameDefinition(e.def, d) && !e.gone {
 		return false
 	}
-	e.def, e.gone = d, false
+	e.def, e.covered, e.gone = d, d.seen, false
 	if !e.announceable() { // it was queued for what it was before, and is again once it is published
 		r.dequeue(d.table.ID, e)
 	}
@@ -69,6 +71,14 @@ func (r *registry) get(id cdc.TableID) (d, given *definition) {
 // known returns the tables that are there.
 func (r *registry) known() []cdc.TableID {
 	return r.ids(func(*entry) bool { return true })
+}
+
+// covers reports whether the changes of a transaction that commits at a position are in a copy by the newest definition, one still to come included.
+func (r *registry) covers(id cdc.TableID, commitLSN uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[id]
+	return e != nil && commitLSN < e.covered
 }
 
 // replicable returns the tables that are there and may be replicated.
@@ -215,6 +225,15 @@ func (r *registry) copying(id cdc.TableID) *definition {
 	e.gap = false
 	r.dequeue(id, e)
 	return e.def
+}
+
+// copied records that a copy by definition d, which was the newest when the copy began, is being taken on a snapshot at a position.
+func (r *registry) copied(d *definition, at uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entries[d.table.ID]; e != nil && e.def == d {
+		e.covered = max(e.covered, at)
+	}
 }
 
 func (r *registry) dequeue(id cdc.TableID, e *entry) {

@@ -43,3 +43,32 @@ func TestRegistry_announcesATableOnlyOncePublished(t *testing.T) {
 		})
 	}
 }
+
+// A transaction that describes a table twice under a key which it had meanwhile is in the copy that the first description asked for.
+func TestRegistry_coversWhatACopyHas(t *testing.T) {
+	t.Parallel()
+	version := func(v string, seen uint64) *definition {
+		return &definition{table: &cdc.Table{ID: 7, Schema: "public", Name: "t", Version: v}, published: true, seen: seen}
+	}
+	first, second := version("a", 100), version("b", 300)
+	r := newRegistry()
+	covered := func(when string, last uint64) {
+		t.Helper()
+		if !r.covers(7, last-1) || r.covers(7, last) {
+			t.Errorf("%s: want transactions that commit before %d to be covered, and no others", when, last)
+		}
+	}
+	if r.covers(7, 1) {
+		t.Error("a table that is not known is covered")
+	}
+	r.put(first)
+	covered("known", 100)
+	r.copied(first, 200)
+	covered("copied", 200)
+	r.put(version("a", 250))
+	covered("read again", 200)
+	r.put(second)
+	covered("altered", 300)
+	r.copied(first, 400)
+	covered("copied as it was before", 300)
+}
