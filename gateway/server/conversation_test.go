@@ -215,15 +215,29 @@ func isRefusal(answer string, ways messages) bool {
 	return answer == "ErrorResponse 0A000" || answer == "ErrorResponse 55000" && strings.Contains(described(ways), "freshet.route = 'columnar'")
 }
 
+// withoutStalePortal leaves out parts that execute the portal without a name, and nothing else, behind a simple query. If that failed, the portal is its own,
+// and PostgreSQL reads there what it has freed: it may crash.
+func withoutStalePortal(parts []messages) []messages {
+	queried := false
+	return slices.DeleteFunc(slices.Clone(parts), func(part messages) bool {
+		switch m := part[0].(type) {
+		case *pgproto3.Query:
+			queried = true
+		case *pgproto3.Execute:
+			return queried && m.Portal == ""
+		}
+		return false
+	})
+}
+
 // Whatever messages come in whatever order within a block on a columnar snapshot, they are answered as by PostgreSQL, up to one that is refused.
 func TestGateway_answersAnyPipelineInABlockAsPostgreSQLDoes(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
-	// The portal without a name is not executed alone elsewhere: behind a simple query that fails, PostgreSQL reads there what it has freed, and may crash.
 	pool := append([]messages{{&pgproto3.Execute{MaxRows: 3}}, {&pgproto3.Execute{}}, {&pgproto3.Query{String: "SELECT sum(branch) FROM account"}}, {&pgproto3.Query{String: "SET LOCAL work_mem = '8MB'"}}}, slices.Concat(inUnits, ofPortals)...)
 	refused, all := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
-		ways := slices.Concat(rapid.SliceOfN(rapid.SampledFrom(pool), 1, 10).Draw(r, "messages")...)
+		ways := slices.Concat(withoutStalePortal(rapid.SliceOfN(rapid.SampledFrom(pool), 1, 10).Draw(r, "messages"))...)
 		if rapid.Bool().Draw(r, "commit") { // last: PostgreSQL itself is led astray by a simple query that follows it and others without a Sync
 			ways = append(ways, once("COMMIT")...)
 		}
