@@ -21,6 +21,7 @@ type assembler struct {
 
 	pending map[uint64]*transaction // by txid; with or without its END
 	large   map[uint64]*transaction // those of them that are worth a file
+	open    map[uint64]bool         // the txids whose last boundary was a BEGIN
 	ends    []endEvent              // taken and not handed over, in order
 	queued  map[uint64]bool         // the txids of ends
 	done    *recent                 // txids whose rows are of no use any more
@@ -42,8 +43,8 @@ type transaction struct {
 	replicated bool
 	// keyless are the rows without a key.
 	keyless map[keylessRow]bool
-	// begun says that its BEGIN has come, resumed that it came once more before the END: then changes may have other numbers from there on, and the END
-	// may count those only.
+	// begun says that its BEGIN has come, resumed that it came once more before the END, or a change with another number: then changes may have other
+	// numbers from there on, the END may count those only, and what was read may count a change twice.
 	begun, resumed bool
 	beginning      beginning
 	// first is the least LSN of its changes, and firstSent when that one was sent; 0 while none has come.
@@ -62,7 +63,7 @@ type keylessRow struct {
 const remembered = 1 << 17
 
 func newAssembler(from cdc.Position, dir string, spillAt int) *assembler {
-	return &assembler{last: from, spillAt: spillAt, dir: dir, pending: map[uint64]*transaction{}, large: map[uint64]*transaction{},
+	return &assembler{last: from, spillAt: spillAt, dir: dir, pending: map[uint64]*transaction{}, large: map[uint64]*transaction{}, open: map[uint64]bool{},
 		queued: map[uint64]bool{}, done: newRecent(remembered), owners: newRecent(remembered), passed: map[uint64][]rowCount{}, seed: maphash.MakeSeed()}
 }
 
@@ -118,15 +119,21 @@ func (t *transaction) run(in *arrival, seed maphash.Seed) *run {
 		if r.keyless != in.keyless || r.table != in.table || !in.keyless && r.partition != in.partition {
 			continue
 		}
-		r.number(in.order)
-		switch {
-		case r.precedes(in.lsn, in.order):
-			return r
-		case !in.keyless:
-			return nil
+		higher := r.number(in.order)
+		if in.keyless {
+			if r.precedes(in.lsn, in.order) {
+				return r
+			}
+			continue
 		}
+		lacking, doubtful := r.lacks(in)
+		t.resumed = t.resumed || doubtful || higher && !lacking
+		if lacking {
+			return r
+		}
+		return nil
 	}
-	r := &run{partition: in.partition, keyless: in.keyless, table: in.table, highest: in.order, numbered: 1}
+	r := &run{partition: in.partition, keyless: in.keyless, table: in.table, read: in.order, sent: in.sent, have: 1, seen: 1, highest: in.order, numbered: 1}
 	t.runs = append(t.runs, r)
 	return r
 }
@@ -175,8 +182,9 @@ func (a *assembler) begin(ev endEvent) {
 	if _, done := a.done.get(ev.txID); done || a.queued[ev.txID] {
 		return
 	}
+	a.open[ev.txID] = true
 	t := a.transaction(ev.txID)
-	t.resumed, t.begun = t.begun, true
+	t.resumed, t.begun = t.resumed || t.begun, true
 	t.beginning = beginning{at: ev.position.Major, after: a.ended, sent: ev.sent}
 }
 
@@ -186,6 +194,7 @@ func (a *assembler) early(ev endEvent) {
 	case !a.genuine(ev):
 	case a.last.Before(ev.position):
 		a.passed[ev.txID] = ev.counts
+		delete(a.open, ev.txID)
 		a.transaction(ev.txID).begun = false // it was sent whole
 	default:
 		a.discard(ev.txID)
@@ -220,6 +229,8 @@ func (a *assembler) end(ev endEvent) bool {
 	a.last = ev.position
 	ev.counts = atLeast(ev.counts, a.passed[ev.txID])
 	delete(a.passed, ev.txID)
+	delete(a.open, ev.txID)
+	ev.follows = a.unended()
 	a.ends = append(a.ends, ev)
 	a.queued[ev.txID] = true
 	return true
@@ -239,8 +250,20 @@ func atLeast(counts, least []rowCount) []rowCount {
 	return counts
 }
 
+// unended forgets the transactions that began and were not ended, and reports whether there are any. Asked where another one ends, they will not be:
+// transactions come one after another. Their END was lost if Connect crashed when it had recorded a heartbeat that
+// Debezium sent between the commit and the END.
+func (a *assembler) unended() (any bool) {
+	for txID := range a.open {
+		a.discard(txID)
+		any = true
+	}
+	return any
+}
+
 // discard forgets the rows of a transaction, also those still to come.
 func (a *assembler) discard(txID uint64) {
+	delete(a.open, txID)
 	a.done.add(txID, 0)
 	if t := a.pending[txID]; t != nil {
 		for _, r := range t.runs {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -67,12 +68,14 @@ func transactionsInOrder(t *rapid.T) (history [][]event) {
 func deliver(t *rapid.T, events []event) map[int][]event {
 	out := map[int][]event{}
 	sentFirst, at := events, 0
+	now := time.UnixMilli(1e12)
 	for range rapid.IntRange(0, 3).Draw(t, "crashes") {
 		crash := rapid.IntRange(at, len(events)).Draw(t, "crash")
 		resume := crash
 		sent := map[int][]int{}
 		for i := at; i < crash; i++ {
 			p := moved(t, events[i])
+			p.in.sent = now
 			sent[p.partition] = append(sent[p.partition], i)
 			out[p.partition] = append(out[p.partition], p)
 		}
@@ -83,6 +86,7 @@ func deliver(t *rapid.T, events []event) map[int][]event {
 				resume = min(resume, sent[p][len(sent[p])-lost])
 			}
 		}
+		now = now.Add(resumeGap)
 		before := at
 		at = rapid.IntRange(0, resume).Draw(t, "resume")
 		if at <= before {
@@ -102,6 +106,7 @@ func deliver(t *rapid.T, events []event) map[int][]event {
 	}
 	for _, ev := range events[at:] {
 		p := moved(t, ev)
+		p.in.sent = now
 		out[p.partition] = append(out[p.partition], p)
 	}
 	return out
@@ -224,7 +229,7 @@ func TestAssembler_handsOverEveryTransactionOnceWholeAndInOrder(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("transactions (-want +got):\n%s", diff)
 		}
-		if len(a.pending) != 0 || len(a.large) != 0 || a.bytes != 0 || len(a.queued) != 0 {
+		if len(a.pending) != 0 || len(a.large) != 0 || a.bytes != 0 || len(a.queued) != 0 || len(a.open) != 0 {
 			t.Fatalf("%d transactions with %d bytes are left over", len(a.pending), a.bytes)
 		}
 	})
@@ -253,6 +258,9 @@ func drain(t *rapid.T, a *assembler, all bool) (lines []string) {
 		head, tx, missing, ok := a.head()
 		if !ok || len(missing) > 0 || tx.resumed && !all {
 			return lines
+		}
+		if head.follows {
+			t.Fatalf("transaction %v is said to follow one without an END", head)
 		}
 		line := head.position.String()
 		had := map[string]bool{}

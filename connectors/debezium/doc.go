@@ -14,7 +14,8 @@
 //   - A row belongs to the table that its message names: several tables may share a topic, and a topic's name may be another table's by now.
 //   - A transaction is complete when for every table that END names the counted rows have been read, in all partitions.
 //   - After a crash Connect delivers again what it had not recorded as delivered. Within a partition rows of a transaction come
-//     in the order of their positions and numbers, so that one that is not after the last is a repetition; an END whose position is not
+//     in the order of their positions and numbers, so that one that is not after the last is a repetition, but for the rows of one
+//     record: those are told apart by their order within it (see [run.lacks]). An END whose position is not
 //     above the last is one too, and the rows of its transaction are dropped.
 //
 // Where it resumes inside a transaction, Debezium makes four things up (WalPositionLocator, PgOutputMessageDecoder and TransactionMonitor of
@@ -28,7 +29,7 @@
 //   - It has then lost its own counters, begins the transaction a second time, numbers its rows from 1, and the END counts the rest
 //     only. Such a transaction waits until all is read that was in the topics some time after the END.
 //   - Where it had recorded a BEGIN last, it may leave out the first changes of that transaction, and neither send nor count them
-//     (see [transaction.beheaded]). All tables are copied anew then.
+//     (see [transaction.beheaded]). All tables are copied anew then, as they are before a transaction that follows one without an END.
 //
 // # Positions
 //

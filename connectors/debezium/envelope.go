@@ -35,6 +35,8 @@ type endEvent struct {
 	millis   int64 // commit time, ms since 1970
 	counts   []rowCount
 	sent     time.Time // when Connect sent it, by its clock
+	// follows says that it follows a transaction that has no END, see [assembler.unended].
+	follows bool
 }
 
 // rowCount is how many rows of a transaction are of a table, which is named as by [tableName.full].

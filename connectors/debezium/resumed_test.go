@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -45,6 +46,35 @@ func (b *testbed) rest(method, path string, body, into any) {
 	}
 }
 
+// patchOffset changes what Connect has recorded last of a stopped connector.
+func (b *testbed) patchOffset(values map[string]any) {
+	b.t.Helper()
+	var recorded struct {
+		Offsets []struct {
+			Partition map[string]any `json:"partition"`
+			Offset    map[string]any `json:"offset"`
+		} `json:"offsets"`
+	}
+	b.rest(http.MethodGet, "/offsets", nil, &recorded)
+	maps.Copy(recorded.Offsets[0].Offset, values)
+	b.rest(http.MethodPatch, "/offsets", recorded, nil)
+}
+
+// sendBoundary sends the BEGIN of a transaction, or an END that counts nothing, as Debezium does, a second ago.
+func (b *testbed) sendBoundary(status string, at message) {
+	b.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.stack.broker.Address()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer client.Close()
+	value := fmt.Sprintf(`{"status":%q,"id":"%d:%d","event_count":null,"data_collections":null,"ts_ms":%d}`, status, at.XID, at.LSN, time.Now().UnixMilli())
+	record := &kgo.Record{Topic: b.name + ".transaction", Value: []byte(value), Timestamp: time.Now().Add(-time.Second)}
+	if err := client.ProduceSync(stand.Within(b.t, time.Minute), record).FirstErr(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // message is one of pgoutput's, as a slot shows it.
 type message struct {
 	LSN, XID int64
@@ -75,41 +105,17 @@ func TestStream_copiesTablesAnewWhereFirstChangesMayBeMissing(t *testing.T) {
 	stand.Exec(t, other, "INSERT INTO t VALUES (11)")
 	stand.Exec(t, long, "INSERT INTO u VALUES (10)")
 	stand.Exec(t, long, "COMMIT")
-	begin, commit := lastTransaction(ctx, t, other, probe, b.name)
-	if commit.LSN == 0 {
+	begin, _, before := lastTransaction(ctx, t, other, probe, b.name)
+	if before.LSN == 0 {
 		t.Fatal("no change has the position of the commit before")
 	}
 
 	// What Connect records after it has sent the BEGIN.
-	var recorded struct {
-		Offsets []struct {
-			Partition map[string]any `json:"partition"`
-			Offset    map[string]any `json:"offset"`
-		} `json:"offsets"`
-	}
-	b.rest(http.MethodGet, "/offsets", nil, &recorded)
-	offset := recorded.Offsets[0].Offset
-	for key, value := range map[string]any{
-		"lsn": begin.LSN, "txId": begin.XID, "transaction_id": fmt.Sprint(begin.XID), "lsn_proc": commit.LSN, "lsn_commit": commit.LSN, "messageType": "BEGIN",
-	} {
-		offset[key] = value
-	}
-	b.rest(http.MethodPatch, "/offsets", recorded, nil)
-	sent := func(id, status string) {
-		t.Helper()
-		client, err := kgo.NewClient(kgo.SeedBrokers(b.stack.broker.Address()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		value := fmt.Sprintf(`{"status":%q,"id":%q,"event_count":null,"data_collections":null,"ts_ms":%d}`, status, id, time.Now().UnixMilli())
-		record := &kgo.Record{Topic: b.name + ".transaction", Value: []byte(value), Timestamp: time.Now().Add(-time.Second)}
-		if err := client.ProduceSync(ctx, record).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sent(fmt.Sprintf("%d:%d", commit.XID, commit.LSN), "END") // its row is in no topic
-	sent(fmt.Sprintf("%d:%d", begin.XID, begin.LSN), "BEGIN")
+	b.patchOffset(map[string]any{
+		"lsn": begin.LSN, "txId": begin.XID, "transaction_id": fmt.Sprint(begin.XID), "lsn_proc": before.LSN, "lsn_commit": before.LSN, "messageType": "BEGIN",
+	})
+	b.sendBoundary("END", before) // its row is in no topic
+	b.sendBoundary("BEGIN", begin)
 	b.rest(http.MethodPut, "/resume", nil, nil)
 
 	stop = m.Start(t, b.newSource())
@@ -120,8 +126,44 @@ func TestStream_copiesTablesAnewWhereFirstChangesMayBeMissing(t *testing.T) {
 	}
 }
 
-// lastTransaction returns the BEGIN of the last transaction of a slot, and the COMMIT of the one before if a change of the last one has its position.
-func lastTransaction(ctx context.Context, t *testing.T, conn *pgx.Conn, slot, publication string) (begin, commit message) {
+// Connect may crash when it has recorded a heartbeat that Debezium sent between a commit and the END.
+func TestStream_copiesTablesAnewBehindATransactionWithoutAnEnd(t *testing.T) {
+	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (id int PRIMARY KEY)")
+	m := sourcetest.NewModel()
+	stop := m.Start(t, b.newSource())
+	for id := range 2 { // the first may be in the copy
+		b.exec(fmt.Sprintf("INSERT INTO t VALUES (%d)", id))
+		if err := m.CatchUpAndCompare(b.url); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	b.rest(http.MethodPut, "/stop", nil, nil)
+	b.awaitFreeSlot()
+
+	ctx := stand.Within(t, time.Minute)
+	probe := b.name + "_probe"
+	other := stand.Connect(t, b.url)
+	stand.Exec(t, other, "SELECT pg_create_logical_replication_slot('"+probe+"', 'pgoutput')")
+	defer stand.Exec(t, other, "SELECT pg_drop_replication_slot('"+probe+"')")
+	stand.Exec(t, other, "INSERT INTO t VALUES (10)")
+	begin, commit, _ := lastTransaction(ctx, t, other, probe, b.name)
+	b.patchOffset(map[string]any{
+		"lsn": commit.LSN, "txId": begin.XID, "transaction_id": nil, "lsn_proc": commit.LSN, "lsn_commit": commit.LSN, "messageType": "COMMIT",
+	})
+	b.sendBoundary("BEGIN", begin)
+	b.rest(http.MethodPut, "/resume", nil, nil)
+
+	stop = m.Start(t, b.newSource())
+	defer stop()
+	b.exec("INSERT INTO u VALUES (12)")
+	if err := m.CatchUpAndCompare(b.url); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lastTransaction returns the BEGIN and the COMMIT of the last transaction of a slot, and the COMMIT of the one before if a change of the last one has its position.
+func lastTransaction(ctx context.Context, t *testing.T, conn *pgx.Conn, slot, publication string) (begin, commit, before message) {
 	t.Helper()
 	rows, err := conn.Query(ctx, `SELECT (lsn - '0/0')::bigint AS lsn, xid::text::bigint AS xid, chr(get_byte(data, 0)) AS type
 		FROM pg_logical_slot_peek_binary_changes($1, NULL, NULL, 'proto_version', '1', 'publication_names', $2)`, slot, publication)
@@ -132,18 +174,18 @@ func lastTransaction(ctx context.Context, t *testing.T, conn *pgx.Conn, slot, pu
 	if err != nil {
 		t.Fatal(err)
 	}
-	var before, last message
+	var last message
 	for _, m := range messages {
 		switch m.Type {
 		case "B":
-			begin, before, commit = m, last, message{}
+			begin, last, before = m, commit, message{}
 		case "C":
-			last = m
+			commit = m
 		case "I":
-			if m.LSN == before.LSN {
-				commit = before
+			if m.LSN == last.LSN {
+				before = last
 			}
 		}
 	}
-	return begin, commit
+	return begin, commit, before
 }

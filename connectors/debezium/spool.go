@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/freshet-io/freshet/connectors/tempfile"
 )
@@ -43,6 +44,11 @@ type run struct {
 	table     *tableName
 	lsn, last uint64 // of the last row, and its order
 	rows      uint64
+	// read is the number of the row that was read last, also of one that was there, and sent when that was sent.
+	read uint64
+	sent time.Time
+	// have is how many rows the run has of the last one's record, and seen how many of these have come since Connect went back last.
+	have, seen uint64
 	// highest is the highest number that was read, also of rows that were there, and numbered how often there was a higher one.
 	highest, numbered uint64
 	buf               []byte
@@ -86,18 +92,44 @@ func (r *run) add(row storedRow) int {
 	return len(b) - start
 }
 
-// number notes the number of a row that was read.
-func (r *run) number(order uint64) {
-	if order > r.highest {
-		r.highest = order
-		r.numbered++
+// number notes the number of a row that was read, and reports whether it is the highest one.
+func (r *run) number(order uint64) bool {
+	if order <= r.highest {
+		return false
 	}
+	r.highest = order
+	r.numbered++
+	return true
 }
 
 // count is how many rows the run has of those that an END counts. Debezium may count a row twice, with another number, that it sends once more.
 func (r *run) count() uint64 { return max(r.rows, r.numbered) }
 
-// precedes reports whether a row comes after all that the run has: it may be added.
+// lacks reports whether the run does not have a row that was read, which it is then given. Connect, where it goes back, sends the rows of a
+// record from the first one on, in their order, but maybe with other numbers. That it went back shows in a number, or in the time that it takes: then it is
+// doubtful.
+func (r *run) lacks(in *arrival) (lacking, doubtful bool) {
+	back, late := in.order <= r.read, in.sent.Sub(r.sent) >= resumeGap
+	r.read, r.sent = in.order, in.sent
+	switch {
+	case in.lsn < r.lsn:
+		r.seen = 0
+		return false, false
+	case in.lsn > r.lsn:
+		r.have, r.seen = 1, 1
+		return true, false
+	case back:
+		r.seen = 0
+	}
+	r.seen++
+	if r.seen <= r.have {
+		return false, false
+	}
+	r.have = r.seen
+	return true, late
+}
+
+// precedes reports whether a row comes after all that the run has.
 func (r *run) precedes(lsn, order uint64) bool {
 	return cmp.Or(cmp.Compare(r.lsn, lsn), cmp.Compare(r.last, order)) < 0
 }

@@ -179,7 +179,7 @@ func (st *stream) handOver(ctx context.Context) error {
 				return err
 			}
 		}
-		if t.beheaded(head) {
+		if head.follows || t.beheaded(head) {
 			st.distrust(head)
 		}
 		if err := st.announce(ctx); err != nil {
@@ -195,7 +195,7 @@ func (st *stream) handOver(ctx context.Context) error {
 	}
 }
 
-// distrust has all tables copied anew, before a transaction is handed over of which changes may be missing in any of them.
+// distrust has all tables copied anew, before a transaction is handed over of which changes may be missing in any of them, or those of one before it.
 func (st *stream) distrust(head endEvent) {
 	st.s.log.Warn("Debezium may have left out changes where it resumed: all tables are copied anew", "transaction", head)
 	for _, def := range st.s.catalog.Definitions() {
