@@ -134,6 +134,11 @@ func (r *Router) translated(ctx context.Context, s *pgwire.SessionInfo, st pgwir
 		return &planned{err: &translate.Unsupported{Reason: "the statement does not parse"}}
 	}
 	p := r.translate(ctx, s, tree, st)
+	if _, refused := translate.AsUnsupported(p.err); refused { // as verify has it: it may be due to what a view was
+		if err := r.review(ctx, s, p.views); err != nil {
+			p.err = err
+		}
+	}
 	if _, refused := translate.AsUnsupported(p.err); len(key) <= pgwire.MaxRememberedText && (refused || p.err == nil && !p.once) {
 		r.plans.Add(key, p)
 	}

@@ -118,6 +118,16 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *syn
 	}
 }
 
+// review has views that have other definitions by now read anew, by whoever plans the statement again.
+func (r *Router) review(ctx context.Context, s *pgwire.SessionInfo, used []*view) error {
+	limited, cancel := r.withinLag(ctx, s)
+	defer cancel()
+	if err := r.views.review(limited, used); err != nil {
+		return unanswered(ctx, "the definition of a view could not be read", err)
+	}
+	return nil
+}
+
 // unanswered leaves a statement to PostgreSQL if what its translation needs could not be had.
 func unanswered(ctx context.Context, reason string, err error) error {
 	if ctx.Err() != nil {

@@ -50,10 +50,8 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	}
 	verdict := judge(facts, p)
 	if verdict != nil { // it may be due to what a view was
-		limited, cancel := r.withinLag(ctx, s)
-		defer cancel()
-		if err := r.views.review(limited, p.views); err != nil {
-			return unanswered(ctx, "the definition of a view could not be read", err)
+		if err := r.review(ctx, s, p.views); err != nil {
+			return err
 		}
 	}
 	r.checks.Add(key, check{at: now, err: verdict})

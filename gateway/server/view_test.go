@@ -167,13 +167,17 @@ func TestGateway_followsChangesOfViews(t *testing.T) {
 		exec(t, admin, ddl)
 		exec(t, c, "SET search_path = front, public")
 		exec(t, oltp, "SET search_path = front, public")
-		const sql = "SELECT count(*), sum(n), sum(item), max(note), min(id) FROM plain"
-		for route, deadline := "", time.Now().Add(30*time.Second); route != "columnar"; { // until the replica has what the view reads
-			if got, want := one(t, c, sql), one(t, oltp, sql); got != want {
-				t.Fatalf("after %d changes: %s, PostgreSQL says %s", i, got, want)
-			}
-			if route = one(t, c, "SHOW freshet.last_route"); time.Now().After(deadline) {
-				t.Fatalf("after %d changes: no answer comes from the replica: %s", i, one(t, c, "SHOW freshet.last_reason"))
+		for _, sql := range []string{
+			"SELECT n, item FROM plain ORDER BY id LIMIT 1", // columns that PostgreSQL says to be those of the view
+			"SELECT count(*), sum(n), sum(item), max(note), min(id) FROM plain",
+		} {
+			for route, deadline := "", time.Now().Add(30*time.Second); route != "columnar"; { // until the replica has what the view reads
+				if got, want := one(t, c, sql), one(t, oltp, sql); got != want {
+					t.Fatalf("after %d changes: %s, PostgreSQL says %s", i, got, want)
+				}
+				if route = one(t, c, "SHOW freshet.last_route"); time.Now().After(deadline) {
+					t.Fatalf("after %d changes: no answer comes from the replica: %s", i, one(t, c, "SHOW freshet.last_reason"))
+				}
 			}
 		}
 	}
