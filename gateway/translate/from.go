@@ -305,6 +305,7 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 	}
 	rename(it, alias)
 	it.whole = true
+	columns := it.columns // of which the item may come to show some only
 	sql := r.sql
 	leaf := &tree{id: id, whole: r.cut, repeats: r.repeats, single: r.single}
 	if r.yieldsApart() {
@@ -315,8 +316,8 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 	}
 	if r.windowed {
 		leaf.stays = func(condition string) bool {
-			return r.partition == nil || slices.ContainsFunc(it.columns, func(c *column) bool {
-				return mentions(condition, c.e.sql) && !r.partition(slices.Index(it.columns, c))
+			return r.partition == nil || slices.ContainsFunc(columns, func(c *column) bool {
+				return mentions(condition, c.e.sql) && !r.partition(slices.Index(columns, c))
 			})
 		}
 	}
