@@ -39,7 +39,7 @@ func TestGateway_meetsFailingValuesWherePostgreSQLDoes(t *testing.T) {
 		"WITH w AS (SELECT id, @ AS v FROM r) SELECT w.id FROM w JOIN w AS o USING (id) ORDER BY 1", "WITH w AS (SELECT id, @ AS v FROM r) SELECT count(*) FROM p", "SELECT DISTINCT ON (a) a, id, @ FROM r ORDER BY a, id",
 		"SELECT DISTINCT ON (@) id FROM r ORDER BY @, id", "SELECT DISTINCT @ FROM r ORDER BY 1", "SELECT count(*) FROM (SELECT DISTINCT @ FROM r) q", "SELECT id, q.v FROM r CROSS JOIN LATERAL (VALUES (@)) q(v) ORDER BY id",
 		"SELECT id, v FROM r CROSS JOIN LATERAL unnest(ARRAY[(@)::text, 'x']) q(v) ORDER BY id, v", "SELECT id, id > 0 OR (@) IS NULL FROM r ORDER BY id", "SELECT count(*) FROM (SELECT id, @ AS v FROM r LIMIT 1000) q WHERE id < 0",
-		"SELECT bool_and((@) IS NULL) FROM r", "SELECT string_agg((@)::text, ',' ORDER BY id) FROM r", "SELECT array_agg(id ORDER BY @, id) FROM r", "SELECT count(*) FROM r WHERE (@) IS NOT DISTINCT FROM (@)",
+		"SELECT bool_and((@) IS NULL) FROM r", "SELECT string_agg((@)::text, ',' ORDER BY id) FROM r", "SELECT array_agg(id ORDER BY @, id) FROM r", "SELECT string_agg(nullif(s, s), ',' ORDER BY @, id) FROM r", "SELECT count(*) FROM r WHERE (@) IS NOT DISTINCT FROM (@)",
 	}
 	var statements []string
 	for i, v := range values {

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -65,6 +66,9 @@ func (q *query) stringAgg(f *pg.FuncCall) expr {
 		fail("string_agg with a separator that is not constant")
 	}
 	if value.null {
+		if slices.ContainsFunc(l.keys, func(k sortKey) bool { return k.e.fails && k.e.sql != value.sql }) { // PostgreSQL computes it beside a NULL, too
+			fail("string_agg ordered by a value that may fail")
+		}
 		l.filter = presentIn(l.filter, value.sql)
 	}
 	out := l.of(value, "assumeNotNull("+value.sql+")", with(oidText, "", value))
