@@ -63,6 +63,8 @@ type expr struct {
 	fixes bool
 	// lenient conditions are expected to hold for most rows: negations.
 	lenient bool
+	// asked says what PostgreSQL takes a condition to cost.
+	asked asking
 	// share is the part of the rows that a condition is expected to keep; 0: not known.
 	share float64
 	// omitted says why the replica has no values of it; empty: it has.

@@ -158,7 +158,9 @@ func (q *query) joinConditions(j *pg.JoinExpr, left, right namespace, kind strin
 	}
 	for _, c := range syntax.Conjuncts(j.Quals) {
 		if !isTrue(c) {
-			conds = append(conds, inner.cond(c))
+			e := inner.cond(c)
+			e.asked = askingOf(c)
+			conds = append(conds, e)
 		}
 	}
 	return conds, merged

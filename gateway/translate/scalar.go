@@ -18,6 +18,7 @@ func (q *query) conjunct(n *pg.Node) []expr {
 	if e.lit != nil && e.lit.boolean != nil && *e.lit.boolean {
 		return nil
 	}
+	e.asked = askingOf(n)
 	return []expr{e}
 }
 

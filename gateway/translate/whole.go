@@ -14,6 +14,7 @@ func (n *tree) asWhole(conds []expr) []expr {
 	out := slices.Clone(conds)
 	n.walk(func(leaf *tree) {
 		leaf.askLater(conds, out)
+		leaf.askTogether(conds, out)
 		if !leaf.mayFail() {
 			return
 		}
