@@ -83,83 +83,70 @@ type message struct {
 
 // Debezium goes on behind a change that has the position of the commit before, if what it recorded last is that the change's transaction began.
 func TestStream_copiesTablesAnewWhereFirstChangesMayBeMissing(t *testing.T) {
-	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (id int PRIMARY KEY)")
-	m := sourcetest.NewModel()
-	stop := m.Start(t, b.newSource())
-	for id := range 2 { // the first may be in the copy
-		b.exec(fmt.Sprintf("INSERT INTO t VALUES (%d)", id))
-		if err := m.CatchUpAndCompare(b.url); err != nil {
-			t.Fatal(err)
+	resumes(t, func(b *testbed, conn *pgx.Conn, last func() (begin, commit, before message)) {
+		long := stand.Connect(t, b.url)
+		stand.Exec(t, long, "BEGIN; INSERT INTO t VALUES (10)")
+		stand.Exec(t, conn, "INSERT INTO t VALUES (11)")
+		stand.Exec(t, long, "INSERT INTO u VALUES (10)")
+		stand.Exec(t, long, "COMMIT")
+		begin, _, before := last()
+		if before.LSN == 0 {
+			t.Fatal("no change has the position of the commit before")
 		}
-	}
-	stop()
-	b.rest(http.MethodPut, "/stop", nil, nil)
-	b.awaitFreeSlot()
-
-	ctx := stand.Within(t, time.Minute)
-	probe := b.name + "_probe"
-	long, other := stand.Connect(t, b.url), stand.Connect(t, b.url)
-	stand.Exec(t, other, "SELECT pg_create_logical_replication_slot('"+probe+"', 'pgoutput')")
-	defer stand.Exec(t, other, "SELECT pg_drop_replication_slot('"+probe+"')")
-	stand.Exec(t, long, "BEGIN; INSERT INTO t VALUES (10)")
-	stand.Exec(t, other, "INSERT INTO t VALUES (11)")
-	stand.Exec(t, long, "INSERT INTO u VALUES (10)")
-	stand.Exec(t, long, "COMMIT")
-	begin, _, before := lastTransaction(ctx, t, other, probe, b.name)
-	if before.LSN == 0 {
-		t.Fatal("no change has the position of the commit before")
-	}
-
-	// What Connect records after it has sent the BEGIN.
-	b.patchOffset(map[string]any{
-		"lsn": begin.LSN, "txId": begin.XID, "transaction_id": fmt.Sprint(begin.XID), "lsn_proc": before.LSN, "lsn_commit": before.LSN, "messageType": "BEGIN",
+		// What Connect records after it has sent the BEGIN.
+		b.patchOffset(map[string]any{
+			"lsn": begin.LSN, "txId": begin.XID, "transaction_id": fmt.Sprint(begin.XID), "lsn_proc": before.LSN, "lsn_commit": before.LSN, "messageType": "BEGIN",
+		})
+		b.sendBoundary("END", before) // its row is in no topic
+		b.sendBoundary("BEGIN", begin)
 	})
-	b.sendBoundary("END", before) // its row is in no topic
-	b.sendBoundary("BEGIN", begin)
-	b.rest(http.MethodPut, "/resume", nil, nil)
-
-	stop = m.Start(t, b.newSource())
-	defer stop()
-	b.exec("INSERT INTO u VALUES (12)")
-	if err := m.CatchUpAndCompare(b.url); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Connect may crash when it has recorded a heartbeat that Debezium sent between a commit and the END.
 func TestStream_copiesTablesAnewBehindATransactionWithoutAnEnd(t *testing.T) {
+	resumes(t, func(b *testbed, conn *pgx.Conn, last func() (begin, commit, before message)) {
+		stand.Exec(t, conn, "INSERT INTO t VALUES (10)")
+		begin, commit, _ := last()
+		b.patchOffset(map[string]any{
+			"lsn": commit.LSN, "txId": begin.XID, "transaction_id": nil, "lsn_proc": commit.LSN, "lsn_commit": commit.LSN, "messageType": "COMMIT",
+		})
+		b.sendBoundary("BEGIN", begin)
+	})
+}
+
+// resumes stops a connector, has crash make up what it left behind, with the bounds of the last transaction at hand, and compares after it has gone on.
+func resumes(t *testing.T, crash func(b *testbed, conn *pgx.Conn, last func() (begin, commit, before message))) {
+	t.Helper()
 	b := newTestbed(t, "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (id int PRIMARY KEY)")
 	m := sourcetest.NewModel()
-	stop := m.Start(t, b.newSource())
-	for id := range 2 { // the first may be in the copy
-		b.exec(fmt.Sprintf("INSERT INTO t VALUES (%d)", id))
+	same := func() {
+		t.Helper()
 		if err := m.CatchUpAndCompare(b.url); err != nil {
 			t.Fatal(err)
 		}
+	}
+	stop := m.Start(t, b.newSource())
+	for id := range 2 { // the first may be in the copy
+		b.exec(fmt.Sprintf("INSERT INTO t VALUES (%d)", id))
+		same()
 	}
 	stop()
 	b.rest(http.MethodPut, "/stop", nil, nil)
 	b.awaitFreeSlot()
 
-	ctx := stand.Within(t, time.Minute)
 	probe := b.name + "_probe"
-	other := stand.Connect(t, b.url)
-	stand.Exec(t, other, "SELECT pg_create_logical_replication_slot('"+probe+"', 'pgoutput')")
-	defer stand.Exec(t, other, "SELECT pg_drop_replication_slot('"+probe+"')")
-	stand.Exec(t, other, "INSERT INTO t VALUES (10)")
-	begin, commit, _ := lastTransaction(ctx, t, other, probe, b.name)
-	b.patchOffset(map[string]any{
-		"lsn": commit.LSN, "txId": begin.XID, "transaction_id": nil, "lsn_proc": commit.LSN, "lsn_commit": commit.LSN, "messageType": "COMMIT",
+	conn := stand.Connect(t, b.url)
+	stand.Exec(t, conn, "SELECT pg_create_logical_replication_slot('"+probe+"', 'pgoutput')")
+	defer stand.Exec(t, conn, "SELECT pg_drop_replication_slot('"+probe+"')")
+	crash(b, conn, func() (begin, commit, before message) {
+		return lastTransaction(stand.Within(t, time.Minute), t, conn, probe, b.name)
 	})
-	b.sendBoundary("BEGIN", begin)
 	b.rest(http.MethodPut, "/resume", nil, nil)
 
 	stop = m.Start(t, b.newSource())
 	defer stop()
 	b.exec("INSERT INTO u VALUES (12)")
-	if err := m.CatchUpAndCompare(b.url); err != nil {
-		t.Fatal(err)
-	}
+	same()
 }
 
 // lastTransaction returns the BEGIN and the COMMIT of the last transaction of a slot, and the COMMIT of the one before if a change of the last one has its position.
