@@ -54,9 +54,9 @@ func leastCalls(n *pg.Node) int {
 		}
 		return calls + 1
 	case *pg.Node_FuncCall:
-		return 1 + each(v.FuncCall.Args, leastCalls)
+		return 1 + sumOf(v.FuncCall.Args, leastCalls)
 	case *pg.Node_BoolExpr:
-		return each(v.BoolExpr.Args, leastCalls)
+		return sumOf(v.BoolExpr.Args, leastCalls)
 	case *pg.Node_NullTest:
 		return leastCalls(v.NullTest.Arg)
 	case *pg.Node_BooleanTest:
@@ -78,9 +78,9 @@ func mostCalls(n *pg.Node) int {
 	case *pg.Node_AExpr:
 		return mostOf(v.AExpr)
 	case *pg.Node_FuncCall:
-		return 3 + len(v.FuncCall.Args) + each(v.FuncCall.Args, mostCalls) // of one in SQL there may be several
+		return 3 + len(v.FuncCall.Args) + sumOf(v.FuncCall.Args, mostCalls) // of one in SQL there may be several
 	case *pg.Node_BoolExpr:
-		return each(v.BoolExpr.Args, mostCalls)
+		return sumOf(v.BoolExpr.Args, mostCalls)
 	case *pg.Node_NullTest:
 		return mostCalls(v.NullTest.Arg)
 	case *pg.Node_BooleanTest:
@@ -88,7 +88,7 @@ func mostCalls(n *pg.Node) int {
 	case *pg.Node_TypeCast:
 		return 2 + mostCalls(v.TypeCast.Arg)
 	case *pg.Node_List:
-		return each(v.List.Items, mostCalls)
+		return sumOf(v.List.Items, mostCalls)
 	}
 	return never
 }
@@ -130,12 +130,18 @@ func mayCast(n *pg.Node) bool {
 // comparedAsIs are types that PostgreSQL has operators for beside others of their kind.
 var comparedAsIs = setOf("date timestamp timestamptz int2 int4 int8 bool interval")
 
-func each(nodes []*pg.Node, count func(*pg.Node) int) int {
+func sumOf(nodes []*pg.Node, count func(*pg.Node) int) int {
 	sum := 0
 	for _, n := range nodes {
 		sum += count(n)
 	}
 	return sum
+}
+
+// askedWith is a condition for whose rows another one is computed as well. By identity it stays one, of which the engine does not ask the parts in an
+// order of its own.
+func askedWith(cond, other string) string {
+	return "identity(" + cond + " AND NOT ignore(" + other + "))"
 }
 
 // askTogether has the engine ask a condition on a relation only together with those that may fail and that PostgreSQL may ask before it.
@@ -147,7 +153,7 @@ func (n *tree) askTogether(conds, out []expr) {
 		}
 		for i, o := range conds {
 			if i != j && o.keys == nil && o.refs == mask && (o.hasSubplan() || !o.asked.precedes(c.asked, i < j)) {
-				out[i].sql = "identity(" + out[i].sql + " AND NOT ignore(" + c.sql + "))"
+				out[i].sql = askedWith(out[i].sql, c.sql)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (n *tree) askLater(conds, out []expr) {
 	}
 	for i, c := range conds {
 		if c.refs == mask {
-			out[i].sql = "identity(" + c.sql + " AND NOT ignore(" + conds[beside].sql + "))"
+			out[i].sql = askedWith(c.sql, conds[beside].sql)
 			out[i].refs |= conds[beside].refs
 		}
 	}
