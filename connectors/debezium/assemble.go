@@ -253,12 +253,12 @@ func atLeast(counts, least []rowCount) []rowCount {
 // unended forgets the transactions that began and were not ended, and reports whether there are any. Asked where another one ends, they will not be:
 // transactions come one after another. Their END was lost if Connect crashed when it had recorded a heartbeat that
 // Debezium sent between the commit and the END.
-func (a *assembler) unended() (any bool) {
+func (a *assembler) unended() bool {
+	lost := len(a.open) > 0
 	for txID := range a.open {
 		a.discard(txID)
-		any = true
 	}
-	return any
+	return lost
 }
 
 // discard forgets the rows of a transaction, also those still to come.

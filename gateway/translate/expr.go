@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/big"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/connectors/replica/engine"
 	"github.com/freshet-io/freshet/gateway/finish"
@@ -63,8 +65,8 @@ type expr struct {
 	fixes bool
 	// lenient conditions are expected to hold for most rows: negations.
 	lenient bool
-	// asked says what PostgreSQL takes a condition to cost.
-	asked asking
+	// node is what a condition was translated of; nil: not one that was written.
+	node *pg.Node
 	// share is the part of the rows that a condition is expected to keep; 0: not known.
 	share float64
 	// omitted says why the replica has no values of it; empty: it has.

@@ -159,7 +159,7 @@ func (q *query) joinConditions(j *pg.JoinExpr, left, right namespace, kind strin
 	for _, c := range syntax.Conjuncts(j.Quals) {
 		if !isTrue(c) {
 			e := inner.cond(c)
-			e.asked = askingOf(c)
+			e.node = c
 			conds = append(conds, e)
 		}
 	}

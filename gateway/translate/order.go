@@ -55,16 +55,10 @@ func leastCalls(n *pg.Node) int {
 		return calls + 1
 	case *pg.Node_FuncCall:
 		return 1 + sumOf(v.FuncCall.Args, leastCalls)
-	case *pg.Node_BoolExpr:
-		return sumOf(v.BoolExpr.Args, leastCalls)
-	case *pg.Node_NullTest:
-		return leastCalls(v.NullTest.Arg)
-	case *pg.Node_BooleanTest:
-		return leastCalls(v.BooleanTest.Arg)
 	case *pg.Node_TypeCast:
 		return leastCalls(v.TypeCast.Arg)
 	}
-	return 0
+	return sumOf(tested(n), leastCalls)
 }
 
 // mostCalls counts the calls that PostgreSQL may make, those of casts that nobody wrote among them.
@@ -79,18 +73,28 @@ func mostCalls(n *pg.Node) int {
 		return mostOf(v.AExpr)
 	case *pg.Node_FuncCall:
 		return 3 + len(v.FuncCall.Args) + sumOf(v.FuncCall.Args, mostCalls) // of one in SQL there may be several
-	case *pg.Node_BoolExpr:
-		return sumOf(v.BoolExpr.Args, mostCalls)
-	case *pg.Node_NullTest:
-		return mostCalls(v.NullTest.Arg)
-	case *pg.Node_BooleanTest:
-		return mostCalls(v.BooleanTest.Arg)
 	case *pg.Node_TypeCast:
 		return 2 + mostCalls(v.TypeCast.Arg)
 	case *pg.Node_List:
 		return sumOf(v.List.Items, mostCalls)
 	}
+	if parts := tested(n); parts != nil {
+		return sumOf(parts, mostCalls)
+	}
 	return never
+}
+
+// tested are the parts of a condition that combines conditions or tests one value, which takes no call; nil for any other.
+func tested(n *pg.Node) []*pg.Node {
+	switch v := n.Node.(type) {
+	case *pg.Node_BoolExpr:
+		return v.BoolExpr.Args
+	case *pg.Node_NullTest:
+		return []*pg.Node{v.NullTest.Arg}
+	case *pg.Node_BooleanTest:
+		return []*pg.Node{v.BooleanTest.Arg}
+	}
+	return nil
 }
 
 func mostOf(e *pg.A_Expr) int {
@@ -151,8 +155,9 @@ func (n *tree) askTogether(conds, out []expr) {
 		if !c.fails || c.keys != nil || c.refs != mask {
 			continue
 		}
+		asking := askingOf(c.node)
 		for i, o := range conds {
-			if i != j && o.keys == nil && o.refs == mask && (o.hasSubplan() || !o.asked.precedes(c.asked, i < j)) {
+			if i != j && o.keys == nil && o.refs == mask && (o.hasSubplan() || !askingOf(o.node).precedes(asking, i < j)) {
 				out[i].sql = askedWith(out[i].sql, c.sql)
 			}
 		}

@@ -18,7 +18,7 @@ func (q *query) conjunct(n *pg.Node) []expr {
 	if e.lit != nil && e.lit.boolean != nil && *e.lit.boolean {
 		return nil
 	}
-	e.asked = askingOf(n)
+	e.node = n
 	return []expr{e}
 }
 
