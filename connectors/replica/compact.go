@@ -123,11 +123,15 @@ func (r *refusals) note(err error) error {
 }
 
 // pick returns the tables that are due, the one that waited longest first, and one whose base may be merged. idle says
-// that a record would let the source forget something, though no table is due.
+// that a record would let the source forget something, though no table is due. A session that catches up with a snapshot from before
+// a restart has published nothing to build a base from.
 func (c *compactor) pick(ctx context.Context) (due []*table, mergeable *table, idle bool, err error) {
 	cfg, now := c.s.cfg, c.s.r.clock()
 	err = c.s.publisher.do(ctx, func() {
 		p := c.s.publisher
+		if !p.published {
+			return
+		}
 		for _, t := range p.tables {
 			st := &t.stored
 			if st.load() >= cfg.CompactRows || !st.since.IsZero() && now.Sub(st.since) >= cfg.CompactInterval {
@@ -138,7 +142,7 @@ func (c *compactor) pick(ctx context.Context) (due []*table, mergeable *table, i
 			}
 		}
 		slices.SortFunc(due, func(a, b *table) int { return a.stored.since.Compare(b.stored.since) })
-		idle = p.published && c.recordedAt.Before(p.position) && now.Sub(c.recordTime) >= cfg.CompactInterval
+		idle = c.recordedAt.Before(p.position) && now.Sub(c.recordTime) >= cfg.CompactInterval
 	})
 	return due, mergeable, idle, err
 }
