@@ -30,18 +30,17 @@ const (
 // defaults are the settings that Freshet needs or is better with. They are overridden by Config.Settings.
 func defaults() map[string]string {
 	return map[string]string{
-		"wal_level":              "logical",
-		"max_replication_slots":  "16",
-		"max_wal_senders":        "16",
-		"max_slot_wal_keep_size": "8GB", // a stopped replica must not fill the disk
-		"max_connections":        "200",
-		"shared_buffers":         "256MB",
-		"max_wal_size":           "2GB",
-		"password_encryption":    "scram-sha-256",
-		"timezone":               "UTC",
-		"log_timezone":           "UTC",
-		"log_line_prefix":        "%m [%p] ",
-		"logging_collector":      "off",
+		"wal_level":             "logical",
+		"max_replication_slots": "16",
+		"max_wal_senders":       "16",
+		"max_connections":       "200",
+		"shared_buffers":        "256MB",
+		"max_wal_size":          "2GB",
+		"password_encryption":   "scram-sha-256",
+		"timezone":              "UTC",
+		"log_timezone":          "UTC",
+		"log_line_prefix":       "%m [%p] ",
+		"logging_collector":     "off",
 	}
 }
 
@@ -183,6 +182,9 @@ func (s *Server) arguments() []string {
 // writeSettings writes the settings to a file of their own, which postgresql.conf includes.
 func (s *Server) writeSettings() error {
 	settings := s.settings()
+	if err := s.limitSlots(settings); err != nil {
+		return err
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Written by Freshet at every start. Use ALTER SYSTEM for settings of your own; %s stay as they are here.\n",
 		strings.Join(indispensable(), " and "))

@@ -90,8 +90,10 @@ func TestServer_hasTheSettingsThatFreshetNeeds(t *testing.T) {
 	}
 	got["collation"] = ask(t, s, "SELECT datlocprovider::text || ' ' || datlocale FROM pg_database WHERE datname = 'template1'")
 	got["order"] = ask(t, s, `SELECT string_agg(x, '' ORDER BY x) FROM (VALUES ('a'), ('B'), ('ä'), ('Z')) AS v (x)`)
+	got["slots are limited"] = ask(t, s, "SELECT (setting::bigint >= 64)::text FROM pg_settings WHERE name = 'max_slot_wal_keep_size'")
 	want := map[string]string{
-		"wal_level": "logical", "fsync": "on", "TimeZone": "UTC", "password_encryption": "scram-sha-256",
+		"slots are limited": "true",
+		"wal_level":         "logical", "fsync": "on", "TimeZone": "UTC", "password_encryption": "scram-sha-256",
 		"listen_addresses": "127.0.0.1", "work_mem": "7MB", "server_encoding": "UTF8", "collation": "b C.UTF-8", "order": "BZaä",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
