@@ -34,6 +34,56 @@ func TestReplica_leavesACopyOfManyPartsAsOneThatStaysAsItIs(t *testing.T) {
 	}
 }
 
+// halting is a source whose copies wait before they end.
+type halting struct {
+	*script
+	halted, end chan struct{}
+}
+
+func (h *halting) Copy(ctx context.Context, ids []cdc.TableID, sink cdc.CopySink) (cdc.Position, error) {
+	return h.script.Copy(ctx, ids, haltingSink{sink, h})
+}
+
+type haltingSink struct {
+	cdc.CopySink
+	h *halting
+}
+
+func (k haltingSink) Done(ctx context.Context, t *cdc.Table) error {
+	close(k.h.halted)
+	select {
+	case <-k.h.end:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return k.CopySink.Done(ctx, t)
+}
+
+// A copy may take hours: whoever waits for it sees it grow.
+func TestReplica_tellsHowManyRowsACopyHasTaken(t *testing.T) {
+	const rows, part = 1050, 100
+	src := &halting{newScript(accounts()), make(chan struct{}), make(chan struct{})}
+	for i := range rows {
+		r := row{fmt.Sprint(i), "1.25", null}
+		src.now[1][key(accounts(), r)] = r
+	}
+	g, ctx := startGateway(t, src, func(c *replica.Config) { c.CopyRows = part })
+	await(ctx, t, src.halted)
+	// Two goroutines hand over rows, and each may keep a part that is not full.
+	if got := g.r.Tables(); len(got) != 1 || got[0].Phase != replica.PhaseCopying || got[0].Rows <= rows-2*part || got[0].Rows > rows {
+		t.Errorf("while the copy is under way: %+v, want more than %d rows", got, rows-2*part)
+	}
+	close(src.end)
+	s, err := g.acquire(ctx, replica.Request{Min: src.position})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Release()
+	if got := g.r.Tables(); len(got) != 1 || got[0].Phase != replica.PhaseReady || got[0].Rows != rows {
+		t.Errorf("after the copy: %+v, want %d rows", got, rows)
+	}
+}
+
 // copyRows hands over a table's rows on two goroutines.
 func copyRows(ctx context.Context, sink cdc.CopySink, t *cdc.Table, rows content) error {
 	g, gctx := errgroup.WithContext(ctx)

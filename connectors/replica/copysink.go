@@ -213,6 +213,7 @@ func (t *copyJob) wrote(rows int) (parts int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.count += int64(rows)
+	t.table.arrived.Store(t.count)
 	t.parts++
 	return t.parts
 }

@@ -17,7 +17,7 @@ type TableStatus struct {
 	Stopped *cdc.TableError
 	// Omitted are the columns that are not replicated.
 	Omitted []cdc.OmittedColumn
-	// Rows is the number of rows in the current snapshot, 0 unless the table is ready.
+	// Rows is the number of rows in the current snapshot; of a table that is being copied, how many have come; 0 if it is stopped.
 	Rows int64
 }
 
@@ -84,7 +84,7 @@ func (r *Replica) Tables() []TableStatus {
 		s.mu.Lock()
 		for id, t := range s.tables {
 			if !ready[id] {
-				all = append(all, tableStatus(t.def, PhaseCopying, 0, nil))
+				all = append(all, tableStatus(t.def, PhaseCopying, t.arrived.Load(), nil))
 			}
 		}
 		for id, t := range s.stopped {

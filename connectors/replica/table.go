@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
@@ -55,6 +56,8 @@ type table struct {
 	index     *rowindex.Index
 	rids      *rowindex.Allocator
 	deferred  deferred
+	// arrived counts the rows that the copy under way has written, whoever looks.
+	arrived atomic.Int64
 
 	// What the next epoch gets.
 	touched   bool
@@ -102,6 +105,7 @@ func (t *table) prepare(def *cdc.Table) error {
 		return errors.New("the table has no key")
 	}
 	t.def, t.index, t.at, t.oldKey = def, rowindex.New(), map[uint32]int{}, nil
+	t.arrived.Store(0)
 	var err error
 	if t.rows, err = column.NewRows(def); err != nil {
 		return err

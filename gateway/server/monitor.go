@@ -55,7 +55,7 @@ type Stopped struct {
 type TableStatus struct {
 	Table   string   `json:"table"`
 	Phase   string   `json:"phase"` // copying, ready or stopped
-	Rows    int64    `json:"rows"`
+	Rows    int64    `json:"rows"`  // in the snapshot; while it is being copied, those that have come
 	Stopped *Stopped `json:"stopped,omitempty"`
 	// Omitted are the columns that are not replicated: what reads them runs on the database.
 	Omitted []OmittedColumn `json:"omitted,omitempty"`

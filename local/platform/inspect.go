@@ -51,7 +51,7 @@ type Pipeline struct {
 type ReplicaTable struct {
 	Table   string     `json:"table"`
 	Phase   string     `json:"phase"`
-	Rows    int64      `json:"rows"`
+	Rows    int64      `json:"rows"` // in the snapshot; while it is being copied, those that have come
 	Stopped *Condition `json:"stopped,omitempty"`
 	// Omitted are the columns that are not replicated: what reads them runs on PostgreSQL.
 	Omitted []OmittedColumn `json:"omitted,omitempty"`
