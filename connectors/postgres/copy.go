@@ -93,7 +93,7 @@ const (
 // position at which that snapshot is exact.
 func (s *Source) openSnapshot(ctx context.Context, conn *pgconn.PgConn) (cdc.Position, error) {
 	// The slot's name need only be unique among the connections that copy at this moment.
-	create := fmt.Sprintf("CREATE_REPLICATION_SLOT %s TEMPORARY LOGICAL pgoutput (SNAPSHOT 'use')", ident(fmt.Sprintf("%s_copy_%d", s.cfg.Slot, conn.PID())))
+	create := fmt.Sprintf("CREATE_REPLICATION_SLOT %s TEMPORARY LOGICAL pgoutput (SNAPSHOT 'use')", ident(s.named("", fmt.Sprintf("_copy_%d", conn.PID()))))
 	// A slot waits for transactions, as for locks, however long they last: whoever gives up waits for later ones the next time.
 	if err := conn.Exec(ctx, bypassPolicies+"; SET lock_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").Close(); err != nil {
 		return cdc.Position{}, fmt.Errorf("begin snapshot: %w", err)

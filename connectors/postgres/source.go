@@ -70,7 +70,7 @@ func New(cfg Config) (*Source, error) {
 	pc.MaxConns = 6
 	dial.GuardPool(pc)
 	params := pc.ConnConfig.RuntimeParams
-	params["application_name"] = s.applicationName() + " control"
+	params["application_name"] = s.named("freshet ", " control")
 	params["search_path"] = "pg_catalog"
 	// A nudge must flush the log here, and need not wait for standbys.
 	params["synchronous_commit"] = "local"
@@ -103,7 +103,15 @@ func unlimit(ctx context.Context, conn *pgconn.PgConn) error {
 // Close releases the connections. Streams and copies must have ended.
 func (s *Source) Close() { s.pool.Close() }
 
-func (s *Source) applicationName() string { return "freshet " + s.cfg.Slot }
+func (s *Source) applicationName() string { return s.named("freshet ", "") }
+
+// mostName is how many bytes of a name the server keeps (NAMEDATALEN - 1).
+const mostName = 63
+
+// named makes a name that has the slot's in it, or as much of that as the server keeps beside the rest.
+func (s *Source) named(before, after string) string {
+	return before + s.cfg.Slot[:min(len(s.cfg.Slot), mostName-len(before)-len(after))] + after
+}
 
 // SystemID returns the identity of the database system, which no other PostgreSQL cluster has.
 func (s *Source) SystemID(ctx context.Context) (string, error) {
