@@ -193,13 +193,25 @@ func TestKeeper_goesOnWhileConnectDoesNotAnswer(t *testing.T) {
 
 func TestREST_refusesToSendAPasswordUnencrypted(t *testing.T) {
 	for want, cfg := range map[string]REST{
-		"unencrypted":            {URL: "http://connect:8083", User: "u"},
-		"use https":              {URL: "http://connect:8083", TLS: &kafka.TLS{}},
-		"give user and password": {URL: "https://u:p@connect:8083"},
-		"give http://host:port":  {URL: "connect:8083"},
+		"unencrypted": {URL: "http://connect:8083", User: "u"},
+		"use https":   {URL: "http://connect:8083", TLS: &kafka.TLS{}},
 	} {
-		if _, err := newConnectClient(cfg); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "u:p@") {
-			t.Errorf("error %v, want one that says %q and no password", err, want)
+		if _, err := newConnectClient(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+}
+
+func TestREST_refusesAnAddressWithoutTellingThePasswordInIt(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://u:hunter@connect:8083":    "give user and password",
+		"connect:8083":                     "give http://host:port",
+		"https://u:hunter%zz@connect:8083": "give http://host:port",
+		"https://u:hunter/2@connect:8083":  "give http://host:port",
+		"u:hunter@connect:8083":            "give http://host:port",
+	} {
+		if _, err := newConnectClient(REST{URL: address}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter") {
+			t.Errorf("address %s: error %v, want one that says %q and no password", address, err, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package debezium
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -35,10 +36,8 @@ func RESTFromEnvironment(prefix string, lookup func(string) (string, bool)) REST
 func newConnectClient(cfg REST) (*connectClient, error) {
 	u, err := url.Parse(cfg.URL)
 	switch {
-	case err != nil:
-		return nil, fmt.Errorf("configure Kafka Connect: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("configure Kafka Connect: address %q: give http://host:port or https://host:port", u.Redacted())
+	case err != nil, u.Scheme != "http" && u.Scheme != "https" || u.Host == "": // it may hold a password, and is not shown
+		return nil, errors.New("configure Kafka Connect: its address cannot be read; give http://host:port or https://host:port")
 	case u.User != nil:
 		return nil, fmt.Errorf("configure Kafka Connect: the address %q holds a user; give user and password apart", u.Redacted())
 	case cfg.User != "" && u.Scheme != "https":
