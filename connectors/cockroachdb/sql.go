@@ -198,8 +198,11 @@ func (d *SQL) Now(ctx context.Context) (cdc.Position, error) {
 	return cdc.Position{Major: p.Major + uint64(d.cfg.MaxClockOffset), Minor: p.Minor}, nil
 }
 
-// copyChunk is the most rows handed over in one call.
-const copyChunk = 1000
+// What is handed over in one call is at most copyChunk rows, and no more than copyBytes plus one row.
+const (
+	copyChunk = 1000
+	copyBytes = 1 << 20
+)
 
 // Copy implements [Database] by reading every table AS OF one timestamp.
 func (d *SQL) Copy(ctx context.Context, tables []*cdc.Table, sink cdc.CopySink) (cdc.Position, error) {
@@ -323,7 +326,7 @@ func (r *copyRows) add(ctx context.Context, values [][]byte) error {
 		row[i] = cdc.Datum{Kind: cdc.Binary, Data: r.arena[start:len(r.arena):len(r.arena)]}
 	}
 	r.rows = append(r.rows, row)
-	if len(r.rows) < copyChunk {
+	if len(r.rows) < copyChunk && len(r.arena) < copyBytes {
 		return nil
 	}
 	return r.flush(ctx)
@@ -335,5 +338,8 @@ func (r *copyRows) flush(ctx context.Context) error {
 	}
 	err := r.sink.Rows(ctx, r.table, r.rows)
 	r.rows, r.arena = r.rows[:0], r.arena[:0]
+	if cap(r.arena) > 8*copyBytes { // after a huge row
+		r.arena = nil
+	}
 	return err
 }
