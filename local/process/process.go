@@ -159,7 +159,10 @@ func (p *Process) Signal(sig os.Signal) error {
 
 // Kill ends the process and all its descendants at once, as kill -9 does, and returns when they are gone.
 func (p *Process) Kill() error {
-	tree := Descendants(p.PID())
+	var tree []Identity
+	if p.identity.Alive() { // otherwise its id may be another process's by now
+		tree = Descendants(p.PID())
+	}
 	if err := p.Signal(syscall.SIGKILL); err != nil {
 		return err
 	}
