@@ -122,7 +122,7 @@ func (s SASL) mechanism(encrypted bool) (sasl.Mechanism, error) {
 }
 
 // FromEnvironment reads a configuration from variables that begin with prefix, such as FRESHET_KAFKA_: BROKERS (by
-// commas), TLS (true), TLS_CA_FILE, TLS_CERT_FILE, TLS_KEY_FILE, TLS_SERVER_NAME, SASL_MECHANISM, SASL_USER,
+// commas), TLS (true or false), TLS_CA_FILE, TLS_CERT_FILE, TLS_KEY_FILE, TLS_SERVER_NAME, SASL_MECHANISM, SASL_USER,
 // SASL_PASSWORD and SASL_PASSWORD_FILE. Any TLS_ variable turns TLS on, SASL_USER turns SASL on. lookup is usually
 // os.LookupEnv.
 func FromEnvironment(prefix string, lookup func(string) (string, bool)) Config {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -88,8 +89,14 @@ func TLSFromEnvironment(prefix string, lookup func(string) (string, bool)) *TLS 
 		return strings.TrimSpace(value)
 	}
 	t := TLS{CAFile: get("TLS_CA_FILE"), CertFile: get("TLS_CERT_FILE"), KeyFile: get("TLS_KEY_FILE"), ServerName: get("TLS_SERVER_NAME")}
-	if t == (TLS{}) && get("TLS") != "true" {
+	if t == (TLS{}) && !turnsOn(get("TLS")) {
 		return nil
 	}
 	return &t
+}
+
+// turnsOn reports whether a value turns TLS on. One that is neither true nor false does: a word that is not understood must not leave a connection open.
+func turnsOn(value string) bool {
+	on, err := strconv.ParseBool(value)
+	return on || err != nil && value != ""
 }
