@@ -3,6 +3,7 @@ package debezium
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
+	"github.com/freshet-io/freshet/connectors/jsonrow"
 	"github.com/freshet-io/freshet/connectors/replica/column"
 )
 
@@ -163,6 +165,19 @@ func TestInstant_isExactOverAllYears(t *testing.T) {
 		"2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00:00+01:00"} {
 		if _, err := appendInstant(nil, []byte(text)); err == nil {
 			t.Errorf("%q was accepted", text)
+		}
+	}
+}
+
+func TestChar_isOneByte(t *testing.T) {
+	for text, want := range map[string]string{"": "\x00", "x": "x", `\`: `\`, `\303`: "\xc3", `\377`: "\xff"} {
+		if got, err := appendChar(nil, []byte(text)); err != nil || string(got) != want {
+			t.Errorf("%q: got %q, error %v, want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"xy", "\ufffd", `\3`, `\400`, `\38x`, `x303`} {
+		if got, err := appendChar(nil, []byte(text)); !errors.Is(err, jsonrow.ErrMisfit) {
+			t.Errorf("%q: got %q, error %v", text, got, err)
 		}
 	}
 }

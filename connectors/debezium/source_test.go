@@ -100,7 +100,7 @@ var edges = []string{
 		'1500-01-01', '0044-03-15 12:00:00.5 BC', '23:59:59.999999', '00:00')`,
 	`INSERT INTO kinds (id, n, tz, d) VALUES (5, -1e-20, '12000-01-01', '5874897-12-31'), (6, 0.00, '0001-01-01', '4713-01-01 BC'),
 		(7, '-Infinity', '2000-02-29 23:59:59.999999', '1900-02-28'), (8, 100000000.00010000, '1600-02-29', '2000-01-01'), (9, 0.00001, NULL, NULL)`,
-	`INSERT INTO kinds (id) VALUES (10)`,
+	`INSERT INTO kinds (id) VALUES (10)`, `INSERT INTO kinds (id, ch) VALUES (11, '\303'), (12, '\'), (13, ''); UPDATE kinds SET ch = '\377' WHERE id = 13`,
 	`INSERT INTO scales VALUES (1, 1234567, 0.00999, repeat('9', 38)::numeric + ('0.' || repeat('9', 38))::numeric), (2, -49, -0.00001, -0.5), (3, NULL, NULL, NULL)`,
 	`INSERT INTO "tables 😀" VALUES (1, 'a')`, `UPDATE "tables 😀" SET "ö 😀" = '😀'`,
 	`INSERT INTO by_index VALUES (1, 1, 'x'), (2, 2, 'y')`, `UPDATE by_index SET a = 3 WHERE a = 1`, `UPDATE by_index SET t = 'z' WHERE a = 2`,

@@ -81,6 +81,8 @@ func (v *values) append(d *jx.Decoder, col *cdc.Column, b []byte) ([]byte, error
 		read = appendInstant
 	case pgtype.ByteaOID:
 		read = base64.StdEncoding.AppendDecode
+	case pgtype.QCharOID:
+		read = appendChar
 	default:
 		return v.scalars.Append(d, col, b)
 	}
@@ -89,6 +91,22 @@ func (v *values) append(d *jx.Decoder, col *cdc.Column, b []byte) ([]byte, error
 		return b, err
 	}
 	return read(b, text)
+}
+
+// appendChar reads a "char", which is one byte: no text stands for zero, and a number in octal for one beyond ASCII. Before version 16 PostgreSQL
+// writes such a byte itself, of which Debezium makes another character: that is a misfit.
+func appendChar(b, text []byte) ([]byte, error) {
+	switch {
+	case len(text) == 0:
+		return append(b, 0), nil
+	case len(text) == 1:
+		return append(b, text[0]), nil
+	case len(text) == 4 && text[0] == '\\':
+		if char, err := strconv.ParseUint(string(text[1:]), 8, 8); err == nil {
+			return append(b, byte(char)), nil
+		}
+	}
+	return b, jsonrow.ErrMisfit
 }
 
 // appendNumeric reads a numeric, which has all of its column's decimal places.
