@@ -205,9 +205,9 @@ func Reset(ctx context.Context, dir string) error {
 	}
 	defer lock.Close()
 	// Only what a platform writes: --dir may name a folder that holds more. The credentials go
-	// last, so that an interrupted reset can be repeated.
+	// last, so that an interrupted reset can be repeated, and then the lock: without it others may begin.
 	if err := deleteParts(dir, postgresDir, postgresDir+".new", postgresDir+".log", engineDir, engineDir+".config", engineDir+".log",
-		brokerDir, brokerDir+".log", connectDir, connectDir+".log", cdcFile, gatewayFile, gatewayLog, supervisorLog, stateFile, lockFile, credentialsFile); err != nil {
+		brokerDir, brokerDir+".log", connectDir, connectDir+".log", cdcFile, gatewayFile, gatewayLog, supervisorLog, stateFile, credentialsFile, lockFile); err != nil {
 		return err
 	}
 	_ = os.Remove(dir) // unless it holds something else

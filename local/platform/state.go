@@ -83,19 +83,34 @@ var ErrHeld = errors.New("another supervisor works on the state folder")
 // hold takes the lock of a state folder for as long as the returned file is open. The kernel
 // lets go of it when the process ends, however it ends.
 func hold(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	path := filepath.Join(dir, lockFile)
+	for {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("lock state folder: %w", err)
+		}
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+		case errors.Is(err, unix.EWOULDBLOCK):
+			f.Close()
+			return nil, ErrHeld
+		case err != nil:
+			f.Close()
+			return nil, fmt.Errorf("lock state folder %s: %w", dir, err)
+		case isAt(f, path):
+			return f, nil
+		}
+		f.Close() // it was deleted since it was opened, and another one may be locked
+	}
+}
+
+// isAt reports whether a file is the one at a path.
+func isAt(f *os.File, path string) bool {
+	own, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("lock state folder: %w", err)
+		return false
 	}
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		f.Close()
-		return nil, ErrHeld
-	case err != nil:
-		f.Close()
-		return nil, fmt.Errorf("lock state folder %s: %w", dir, err)
-	}
-	return f, nil
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(own, there)
 }
 
 // readState returns what the last supervisor wrote; a folder without any is Stopped.
