@@ -19,14 +19,15 @@ type reader struct {
 	broker    broker
 	assembler *assembler
 	envelopes envelopeDecoder
-	// since is where partitions begin to be read that no bookmark knows.
-	since  time.Time
-	resume *bookmark
-	wanted map[string]cdc.TableID // topics to read
-	topics map[string]*topic      // topics that are read
-	places int                    // partitions so far, for their indexes
-	jobs   map[string]bool        // changefeeds seen in rows and found in order
-	unsure bool                   // a row of another changefeed came
+	resume    *bookmark
+	wanted    map[string]cdc.TableID // topics to read
+	// owed are the topics of which nothing may be missing since the stream's position, and which the bookmark counts for: those of tables that were wanted
+	// when it began, and have been since. A table that comes later, or once more, is copied at a later position. Nil before the first are wanted.
+	owed   map[string]bool
+	topics map[string]*topic // topics that are read
+	places int               // partitions so far, for their indexes
+	jobs   map[string]bool   // changefeeds seen in rows and found in order
+	unsure bool              // a row of another changefeed came
 }
 
 // topic is one that is read.
@@ -50,9 +51,6 @@ func (s *Source) newReader(b broker, from cdc.Position) *reader {
 		s: s, broker: b, assembler: newAssembler(from, s.spoolDir(), s.cfg.MemoryBytes), resume: s.marks.bookmark(from),
 		wanted: map[string]cdc.TableID{}, topics: map[string]*topic{}, jobs: map[string]bool{},
 	}
-	if !from.IsZero() {
-		rd.since = hlcTime(from).Add(-s.cfg.ClockSkew)
-	}
 	s.marks.begin(rd.resume)
 	return rd
 }
@@ -72,6 +70,16 @@ func (rd *reader) want(tables map[cdc.TableID]*cdc.Table) error {
 		}
 		rd.wanted[name] = id
 	}
+	if rd.owed == nil {
+		rd.owed = map[string]bool{}
+		for name := range rd.wanted {
+			rd.owed[name] = true
+		}
+	}
+	maps.DeleteFunc(rd.owed, func(name string, _ bool) bool {
+		_, wanted := rd.wanted[name]
+		return !wanted
+	})
 	var gone []string
 	for name, t := range rd.topics {
 		id, wanted := rd.wanted[name]
@@ -152,15 +160,24 @@ func (rd *reader) confirmGone(ctx context.Context, name string) error {
 }
 
 func (rd *reader) bookmarked(topic string) *topicBookmark {
-	if rd.resume == nil {
+	if rd.resume == nil || !rd.owed[topic] {
 		return nil
 	}
 	return rd.resume.Topics[topic]
 }
 
+// since is where partitions begin to be read that no bookmark knows: rows after the last cut were not sent before. Zero: at their beginning.
+func (rd *reader) since() time.Time {
+	if rd.assembler.last.IsZero() {
+		return time.Time{}
+	}
+	return hlcTime(rd.assembler.last).Add(-rd.s.cfg.ClockSkew)
+}
+
 // begin finds where to begin reading the partitions of a topic that are not read yet.
 func (rd *reader) begin(ctx context.Context, name string, t *topic, info topicInfo) (map[int32]int64, error) {
-	extents, err := rd.broker.locate(ctx, name, rd.since)
+	since := rd.since()
+	extents, err := rd.broker.locate(ctx, name, since)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +201,8 @@ func (rd *reader) begin(ctx context.Context, name string, t *topic, info topicIn
 			if offset > e.end {
 				return nil, cdc.HistoryLost("topic %s, partition %d ends at offset %d, before the replica's %d: messages were lost", name, p, e.end, offset)
 			}
-		case e.start > 0 && e.since <= e.start && !rd.since.IsZero():
-			return nil, cdc.HistoryLost("topic %s, partition %d has no messages from before %s: those that the replica needs have expired", name, p, rd.since.UTC().Format(time.RFC3339))
+		case rd.owed[name] && e.start > 0 && e.since <= e.start && !since.IsZero():
+			return nil, cdc.HistoryLost("topic %s, partition %d has no messages from before %s: those that the replica needs have expired", name, p, since.UTC().Format(time.RFC3339))
 		}
 		starts[p] = offset
 		t.parts = append(t.parts, &partition{index: rd.s.marks.place(place{name, info.id, p}), next: offset})
