@@ -98,18 +98,18 @@ func benchmarkCommand(b benchmark) *cobra.Command {
 			if err := out.open(); err != nil {
 				return err
 			}
-			start := time.Now()
-			o.Progress = func(step string) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%6.1fs  %s\n", time.Since(start).Seconds(), step)
-			}
 			if err := findTools(&o.Rig); err != nil {
 				return err
 			}
-			r, err := b.run(cmd.Context(), o.Complete())
-			if err != nil {
-				return fmt.Errorf("bench %s: %w", b.name, err)
-			}
-			return out.write(r, cmd.OutOrStdout())
+			return whileRead(cmd, func(ctx context.Context, text, errOut io.Writer) error {
+				start := time.Now()
+				o.Progress = func(step string) { fmt.Fprintf(errOut, "%6.1fs  %s\n", time.Since(start).Seconds(), step) }
+				r, err := b.run(ctx, o.Complete())
+				if err != nil {
+					return fmt.Errorf("bench %s: %w", b.name, err)
+				}
+				return out.write(r, text)
+			})
 		},
 	}
 	out.flags(cmd)

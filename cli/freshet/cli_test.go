@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -194,36 +196,49 @@ func TestDemo_reportsAndLeavesNothing(t *testing.T) {
 	nothingLeft(t, dir, "report.json")
 }
 
-func TestDemo_leavesNothingWhenInterrupted(t *testing.T) {
-	dir := stand.Dir(t)
-	cmd := exec.Command(os.Args[0], "demo", "--warehouses", "1", "--dir", dir, "--engine-executable", engine(t))
-	cmd.Env = append(os.Environ(), asFreshet+"=1")
-	progress, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var seen strings.Builder
-	buf := make([]byte, 4096)
-	for !strings.Contains(seen.String(), "loading") {
-		n, err := progress.Read(buf)
-		seen.Write(buf[:n])
-		if err != nil {
-			t.Fatalf("the demo ended before it loaded: %v\n%s", err, seen.String())
+func TestDemo_leavesNothingWhenItEndsEarly(t *testing.T) {
+	signalled := func(s os.Signal) func(*testing.T, *exec.Cmd, io.ReadCloser) {
+		return func(t *testing.T, cmd *exec.Cmd, progress io.ReadCloser) {
+			if err := cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, progress); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	for name, end := range map[string]func(*testing.T, *exec.Cmd, io.ReadCloser){
+		"interrupted":       signalled(os.Interrupt),
+		"terminal closed":   signalled(syscall.SIGHUP),
+		"not read any more": func(_ *testing.T, _ *exec.Cmd, progress io.ReadCloser) { progress.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := stand.Dir(t)
+			cmd := exec.Command(os.Args[0], "demo", "--warehouses", "1", "--dir", dir, "--engine-executable", engine(t))
+			cmd.Env = append(os.Environ(), asFreshet+"=1")
+			progress, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var seen strings.Builder
+			buf := make([]byte, 4096)
+			for !strings.Contains(seen.String(), "loading") {
+				n, err := progress.Read(buf)
+				seen.Write(buf[:n])
+				if err != nil {
+					t.Fatalf("the demo ended before it loaded: %v\n%s", err, seen.String())
+				}
+			}
+			end(t, cmd, progress)
+			if err := cmd.Wait(); err == nil {
+				t.Error("a demo that ended early says that all was well")
+			}
+			nothingLeft(t, dir)
+		})
 	}
-	for err == nil {
-		_, err = progress.Read(buf)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Error("an interrupted demo says that all was well")
-	}
-	nothingLeft(t, dir)
 }
 
 func nothingLeft(t *testing.T, dir string, but ...string) {

@@ -34,7 +34,7 @@ func demoCommand() *cobra.Command {
 		Short: "Show transactions and analytics side by side, on data of its own that is gone afterwards",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return demo(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return whileRead(cmd, func(ctx context.Context, out, errOut io.Writer) error { return demo(ctx, o, out, errOut) })
 		},
 	}
 	f := cmd.Flags()

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
-	"github.com/mattn/go-isatty"
 
 	"github.com/freshet-io/freshet/local/platform"
 	"github.com/freshet-io/freshet/workload/ch"
@@ -32,8 +30,8 @@ func watch(ctx context.Context, d *driver.Driver, at platform.Platform, out io.W
 		r, err := d.Run(ctx)
 		done <- outcome{r, err}
 	}()
-	if f, ok := out.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
-		view := tea.NewProgram(demoView{driver: d, at: at, ended: ended, cancel: cancel}, tea.WithOutput(f), tea.WithoutSignalHandler())
+	if isTerminal(out) {
+		view := tea.NewProgram(demoView{driver: d, at: at, ended: ended, cancel: cancel}, tea.WithOutput(out), tea.WithoutSignalHandler())
 		if _, err := view.Run(); err != nil {
 			cancel()
 			<-ended

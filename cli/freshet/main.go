@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), ending()...)
 	err := command(os.Args[0]).ExecuteContext(ctx)
 	interrupted := ctx.Err() != nil
 	stop()
@@ -27,6 +27,15 @@ func main() {
 		}
 		os.Exit(1)
 	}
+}
+
+// ending are the signals that ask this program to end: a terminal that is closed sends SIGHUP, which nohup has it ignore.
+func ending() []os.Signal {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // pluginName is what kubectl looks for on PATH: by that name, this program is a plugin of kubectl's.

@@ -23,8 +23,13 @@ type progress struct {
 }
 
 func newProgress(out io.Writer) *progress {
-	f, ok := out.(*os.File)
-	return &progress{out: out, terminal: ok && isatty.IsTerminal(f.Fd())}
+	return &progress{out: out, terminal: isTerminal(out)}
+}
+
+// isTerminal reports whether what is written to w is shown to a person at once.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // quiet is the time between two lines about the same thing where there is no terminal.
