@@ -60,5 +60,16 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.AddCommand(localCommand(), gatewayCommand(), demoCommand(), benchCommand(), kubectl.NewCommand())
+	for _, c := range cmd.Commands() {
+		if c.HasSubCommands() {
+			knowsItsSubcommands(c)
+		}
+	}
 	return cmd
+}
+
+// knowsItsSubcommands makes it an error to give cmd another one than it has. Otherwise it would show its help and say that all was well.
+func knowsItsSubcommands(cmd *cobra.Command) {
+	cmd.Args, cmd.DisableFlagsInUseLine = cobra.NoArgs, true
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 }

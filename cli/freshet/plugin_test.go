@@ -1,7 +1,9 @@
 package main
 
 import (
+	"io"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -18,6 +20,21 @@ func TestCommand_isAPluginByItsName(t *testing.T) {
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s has %v, want %v", program, got, want)
+		}
+	}
+}
+
+func TestCommand_refusesSubcommandsThatItDoesNotHave(t *testing.T) {
+	for _, args := range [][]string{{"stauts"}, {"local", "stauts"}, {"bench", "stauts"}, {"kubectl", "stauts"}} {
+		cmd := command("freshet")
+		cmd.SetOut(io.Discard)
+		cmd.SetArgs(args)
+		if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), `unknown command "stauts"`) {
+			t.Errorf("freshet %s: %v", strings.Join(args, " "), err)
+		}
+		cmd.SetArgs(args[:len(args)-1])
+		if err := cmd.Execute(); err != nil {
+			t.Errorf("freshet %s, which shows the help: %v", strings.Join(args[:len(args)-1], " "), err)
 		}
 	}
 }
