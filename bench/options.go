@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -50,10 +51,15 @@ func (o Options) Check() error {
 			return fmt.Errorf("%d %s: at least one is needed", count.n, count.what)
 		}
 	}
-	if o.Duration <= 0 {
+	switch {
+	case o.Terminals < 0:
+		return fmt.Errorf("%d terminals: give 0 for one per warehouse", o.Terminals)
+	case o.Duration <= 0:
 		return fmt.Errorf("duration %v: it must be positive", o.Duration)
+	case o.Warmup < 0:
+		return fmt.Errorf("warm-up %v: it must not be negative", o.Warmup)
 	}
-	return o.Queries.Check()
+	return errors.Join(o.Rig.CDC.Check(), o.Queries.Check())
 }
 
 // Complete fills in what follows from other options.

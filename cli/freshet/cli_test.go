@@ -261,7 +261,8 @@ func nothingLeft(t *testing.T, dir string, but ...string) {
 func TestDemo_refusesWhatCannotBe(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--warehouses=0": "at least one", "--duration=0s": "must be positive", "--cdc=carrier-pigeon": "carrier-pigeon", "--report=/nowhere/r.json": "/nowhere",
-		"--queries=tpch": "tpch",
+		"--queries=tpch": "tpch", "--terminals=-1": "-1 transactional", "--analysts=-1": "-1 analytical", "--warmup=-1s": "not be negative",
+		"--port=70000": "--port=70000 is no port",
 	} {
 		if _, errOut, err := freshet(t, "demo", flag); err == nil || !strings.Contains(errOut, want) {
 			t.Errorf("demo %s: %v, %q; want an error with %q", flag, err, errOut, want)
@@ -272,7 +273,7 @@ func TestDemo_refusesWhatCannotBe(t *testing.T) {
 func TestBench_refusesWhatCannotBe(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--warehouses=0": "at least one", "--rounds=0": "at least one", "--analysts=0": "at least one", "--duration=0s": "must be positive",
-		"--queries=tpch": "tpch", "--json=/nowhere/r.json": "/nowhere",
+		"--queries=tpch": "tpch", "--json=/nowhere/r.json": "/nowhere", "--terminals=-1": "-1 terminals", "--warmup=-1s": "not be negative",
 	} {
 		if _, errOut, err := freshet(t, "bench", "ch", "--pin=false", flag); err == nil || !strings.Contains(errOut, want) {
 			t.Errorf("bench ch %s: %v, %q; want an error with %q", flag, err, errOut, want)
@@ -288,6 +289,9 @@ func TestBench_saysWhichFlagsItDoesNotHeed(t *testing.T) {
 		if want := "bench " + name + " has no use for it"; !strings.Contains(errOut, want) {
 			t.Errorf("bench %s %s: %q, want %q", name, flag, errOut, want)
 		}
+	}
+	if _, errOut, err := freshet(t, "bench", "staleness", "--pin=false", "--cdc=carrier-pigeon"); err == nil || !strings.Contains(errOut, "carrier-pigeon") {
+		t.Errorf("bench staleness --cdc=carrier-pigeon: %v, %q", err, errOut)
 	}
 	if _, errOut, err := freshet(t, "bench", "ch", "--cdc=kafka"); err == nil || !strings.Contains(errOut, "unknown flag") {
 		t.Errorf("bench ch --cdc=kafka: %v, %q; want that there is no such flag", err, errOut)

@@ -65,7 +65,7 @@ func demo(ctx context.Context, o demoOptions, out, progressOut io.Writer) (err e
 	case o.run.Duration <= 0:
 		return fmt.Errorf("duration %v: it must be positive", o.run.Duration)
 	}
-	if err := o.run.Queries.Check(); err != nil {
+	if err := o.run.Validate(); err != nil {
 		return err
 	}
 	var reportFile *os.File

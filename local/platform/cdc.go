@@ -27,7 +27,8 @@ const (
 	Kafka CDC = "kafka"
 )
 
-func (c CDC) check() error {
+// Check tells whether there is such a way; empty means the default.
+func (c CDC) Check() error {
 	switch c {
 	case "", Direct, Kafka:
 		return nil
@@ -84,7 +85,7 @@ func (c Config) fetch(ctx context.Context) error {
 
 // Fetch makes sure that all tools are there that a platform of this configuration needs.
 func Fetch(ctx context.Context, cfg Config) error {
-	if err := cfg.CDC.check(); err != nil {
+	if err := cfg.CDC.Check(); err != nil {
 		return err
 	}
 	return cfg.fetch(ctx)

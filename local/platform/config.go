@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,7 +83,7 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("resolve state folder %s: %w", c.Dir, err)
 	}
 	c.Dir = dir
-	if err := c.CDC.check(); err != nil {
+	if err := c.CDC.Check(); err != nil {
 		return c, err
 	}
 	if len(c.Include) == 0 {
@@ -119,7 +120,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// checkPorts refuses one port for two servers.
+// checkPorts refuses what is no port, and one port for two servers.
 func (c Config) checkPorts() error {
 	taken := map[int]string{}
 	for _, p := range []struct {
@@ -129,6 +130,9 @@ func (c Config) checkPorts() error {
 		{c.Port, "--port"}, {c.MonitorPort, "--monitor-port"}, {c.PostgresPort, "--postgres-port"}, {c.EnginePort, "--engine-port"},
 		{c.EngineHTTPPort, "--engine-http-port"}, {c.KafkaPort, "--kafka-port"}, {c.ConnectPort, "--connect-port"},
 	} {
+		if p.number < 0 || p.number > math.MaxUint16 {
+			return fmt.Errorf("%s=%d is no port: give one from 1 to %d, or 0 for any free one", p.flag, p.number, math.MaxUint16)
+		}
 		if other := taken[p.number]; other != "" {
 			return fmt.Errorf("port %d is given to both %s and %s: choose another for one of them", p.number, other, p.flag)
 		}

@@ -92,7 +92,29 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// Validate tells what cannot run, whatever the configuration is used with.
+func (c Config) Validate() error {
+	for _, count := range []struct {
+		n    int
+		what string
+	}{{c.TransactionClients, "transactional clients"}, {c.AnalyticalClients, "analytical clients"}} {
+		if count.n < 0 {
+			return fmt.Errorf("%d %s: give 0 to leave them out", count.n, count.what)
+		}
+	}
+	switch {
+	case c.Duration < 0:
+		return fmt.Errorf("duration %v: it must not be negative", c.Duration)
+	case c.Warmup < 0:
+		return fmt.Errorf("warm-up %v: it must not be negative", c.Warmup)
+	}
+	return c.Queries.Check()
+}
+
 func (c Config) withDefaults() (Config, error) {
+	if err := c.Validate(); err != nil {
+		return c, fmt.Errorf("configure workload: %w", err)
+	}
 	if c.TransactionClients > 0 && (c.OLTP == "" || c.Warehouses < 1) {
 		return c, fmt.Errorf("configure workload: transactional clients need a DSN and at least one warehouse")
 	}
@@ -108,5 +130,5 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return c, c.Queries.Check()
+	return c, nil
 }
