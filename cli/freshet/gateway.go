@@ -21,29 +21,36 @@ import (
 
 func gatewayCommand() *cobra.Command {
 	var file string
+	var readyFD int
 	cmd := &cobra.Command{
-		Use:    "gateway",
-		Short:  "Run a gateway (started by freshet local and by the operator)",
-		Long:   "Run a gateway, configured by a file from freshet local, or by the environment:\n\n" + environmentHelp(),
-		Args:   cobra.NoArgs,
-		Hidden: true,
+		Use:   "gateway",
+		Short: "Run a gateway beside a PostgreSQL and a columnar engine that run already",
+		Long: "Run a gateway, configured by a file from freshet local, or by the environment:\n\n" + environmentHelp() +
+			"\n\nThose of Kafka are in docs/transport.md.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file == "" {
-				cfg, err := gatewayFromEnvironment(os.LookupEnv)
-				if err != nil {
-					return err
-				}
-				return runGateway(cmd.Context(), cfg, func(server.Info) error { return nil })
-			}
-			cfg, err := gatewayFromFile(file)
+			cfg, err := gatewayConfig(file)
 			if err != nil {
 				return err
 			}
-			return runGateway(cmd.Context(), cfg, tellReady)
+			tell := func(server.Info) error { return nil }
+			if readyFD > 0 {
+				tell = func(info server.Info) error { return tellReady(info, readyFD) }
+			}
+			return runGateway(cmd.Context(), cfg, tell)
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration file of freshet local, which is told on file descriptor 3 when the endpoint listens")
+	cmd.Flags().StringVar(&file, "config", "", "configuration file, JSON, such as freshet local writes (default: the environment)")
+	cmd.Flags().IntVar(&readyFD, "ready-fd", 0, "file descriptor that gets the addresses, JSON, when the endpoint listens (default: none)")
 	return cmd
+}
+
+// gatewayConfig reads a file, or the environment where none is given.
+func gatewayConfig(file string) (server.Config, error) {
+	if file == "" {
+		return gatewayFromEnvironment(os.LookupEnv)
+	}
+	return gatewayFromFile(file)
 }
 
 // gatewayFromFile reads what a local platform's supervisor wrote.
@@ -117,10 +124,9 @@ func explainHang(asked context.Context, ended <-chan struct{}, limit time.Durati
 	}
 }
 
-// tellReady writes where the gateway listens to file descriptor 3, for the supervisor that started it.
-func tellReady(info server.Info) error {
-	const readyFD = 3
-	f := os.NewFile(readyFD, "ready")
+// tellReady writes where the gateway listens to a file descriptor, for the supervisor that started it.
+func tellReady(info server.Info, fd int) error {
+	f := os.NewFile(uintptr(fd), "ready-fd")
 	defer f.Close()
 	line := platform.GatewayInfo{Listen: info.Addr.String()}
 	if info.MonitorAddr != nil {

@@ -26,7 +26,7 @@ const (
 type Config struct {
 	// Dir is the state folder: data, credentials, logs and the state file.
 	Dir string `json:"dir"`
-	// Port is the SQL endpoint's; MonitorPort serves /metrics, /readyz and /status. 0 chooses a free one.
+	// Port is the SQL endpoint's; MonitorPort serves /metrics, /healthz, /freshz, /readyz and /status. 0 chooses a free one.
 	Port        int `json:"port"`
 	MonitorPort int `json:"monitor_port"`
 	// Ports of the servers behind the endpoint; 0 chooses a free one.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -109,6 +110,7 @@ func LaunchGateway(ctx context.Context, spec process.Spec) (*process.Process, Ga
 	}
 	defer ready.Close()
 	spec.Extra = []*os.File{announce}
+	spec.Args = append(slices.Clone(spec.Args), "--ready-fd=3") // the first of Extra
 	proc, err := process.Start(spec)
 	announce.Close()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		if cache, err = toolchain.Default(); err == nil {
 			err = platform.Daemon(ctx, os.Stdin, platform.Config{Cache: cache, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 		}
-	case len(args) == 3 && args[0] == "gateway":
+	case len(args) >= 3 && args[0] == "gateway":
 		err = relay(ctx, args[2])
 	default:
 		os.Exit(m.Run())
