@@ -53,7 +53,7 @@ func startMarker(ctx context.Context, r *rig.Rig, interval time.Duration) (*mark
 	}
 	m := &marker{ended: make(chan error, 1)}
 	if err := conn.QueryRow(ctx, "SELECT txn + 1 FROM freshness_marker").Scan(&m.first); err != nil {
-		return nil, fmt.Errorf("start marker: %w", err)
+		return nil, errors.Join(fmt.Errorf("start marker: %w", err), conn.Close(context.WithoutCancel(ctx)))
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	go func() {

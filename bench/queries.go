@@ -62,7 +62,7 @@ func (c *QuerySpeeds) measure(ctx context.Context, o Options, r *rig.Rig, querie
 	return nil
 }
 
-// sum computes the speed-ups, over the queries that were answered.
+// sum computes the speed-ups, over the queries that were answered; they are zero if none was.
 func (c *QuerySpeeds) sum() {
 	logs, n := 0.0, 0.0
 	c.Slowest.SpeedUp = math.Inf(1)
@@ -78,6 +78,10 @@ func (c *QuerySpeeds) sum() {
 		if q.SpeedUp < c.Slowest.SpeedUp {
 			c.Slowest = *q
 		}
+	}
+	if n == 0 {
+		c.Slowest = QuerySpeed{} // JSON has no infinity
+		return
 	}
 	c.SpeedUp = math.Exp(logs / n)
 }

@@ -17,7 +17,7 @@ type Chart struct {
 	Limit float64
 }
 
-// Series is one value per label; NaN leaves a bar out.
+// Series is one value per label; NaN and infinities, as of what took no time, leave a bar out.
 type Series struct {
 	Name   string
 	Values []float64
@@ -79,7 +79,7 @@ func (c Chart) draw() drawing {
 		d.Labels = append(d.Labels, textAt{labelWidth - 8, top + float64(group)/2, label})
 		for j, s := range c.Series {
 			v := s.Values[i]
-			if math.IsNaN(v) {
+			if !finite(v) {
 				continue
 			}
 			d.Bars = append(d.Bars, bar{
@@ -103,11 +103,13 @@ type axis struct {
 	log       bool
 }
 
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
 func (c Chart) scale() axis {
 	a := axis{low: math.Inf(1), high: c.Limit, log: c.Log}
 	for _, s := range c.Series {
 		for _, v := range s.Values {
-			if !math.IsNaN(v) {
+			if finite(v) {
 				a.high = max(a.high, v)
 				if v > 0 {
 					a.low = min(a.low, v)

@@ -105,3 +105,12 @@ func TestMedian_ofNoneOddAndEven(t *testing.T) {
 		t.Errorf("median of four is %v", m)
 	}
 }
+
+func TestChart_leavesOutWhatCannotBeDrawn(t *testing.T) {
+	for _, logarithmic := range []bool{false, true} {
+		c := Chart{Labels: []string{"a", "b", "c"}, Series: []Series{{Values: []float64{1, math.Inf(1), math.NaN()}}}, Log: logarithmic}
+		if d := c.draw(); len(d.Bars) != 1 || len(d.Ticks) > 20 {
+			t.Errorf("logarithmic %t: %d bars and %d ticks", logarithmic, len(d.Bars), len(d.Ticks))
+		}
+	}
+}
