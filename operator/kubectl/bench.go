@@ -24,6 +24,17 @@ type benchOptions struct {
 	json string
 }
 
+// check tells what cannot be measured, before the cluster is asked for anything.
+func (o benchOptions) check() error {
+	switch {
+	case o.load < 0:
+		return fmt.Errorf("%d warehouses to load: give at least one, or leave --load out", o.load)
+	case o.workload.Duration <= 0:
+		return fmt.Errorf("duration %v: it must be positive", o.workload.Duration)
+	}
+	return o.workload.Validate()
+}
+
 func (p *plugin) benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
@@ -35,6 +46,13 @@ side, with TPC-C's consistency conditions checked on snapshots.
 The database must hold the benchmark's tables, which the transactions change. --load makes them where they are not there.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return fmt.Errorf("bench: %w", err)
+			}
+			writeJSON, err := openJSON(o.json)
+			if err != nil {
+				return err
+			}
 			e, err := p.endpoint(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -44,7 +62,7 @@ The database must hold the benchmark's tables, which the transactions change. --
 			if err != nil {
 				return fmt.Errorf("bench: %w", err)
 			}
-			return errors.Join(r.Text(p.out), writeJSON(o.json, r))
+			return errors.Join(r.Text(p.out), writeJSON(r))
 		},
 	}
 	f := cmd.Flags()
@@ -103,13 +121,15 @@ const (
 	lookLimit = 30 * time.Second
 )
 
-func writeJSON(path string, r *report.Report) error {
+// openJSON opens the file for the results, so that a wrong path is told before anything is measured. What it returns writes them; without a
+// path there is nothing to write.
+func openJSON(path string) (write func(*report.Report) error, err error) {
 	if path == "" {
-		return nil
+		return func(*report.Report) error { return nil }, nil
 	}
 	f, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("write the results: %w", err)
+		return nil, fmt.Errorf("open file for the results: %w", err)
 	}
-	return errors.Join(r.JSON(f), f.Close())
+	return func(r *report.Report) error { return errors.Join(r.JSON(f), f.Close()) }, nil
 }
