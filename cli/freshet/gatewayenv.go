@@ -24,7 +24,7 @@ type variable struct {
 // variables are all of them but those of the Kafka transport and of TLS. An empty one counts as absent.
 var variables = []variable{
 	{"FRESHET_LISTEN", "host:port of the SQL endpoint; required", text(func(c *server.Config) *string { return &c.Listen })},
-	{"FRESHET_MONITOR_LISTEN", "host:port of /metrics, /healthz, /readyz and /status", text(func(c *server.Config) *string { return &c.MonitorListen })},
+	{"FRESHET_MONITOR_LISTEN", "host:port of /metrics, /healthz, /freshz, /readyz and /status", text(func(c *server.Config) *string { return &c.MonitorListen })},
 	{"FRESHET_POSTGRES_URL", "connection string of the database; required", text(func(c *server.Config) *string { return &c.PostgresURL })},
 	{"FRESHET_ALLOW_PASSWORDLESS", "true: let in clients whom the database asks for no password, though it judges the gateway instead of them", truth(func(c *server.Config) *bool { return &c.AllowPasswordless })},
 	{"FRESHET_SLOT", "name of the replication slot and publication, freshet unless given", text(func(c *server.Config) *string { return &c.Slot })},
@@ -36,7 +36,7 @@ var variables = []variable{
 	{"FRESHET_ENGINE_USER", "the engine's user", text(func(c *server.Config) *string { return &c.EngineUser })},
 	{"FRESHET_ENGINE_PASSWORD", "the engine's password", text(func(c *server.Config) *string { return &c.EnginePassword })},
 	{"FRESHET_ENGINE_THREADS", "bound of the threads of one query, the engine's own unless given", number(func(c *server.Config) *int { return &c.EngineThreads })},
-	{"FRESHET_READY_STALENESS", "staleness above which /readyz fails, 5s unless given", duration(func(c *server.Config) *time.Duration { return &c.ReadyStaleness })},
+	{"FRESHET_READY_STALENESS", "staleness above which /freshz fails, and /readyz, 5s unless given", duration(func(c *server.Config) *time.Duration { return &c.ReadyStaleness })},
 	{"FRESHET_PEERS", "host:port of the monitoring ports of all gateways behind the same load balancer: a stale one stays while none is fresh", text(func(c *server.Config) *string { return &c.Peers })},
 	{"FRESHET_DRAIN", "how long clients have to leave by themselves when the gateway is asked to end, none unless given", duration(func(c *server.Config) *time.Duration { return &c.Drain })},
 	{"FRESHET_TENANTS_FILE", "file of tenants, in YAML or JSON; its changes are noticed", text(func(c *server.Config) *string { return &c.TenantsFile })},
@@ -62,6 +62,15 @@ func gatewayFromEnvironment(lookup func(string) (string, bool)) (server.Config, 
 		}
 		if err := v.set(&cfg, value); err != nil {
 			return cfg, fmt.Errorf("read %s=%q: %w", v.name, value, err)
+		}
+	}
+	for _, required := range []struct{ value, name, what string }{
+		{cfg.Listen, "FRESHET_LISTEN", "host:port of the SQL endpoint"},
+		{cfg.PostgresURL, "FRESHET_POSTGRES_URL", "the database's connection string"},
+		{cfg.EngineAddr, "FRESHET_ENGINE_ADDR", "host:port of the columnar engine's native protocol"},
+	} {
+		if required.value == "" {
+			return cfg, fmt.Errorf("read the gateway's configuration: %s is not set; give it %s (freshet gateway --help has all variables)", required.name, required.what)
 		}
 	}
 	cert, _ := lookup(certFileVariable)
@@ -134,8 +143,12 @@ func list(field func(*server.Config) *[]string) func(*server.Config, string) err
 }
 
 func number(field func(*server.Config) *int) func(*server.Config, string) error {
-	return func(c *server.Config, value string) (err error) {
-		*field(c), err = strconv.Atoi(value)
+	return func(c *server.Config, value string) error {
+		n, err := strconv.Atoi(value)
+		if err == nil && n < 0 {
+			err = errors.New("a number is needed that is not negative")
+		}
+		*field(c) = n
 		return err
 	}
 }

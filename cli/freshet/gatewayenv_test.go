@@ -1,8 +1,10 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,13 @@ func lookupIn(env map[string]string) func(string) (string, bool) {
 		value, ok := env[name]
 		return value, ok
 	}
+}
+
+// given is an environment with the required variables and others.
+func given(others map[string]string) map[string]string {
+	env := map[string]string{"FRESHET_LISTEN": "l:1", "FRESHET_POSTGRES_URL": "postgres://db/shop", "FRESHET_ENGINE_ADDR": "e:1"}
+	maps.Copy(env, others)
+	return env
 }
 
 func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
@@ -50,7 +59,7 @@ func TestGatewayFromEnvironment_readsEveryVariable(t *testing.T) {
 
 func TestGatewayFromEnvironment_takesABoundOfZero(t *testing.T) {
 	for value, want := range map[string]*pgwire.Settings{"": nil, "0s": {}, "1ms": {MaxStaleness: time.Millisecond}} {
-		got, err := gatewayFromEnvironment(lookupIn(map[string]string{"FRESHET_DEFAULT_MAX_STALENESS": value}))
+		got, err := gatewayFromEnvironment(lookupIn(given(map[string]string{"FRESHET_DEFAULT_MAX_STALENESS": value})))
 		if diff := cmp.Diff(want, got.Defaults); err != nil || diff != "" {
 			t.Errorf("%q: error %v (-want +got):\n%s", value, err, diff)
 		}
@@ -66,10 +75,46 @@ func TestGatewayFromEnvironment_refusesWhatItCannotRead(t *testing.T) {
 		"FRESHET_SLOT_FAILOVER":     `read FRESHET_SLOT_FAILOVER="x"`,
 		"FRESHET_DEFAULT_FRESHNESS": "none of bounded, strong, eventual", "FRESHET_TLS_CERT_FILE": "give both or none",
 	} {
-		_, err := gatewayFromEnvironment(lookupIn(map[string]string{name: "x"}))
+		_, err := gatewayFromEnvironment(lookupIn(given(map[string]string{name: "x"})))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s=x: %v, want %q", name, err, want)
 		}
+	}
+}
+
+func TestGatewayFromEnvironment_refusesNegativeNumbers(t *testing.T) {
+	for _, name := range []string{"FRESHET_ENGINE_THREADS", "FRESHET_COPY_CONNECTIONS"} {
+		_, err := gatewayFromEnvironment(lookupIn(given(map[string]string{name: "-1"})))
+		if want := `read ` + name + `="-1"`; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s=-1: %v, want %q", name, err, want)
+		}
+	}
+}
+
+func TestGatewayFromEnvironment_namesWhatIsMissing(t *testing.T) {
+	for _, name := range []string{"FRESHET_LISTEN", "FRESHET_POSTGRES_URL", "FRESHET_ENGINE_ADDR"} {
+		_, err := gatewayFromEnvironment(lookupIn(given(map[string]string{name: ""})))
+		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
+func TestGatewayVariables_areDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]bool{}
+	for _, name := range regexp.MustCompile("FRESHET_[A-Z_]+").FindAllString(string(page), -1) {
+		said[name] = true
+	}
+	known := map[string]bool{sourceVariable: true, certFileVariable: true, keyFileVariable: true}
+	for _, v := range variables {
+		known[v.name] = true
+	}
+	if diff := cmp.Diff(known, said); diff != "" {
+		t.Errorf("variables that docs/gateway.md names (-there are +named):\n%s", diff)
 	}
 }
 
@@ -86,7 +131,8 @@ func TestGatewayFromEnvironment_selectsTheSource(t *testing.T) {
 			server.Config{CockroachDB: &cockroachdb.Transport{Kafka: broker, Prefix: "p.", Sink: kafka.Secret{Value: "kafka://a:1"}}},
 		},
 	} {
-		got, err := gatewayFromEnvironment(lookupIn(c.env))
+		got, err := gatewayFromEnvironment(lookupIn(given(c.env)))
+		c.want.Listen, c.want.PostgresURL, c.want.EngineAddr = "l:1", "postgres://db/shop", "e:1"
 		if diff := cmp.Diff(c.want, got, cmpopts.IgnoreUnexported(server.Config{})); err != nil || diff != "" {
 			t.Errorf("%s: error %v (-want +got):\n%s", name, err, diff)
 		}

@@ -55,7 +55,7 @@ func upCommand(dir *string) *cobra.Command {
 func platformFlags(cmd *cobra.Command, cfg *platform.Config) {
 	f := cmd.Flags()
 	f.IntVar(&cfg.Port, "port", platform.DefaultPort, "port of the SQL endpoint")
-	f.IntVar(&cfg.MonitorPort, "monitor-port", platform.DefaultMonitorPort, "port of /metrics, /readyz and /status")
+	f.IntVar(&cfg.MonitorPort, "monitor-port", platform.DefaultMonitorPort, "port of /metrics, /healthz, /freshz, /readyz and /status")
 	f.IntVar(&cfg.PostgresPort, "postgres-port", 0, "port of PostgreSQL itself (default: any free one)")
 	f.IntVar(&cfg.EnginePort, "engine-port", 0, "port of the columnar engine's native protocol (default: any free one)")
 	f.IntVar(&cfg.EngineHTTPPort, "engine-http-port", 0, "port of the columnar engine's HTTP protocol (default: any free one)")

@@ -24,7 +24,7 @@ import (
 type Config struct {
 	// Listen is the endpoint's host:port; port 0 takes a free one.
 	Listen string
-	// MonitorListen is host:port of the HTTP port with /metrics, /healthz, /readyz and /status; empty: none.
+	// MonitorListen is host:port of the HTTP port with /metrics, /healthz, /freshz, /readyz and /status; empty: none.
 	MonitorListen string
 	// TLS is offered to clients; nil: none.
 	TLS *tls.Config
@@ -58,7 +58,7 @@ type Config struct {
 	// EngineThreads bounds the threads of one query; zero: the engine's default.
 	EngineThreads int
 
-	// ReadyStaleness is the staleness above which /readyz fails; zero means five seconds.
+	// ReadyStaleness is the staleness above which /freshz fails, and /readyz; zero means five seconds.
 	ReadyStaleness time.Duration
 	// Peers is host:port of the monitoring ports of all gateways behind the same load balancer; the host has an address
 	// for each. With it, /readyz of a stale gateway fails only while one of them is fresh. Empty: there are none.

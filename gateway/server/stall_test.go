@@ -1,11 +1,9 @@
 package server_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,14 +16,8 @@ import (
 // stalled reads from the gateway's metrics how many queries' clients do not read on.
 func (g *gateway) stalled() int {
 	g.t.Helper()
-	response, err := http.Get("http://" + g.info.MonitorAddr.String() + "/metrics")
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		if value, ok := strings.CutPrefix(lines.Text(), "freshet_batch_stalled_queries "); ok {
+	for line := range strings.Lines(g.metrics()) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "freshet_batch_stalled_queries "); ok {
 			n, err := strconv.Atoi(value)
 			if err != nil {
 				g.t.Fatal(err)
