@@ -94,6 +94,11 @@ func (s *session) serve(encryption *tls.Config, full bool) {
 	}
 	s.srv.cfg.Metrics.sessions.Inc()
 	defer s.srv.cfg.Metrics.sessions.Dec()
+	s.converse()
+}
+
+// converse runs the session's two loops from its first ReadyForQuery to its end.
+func (s *session) converse() {
 	defer s.endTx()
 	defer s.dropPortals()
 	var wg sync.WaitGroup
@@ -156,10 +161,11 @@ func closeWrite(conn net.Conn) error {
 	return errors.Join(err, c.CloseWrite())
 }
 
-// hangUp ends the client's connection once PostgreSQL's has ended.
+// hangUp ends both connections once nothing is relayed from PostgreSQL to the client any more: clientLoop may be
+// writing to a PostgreSQL that reads no more before it has written, too.
 func (s *session) hangUp() {
 	s.cancel(io.EOF)
-	s.client.Close()
+	s.close()
 }
 
 func (s *session) worthLogging(err error) bool {
