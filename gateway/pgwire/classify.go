@@ -295,7 +295,7 @@ func skipBlanks(sql string) (rest string, ok bool) {
 			i++
 			continue
 		case strings.HasPrefix(sql[i:], "--"):
-			n := strings.IndexByte(sql[i:], '\n')
+			n := strings.IndexAny(sql[i:], "\n\r")
 			if n < 0 {
 				return "", true
 			}

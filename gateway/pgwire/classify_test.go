@@ -14,6 +14,7 @@ func TestClassify_looksPastComments(t *testing.T) {
 		"ROLLBACK":               {Ends: true},
 		"/*dddbs='x'*/ ROLLBACK": {Ends: true},
 		"-- why\nrollback /*traceparent='00-1'*/;":   {Ends: true},
+		"-- why\rROLLBACK":                           {Ends: true},
 		"ROLLBACK AND/**/CHAIN -- again":             {Ends: true},
 		"ROLLBACK PREPARED 'p'":                      {Ends: true},
 		"ROLLBACK TO s":                              {},

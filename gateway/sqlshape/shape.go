@@ -59,7 +59,7 @@ func token(sql string, i int) (literal bool, end int) {
 	case c == '$':
 		return dollar(sql, i)
 	case c == '-' && next(sql, i) == '-':
-		if n := strings.IndexByte(sql[i:], '\n'); n >= 0 {
+		if n := strings.IndexAny(sql[i:], "\n\r"); n >= 0 {
 			return false, i + n
 		}
 		return false, len(sql)

@@ -22,6 +22,8 @@ func TestHash_ignoresLiteralsOnly(t *testing.T) {
 		{`SELECT "a 1"`, `SELECT "a 2"`, false},
 		{"SELECT $1", "SELECT $2", false},
 		{"SELECT 1 -- 'x'\n, 2", "SELECT 5 -- 'x'\n, 'y'", true},
+		{"SELECT --\r 'a\n', f(1), 'x'", "SELECT --\r 'a\n', 1, 'x'", false},
+		{"SELECT 1 -- 'x'\r, 2", "SELECT 5 -- 'x'\r, 'y'", true},
 		{"SELECT 1 /* ' */ , 'a'", "SELECT 1 /* ' */ , 'b'", true},
 		{"SELECT 1 /* ' */ FROM a", "SELECT 1 /* ' */ FROM b", false},
 		{"SELECT 'a' FROM t; DELETE FROM t", "SELECT 'a' FROM t", false},
