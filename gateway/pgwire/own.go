@@ -100,14 +100,14 @@ func namedSettings(sql string) (named []int) {
 	return named
 }
 
-// defaultValues are the values of ownSettings where the session sets none.
+// defaultValues are the values of ownSettings where the session sets none, in the notation of a session's own.
 func (s *session) defaultValues() [len(ownSettings)]string {
 	d := s.defaults()
 	minimum := ""
 	if !d.MinSnapshot.IsZero() {
 		minimum = d.MinSnapshot.String()
 	}
-	return [len(ownSettings)]string{d.Freshness.String(), d.MaxStaleness.String(), minimum, d.Route.String()}
+	return [len(ownSettings)]string{d.Freshness.String(), durationText(d.MaxStaleness), minimum, d.Route.String()}
 }
 
 // reports are the settings that report how the session's last statement ran, with their values.

@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -118,6 +119,12 @@ func invalidValue(name, value string) string {
 // maxDuration is what PostgreSQL allows for a setting in milliseconds.
 const maxDuration = (1<<31 - 1) * time.Millisecond
 
+// units are those of PostgreSQL's settings, the longest first.
+var units = []struct {
+	name   string
+	length time.Duration
+}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"min", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}, {"us", time.Microsecond}}
+
 // parseDuration reads a duration as PostgreSQL's settings are written: a number
 // with a unit of us, ms, s, min, h or d, and milliseconds without.
 func parseDuration(text string) (time.Duration, error) {
@@ -127,15 +134,32 @@ func parseDuration(text string) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("parse duration %q: %w", text, err)
 	}
-	units := map[string]time.Duration{"": time.Millisecond, "us": time.Microsecond, "ms": time.Millisecond,
-		"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
-	unit, ok := units[strings.TrimSpace(text[end:])]
-	if !ok {
-		return 0, fmt.Errorf("parse duration %q: unknown unit", text)
+	name := cmp.Or(strings.TrimSpace(text[end:]), "ms")
+	for _, unit := range units {
+		if unit.name != name {
+			continue
+		}
+		d := n * float64(unit.length)
+		if !(d >= 0 && d <= float64(maxDuration)) {
+			return 0, fmt.Errorf("parse duration %q: out of range", text)
+		}
+		return time.Duration(d), nil
 	}
-	d := n * float64(unit)
-	if !(d >= 0 && d <= float64(maxDuration)) {
-		return 0, fmt.Errorf("parse duration %q: out of range", text)
+	return 0, fmt.Errorf("parse duration %q: unknown unit", text)
+}
+
+// durationText writes a duration, of whole microseconds, as [parseDuration] reads it; one that is too long for that as the longest that is not.
+func durationText(d time.Duration) string {
+	d = min(d, maxDuration)
+	if d == 0 {
+		return "0"
 	}
-	return time.Duration(d), nil
+	unit := units[len(units)-1]
+	for _, longer := range units {
+		if d%longer.length == 0 {
+			unit = longer
+			break
+		}
+	}
+	return strconv.FormatInt(int64(d/unit.length), 10) + unit.name
 }
