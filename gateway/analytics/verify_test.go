@@ -1,10 +1,14 @@
 package analytics
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/freshet-io/freshet/connectors/cdc"
 	"github.com/freshet-io/freshet/gateway/freshness"
@@ -101,6 +105,35 @@ func TestSameSession_holdsForTheRoleAndTheSearchPathThatAreKnown(t *testing.T) {
 			t.Errorf("%s: got %v, want no refusal", c.name, err)
 		case c.want != "" && (!errors.As(err, &relay) || !relay.Stale || !strings.Contains(relay.Reason, c.want)):
 			t.Errorf("%s: got %v, want a stale RelayError with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// A transaction that keeps its snapshot sees the catalog as it was when it began.
+func TestVerify_believesNoOldSnapshotForOtherSessions(t *testing.T) {
+	checks, err := lru.New[string, check](1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Router{clock: time.Now, checks: checks}
+	p := &planned{plan: &translate.Plan{Relations: []translate.Relation{{Table: orders(), Columns: []int{0}}}, Accesses: []translate.Access{{ID: 42}}}}
+	const columns = "1 23 -1 id\n3 25 -1 note\n4 16400 -1 code"
+	before := [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", columns)}
+	now := append(slices.Clone(before), factRow(isDefined, "0", "f", "f", "f", "f", "lower"))
+	for _, step := range []struct {
+		name, isolation string
+		catalog         [][][]byte
+		refused         bool
+	}{
+		{"an old snapshot", "repeatable read", before, false},
+		{"the present catalog", readCommitted, now, true},
+		{"an old snapshot for what was told just now", "repeatable read", before, true},
+	} {
+		s := &pgwire.SessionInfo{User: "clerk", SearchPath: []string{"public"}, Isolation: step.isolation,
+			Settings: pgwire.Settings{MaxStaleness: time.Hour},
+			Ask:      func(context.Context, string) ([][][]byte, error) { return step.catalog, nil }}
+		if err := r.verify(t.Context(), s, p); (err != nil) != step.refused {
+			t.Errorf("%s: %v, want a refusal: %t", step.name, err, step.refused)
 		}
 	}
 }
