@@ -62,7 +62,7 @@ func (r *Router) noticeHidden(ctx context.Context, s *pgwire.SessionInfo) error 
 			return fmt.Errorf("ask for effects that no statement tells: PostgreSQL's answer is not one row of 2 values")
 		}
 		last = &hidden{at: now, any: string(rows[0][0]) != "f", writes: string(rows[0][1]) != "f"}
-		if s.Isolation == readCommitted { // else it is what a snapshot shows that may be from long ago: nothing for other sessions
+		if seesPresent(s) {
 			r.hidden.Store(last)
 		}
 	}

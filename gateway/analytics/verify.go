@@ -54,10 +54,17 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 			return err
 		}
 	}
-	if s.Isolation == readCommitted { // else it is what a snapshot shows that may be from long ago: nothing for other sessions
+	if seesPresent(s) {
 		r.checks.Add(key, check{at: now, err: verdict})
 	}
 	return verdict
+}
+
+// seesPresent reports whether PostgreSQL tells a session of the catalog as it is now. A block that keeps its snapshot may
+// be told what was long ago, which is nothing for other sessions.
+func seesPresent(s *pgwire.SessionInfo) bool {
+	inBlock := s.AskPlan == nil
+	return !inBlock || s.Isolation == readCommitted
 }
 
 // checkBound is how old a check may be for this session's next answer.

@@ -120,18 +120,20 @@ func TestVerify_believesNoOldSnapshotForOtherSessions(t *testing.T) {
 	const columns = "1 23 -1 id\n3 25 -1 note\n4 16400 -1 code"
 	before := [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", columns)}
 	now := append(slices.Clone(before), factRow(isDefined, "0", "f", "f", "f", "f", "lower"))
+	explains := func(context.Context, pgwire.Statement) ([]byte, error) { return nil, nil }
 	for _, step := range []struct {
 		name, isolation string
+		askPlan         func(context.Context, pgwire.Statement) ([]byte, error) // nil: in a block
 		catalog         [][][]byte
 		refused         bool
 	}{
-		{"an old snapshot", "repeatable read", before, false},
-		{"the present catalog", readCommitted, now, true},
-		{"an old snapshot for what was told just now", "repeatable read", before, true},
+		{"an old snapshot", "repeatable read", nil, before, false},
+		{"the present catalog", "repeatable read", explains, now, true},
+		{"an old snapshot for what was told just now", "repeatable read", nil, before, true},
 	} {
 		s := &pgwire.SessionInfo{User: "clerk", SearchPath: []string{"public"}, Isolation: step.isolation,
-			Settings: pgwire.Settings{MaxStaleness: time.Hour},
-			Ask:      func(context.Context, string) ([][][]byte, error) { return step.catalog, nil }}
+			Settings: pgwire.Settings{MaxStaleness: time.Hour}, AskPlan: step.askPlan,
+			Ask: func(context.Context, string) ([][][]byte, error) { return step.catalog, nil }}
 		if err := r.verify(t.Context(), s, p); (err != nil) != step.refused {
 			t.Errorf("%s: %v, want a refusal: %t", step.name, err, step.refused)
 		}
