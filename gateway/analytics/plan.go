@@ -109,7 +109,9 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 	switch {
 	case r.cfg.Database != "" && s.Database != r.cfg.Database:
 		return &pgwire.RelayError{Reason: fmt.Sprintf("database %q is not replicated", s.Database)}
-	case s.Isolation == serializable: // its reads have to be among those that PostgreSQL finds conflicts of
+	// Its reads have to be among those that PostgreSQL finds conflicts of. CockroachDB, whose default it is, puts
+	// transactions in the order of their timestamps: a snapshot is what one of them would have read.
+	case s.Isolation == serializable && r.cfg.Dialect == translate.PostgreSQL:
 		return &pgwire.RelayError{Reason: "the transaction is SERIALIZABLE"}
 	case s.TransformNullEquals:
 		return &pgwire.RelayError{Reason: "transform_null_equals is on"}

@@ -140,6 +140,16 @@ func TestVerify_believesNoOldSnapshotForOtherSessions(t *testing.T) {
 	}
 }
 
+// SERIALIZABLE is CockroachDB's default, and what a changefeed shows is a state of its transactions' order.
+func TestSessionFit_takesSerializableOfCockroachDBAlone(t *testing.T) {
+	s := &pgwire.SessionInfo{Isolation: serializable, DateStyle: "ISO, MDY"}
+	for dialect, refused := range map[translate.Dialect]bool{translate.PostgreSQL: true, translate.CockroachDB: false} {
+		if err := (&Router{cfg: Config{Dialect: dialect}}).sessionFit(s); (err != nil) != refused {
+			t.Errorf("dialect %v: %v, want a refusal: %t", dialect, err, refused)
+		}
+	}
+}
+
 func TestCheckBound_isNeverLongerThanTheAllowedStaleness(t *testing.T) {
 	settings := func(f freshness.Mode, d time.Duration) pgwire.Settings {
 		return pgwire.Settings{Freshness: f, MaxStaleness: d}
