@@ -12,6 +12,7 @@ import (
 type broken struct {
 	rows int
 	err  error
+	each datarow.Rows // the rows of each block; the zero value: one short one
 }
 
 func (b *broken) Next() (datarow.Rows, error) {
@@ -19,6 +20,9 @@ func (b *broken) Next() (datarow.Rows, error) {
 		return datarow.Rows{}, b.err
 	}
 	b.rows--
+	if b.each.Len() > 0 {
+		return b.each, nil
+	}
 	return datarow.Of([][]byte{[]byte("1")}), nil
 }
 
@@ -28,11 +32,11 @@ func TestDeliver_tellsTheEndOfAResultFromALostConnection(t *testing.T) {
 		sent   int64
 		fails  bool
 	}{
-		"complete":            {broken{3, io.EOF}, 3, false},
-		"empty":               {broken{0, io.EOF}, 0, false},
-		"lost at once":        {broken{0, fmt.Errorf("packet: %w", io.EOF)}, 0, true},
-		"lost after rows":     {broken{3, fmt.Errorf("packet: %w", io.EOF)}, 0, true},
-		"lost within a block": {broken{1, io.ErrUnexpectedEOF}, 0, true},
+		"complete":            {broken{rows: 3, err: io.EOF}, 3, false},
+		"empty":               {broken{err: io.EOF}, 0, false},
+		"lost at once":        {broken{err: fmt.Errorf("packet: %w", io.EOF)}, 0, true},
+		"lost after rows":     {broken{rows: 3, err: fmt.Errorf("packet: %w", io.EOF)}, 0, true},
+		"lost within a block": {broken{rows: 1, err: io.ErrUnexpectedEOF}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			arrived := int64(0)

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/freshet-io/freshet/gateway/batch"
+	"github.com/freshet-io/freshet/gateway/datarow"
 	"github.com/freshet-io/freshet/gateway/engine"
 	"github.com/freshet-io/freshet/gateway/freshness"
 	"github.com/freshet-io/freshet/gateway/pgwire"
@@ -62,6 +63,37 @@ func TestRefusal_isRememberedForAMinute(t *testing.T) {
 		if now = now.Add(vainLife); p.refused.recent(now) {
 			t.Errorf("%s: it is remembered for longer than %v", c.name, vainLife)
 		}
+	}
+}
+
+// Whatever ends a result that the client has part of: PostgreSQL cannot run the statement any more, but the client can.
+func TestRefusal_ofAResultThatIsBeingSentAsksToRepeatTheStatement(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1, 0)
+	r := refusing(t, &now)
+	long := datarow.Of([][]byte{make([]byte, holdBack)})
+	for name, c := range map[string]struct {
+		err   error
+		limit shares.Limits
+		code  string
+	}{
+		"a guard":            {&ch.Exception{Code: proto.ErrIllegalDivision}, shares.Limits{}, "40001"},
+		"a lost engine":      {engine.ErrUnavailable, shares.Limits{}, "40001"},
+		"a dispatcher's end": {batch.ErrClosed, shares.Limits{}, "40001"},
+		"memory":             {&ch.Exception{Code: proto.ErrMemoryLimitExceeded}, shares.Limits{}, "40001"},
+		"a tenant's memory":  {&ch.Exception{Code: proto.ErrMemoryLimitExceeded}, shares.Limits{Memory: 1}, "53200"},
+	} {
+		q := &query{router: r, session: &pgwire.SessionInfo{}, tenant: &shares.Tenant{Limits: c.limit}, planned: &planned{plan: &translate.Plan{}}}
+		sent, err := q.deliver(t.Context(), &broken{rows: 2, each: long, err: c.err}, func(datarow.Rows) error { return nil })
+		var told *pgwire.Error
+		var relay *pgwire.RelayError
+		if err = q.refusal(t.Context(), err); sent == 0 || errors.As(err, &relay) || !errors.As(err, &told) || told.Code != c.code {
+			t.Errorf("%s: %d rows, then %#v; want SQLSTATE %s", name, sent, err, c.code)
+		}
+	}
+	counted := make(chan prometheus.Metric, 8)
+	if r.metrics.relayed.Collect(counted); len(counted) != 0 {
+		t.Errorf("%d causes of statements that PostgreSQL ran are counted", len(counted))
 	}
 }
 

@@ -166,6 +166,9 @@ func (q *query) build(s batch.Snapshot) (string, error) {
 	return sql, missing
 }
 
+// errCut ends a result that the client has part of, so that PostgreSQL cannot run the statement any more.
+var errCut = errors.New("the result ended after rows had been sent")
+
 // result yields the rows of a query; io.EOF itself, not wrapped in another error, comes after the last.
 type result interface {
 	Next() (datarow.Rows, error)
@@ -201,7 +204,7 @@ func deliver(reader result, sink func(datarow.Rows) error) (int64, error) {
 		case err != nil && sent > 0:
 			return sent, &pgwire.Error{
 				Code: "40001", Message: "the columnar engine could not finish a result that was already being sent",
-				Hint: "Repeat the statement, or SET freshet.route = 'oltp'.", Err: err,
+				Hint: "Repeat the statement, or SET freshet.route = 'oltp'.", Err: fmt.Errorf("%w: %w", errCut, err),
 			}
 		case err != nil:
 			return 0, err
@@ -230,7 +233,11 @@ func deliver(reader result, sink func(datarow.Rows) error) (int64, error) {
 func (r *Router) refusal(ctx context.Context, err error) error {
 	var stale *batch.StaleError
 	var exception *ch.Exception
+	cut := errors.Is(err, errCut)
 	relay := func(kind, reason string, said error) error {
+		if cut {
+			return err
+		}
 		r.metrics.relayed.WithLabelValues(kind).Inc()
 		return &pgwire.RelayError{Reason: reason, Code: "55000", Err: besides(err, said)}
 	}
@@ -241,6 +248,8 @@ func (r *Router) refusal(ctx context.Context, err error) error {
 		return relay("stale", errLag.Error(), errLag)
 	case errors.As(err, &stale):
 		return relay("stale", "the newest snapshot is older than freshet.max_staleness", nil)
+	case finish.IsGuard(err) && cut:
+		return err
 	case finish.IsGuard(err):
 		r.metrics.relayed.WithLabelValues("guard").Inc()
 		return &pgwire.RelayError{Reason: reasonGuarded + ": " + finish.Guard(err)}
