@@ -356,8 +356,10 @@ func parseSet(sql string) (name, value string) {
 	if strings.EqualFold(rest, "default") || strings.Contains(rest, "--") || strings.Contains(rest, "/*") {
 		return "", ""
 	}
-	if len(rest) >= 2 && rest[0] == '\'' && rest[len(rest)-1] == '\'' {
-		return word, strings.ReplaceAll(rest[1:len(rest)-1], "''", "'")
+	for _, quote := range []string{"'", `"`} {
+		if len(rest) >= 2 && strings.HasPrefix(rest, quote) && strings.HasSuffix(rest, quote) {
+			return word, strings.ReplaceAll(rest[1:len(rest)-1], quote+quote, quote)
+		}
 	}
 	return word, strings.ToLower(rest)
 }

@@ -48,6 +48,8 @@ func TestSettings_reachTheAnalyticalRoute(t *testing.T) {
 		{"set_config", "SELECT set_config('freshet.freshness', 'strong', false)", strong},
 		{"DISCARD ALL", "DISCARD ALL", defaults},
 		{"a minimum", "SET freshet.min_snapshot = '1/A0'", with(func(s *pgwire.Settings) { s.MinSnapshot.Major = 1<<32 + 0xa0 })},
+		{"a quoted name", `SET freshet.freshness TO "strong"`, with(func(s *pgwire.Settings) { s.Freshness = freshness.Strong; s.MinSnapshot.Major = 1<<32 + 0xa0 })},
+		{"bounded again", "RESET freshet.freshness", with(func(s *pgwire.Settings) { s.MinSnapshot.Major = 1<<32 + 0xa0 })},
 		{"DEFAULT", "SET freshet.min_snapshot TO DEFAULT", defaults},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
