@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -119,9 +120,15 @@ func explainFreshet(s *pg.RawStmt, sql string) (bool, string) {
 	if s.StmtLen > 0 {
 		text = text[:s.StmtLen]
 	}
-	_, rest, ok := strings.Cut(text, ")") // option values of ours hold no parenthesis
-	return ok, strings.TrimSpace(rest)
+	m := explainOptions.FindStringSubmatch(text)
+	if m == nil {
+		return false, ""
+	}
+	return true, strings.TrimSpace(m[1])
 }
+
+// explainOptions finds what follows the options of EXPLAIN, perhaps behind comments. Option values of ours hold no parenthesis.
+var explainOptions = regexp.MustCompile(`(?is)^(?:\s|--[^\n\r]*|/\*.*?\*/)*EXPLAIN\b[^)]*\)(.*)$`)
 
 func (q findings) reason() string {
 	switch {

@@ -52,6 +52,7 @@ func TestClassify_tellsStatementsApart(t *testing.T) {
 		{"BEGIN", Class{Writes: true}},
 		{"SET x.y = 'z'", Class{Writes: true}},
 		{"SHOW TimeZone", Class{}},
+		{"/* a (b) */ -- c)\nexplain ( freshet ) SELECT (a) FROM t", Class{ExplainFreshet: true, Explained: "SELECT (a) FROM t"}},
 		{"EXPLAIN (FRESHET) SELECT a FROM t", Class{ExplainFreshet: true, Explained: "SELECT a FROM t"}},
 		{"", Class{}},
 		{"SELEC 1", Class{Writes: true}},
