@@ -229,10 +229,10 @@ func serve(t *testing.T, l net.Listener, cfg pgwire.Config) *pgwire.Server {
 	return server
 }
 
-// connect opens a connection that is closed with the test.
 // fromServer names what the client library reads from in a connection's custom data.
 const fromServer = "from the server"
 
+// connect opens a connection that is closed with the test.
 func connect(t *testing.T, url string) *pgconn.PgConn {
 	t.Helper()
 	cfg, err := pgconn.ParseConfig(url)
