@@ -94,6 +94,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		// 3. Publish the newest complete epoch.
 		snapshot, err := d.snapshots.Publish(ctx)
 		if err != nil {
+			if ctx.Err() != nil { // of the dispatcher, not of the queries
+				err = ErrClosed
+			}
 			d.refuse(taken, err)
 			continue
 		}

@@ -331,6 +331,33 @@ func TestDispatcher_shutdownAnswersEveryQuery(t *testing.T) {
 	}
 }
 
+// unpublished has no snapshot before the end.
+type unpublished struct{ asked chan struct{} }
+
+func (u unpublished) Publish(ctx context.Context) (Snapshot, error) {
+	close(u.asked)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestDispatcher_shutdownAnswersWhatWaitsForItsSnapshot(t *testing.T) {
+	snapshots := unpublished{make(chan struct{})}
+	d := New(Config{}, snapshots, &fakeEngine{}, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	answered := make(chan error, 1)
+	go func() { _, err := d.Submit(t.Context(), query("")); answered <- err }()
+	<-snapshots.asked
+	cancel()
+	if err := <-answered; !errors.Is(err, ErrClosed) {
+		t.Errorf("the query got %v", err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
 // waitFor waits for a condition that another goroutine is bringing about.
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
