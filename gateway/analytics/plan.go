@@ -163,7 +163,7 @@ func (r *Router) tree(sql string) (*syntax.Tree, error) {
 
 func (r *Router) environment(names translate.Catalog, s *pgwire.SessionInfo, st pgwire.Statement) translate.Env {
 	env := translate.Env{
-		Catalog: names, SearchPath: s.SearchPath, TimeZone: s.TimeZone,
+		Database: s.Database, Catalog: names, SearchPath: s.SearchPath, TimeZone: s.TimeZone,
 		Traits: r.replica.Traits(), Dialect: r.cfg.Dialect, ParamOIDs: st.ParamOIDs, Rows: r.replica.Rows,
 	}
 	for _, f := range st.Fields {
@@ -184,6 +184,7 @@ func planKey(generation uint64, s *pgwire.SessionInfo, st pgwire.Statement) stri
 		b = append(b, part...)
 	}
 	add(st.SQL)
+	add(s.Database)
 	add(strings.Join(s.SearchPath, "\x00"))
 	add(s.TimeZone)
 	for i, p := range st.Params {

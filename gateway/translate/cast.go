@@ -89,6 +89,8 @@ func (q *query) cast(e expr, to castType) expr {
 		return q.castNumeric(e, mods)
 	case oid == oidVarchar || oid == oidBpchar:
 		return q.castString(e, oid, mods)
+	case len(mods) == 1 && (oid == oidTimestamp || oid == oidTimestampTZ):
+		return roundFraction(q.cast(e, castType{oid: oid}), mods[0])
 	case len(mods) > 0:
 		fail("type modifier")
 	case e.isUnknown():

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"time"
 )
@@ -99,6 +100,30 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 	return back(with(oidTimestamp, fmt.Sprintf("(toInt64(%s) * %d)", days, int64(microsPerDay)), local))
 }
 
+func (q *query) asMoment(e expr) expr {
+	switch {
+	case e.isUnknown(), e.oid == oidDate, e.oid == oidTimestamp, e.oid == oidTimestampTZ:
+		return q.coerce(e, oidTimestampTZ)
+	}
+	fail("date_bin of this type")
+	return expr{}
+}
+
+// microsTo2000 is when PostgreSQL's own count of time begins.
+const microsTo2000 = 946_684_800 * microsPerSecond
+
+// roundFraction is a cast to timestamp(n): half of the last digit that is kept is rounded away from the year 2000 (AdjustTimestampForTypmod).
+func roundFraction(e expr, digits int64) expr {
+	if digits < 0 || digits >= 6 { // PostgreSQL takes more than it has for these
+		return e
+	}
+	unit := int64(math.Pow10(int(6 - digits)))
+	sql := once(fmt.Sprintf("(%s - %d)", e.sql, microsTo2000), func(since string) string {
+		return fmt.Sprintf("(if(%s < 0, -1, 1) * toInt64(intDiv(abs(%[1]s) + %d, %d) * %[3]d) + %d)", since, unit/2, unit, microsTo2000)
+	})
+	return with(e.oid, guarded(sql, outside(e.sql, minArithmeticDay*microsPerDay, maxArithmeticDay*microsPerDay), "timestamp out of range"), e)
+}
+
 // dateBin rounds down to a multiple of a constant interval since an origin (timestamp_bin).
 func dateBin(q *query, _ string, args []expr) expr {
 	stride := args[0]
@@ -114,11 +139,11 @@ func dateBin(q *query, _ string, args []expr) expr {
 	switch {
 	case width <= 0:
 		fail("date_bin by an interval that is not positive")
-	case origin.isUnknown():
+	case origin.isUnknown() && x.oid != oidDate:
 		origin = q.coerce(origin, x.oid)
 	}
-	if x.oid != oidTimestamp && x.oid != oidTimestampTZ || origin.oid != x.oid {
-		fail("date_bin of this type")
+	if x.oid != oidTimestamp || origin.oid != oidTimestamp { // PostgreSQL prefers the time zone
+		x, origin = q.asMoment(x), q.asMoment(origin)
 	}
 	limits := func(e expr) string {
 		return outside(e.sql, minArithmeticDay*microsPerDay, maxArithmeticDay*microsPerDay)

@@ -77,7 +77,7 @@ func modest(n *pg.Node) int {
 	case *pg.Node_AExpr:
 		return modestOperation(v.AExpr)
 	case *pg.Node_FuncCall:
-		if isPi(n) || syntax.FunctionName(v.FuncCall) == "sqrt" && isRootable(v.FuncCall.Args) {
+		if isPi(n) || syntax.FunctionName(v.FuncCall) == "sqrt" && isRootable(v.FuncCall.Args) || isPower(v.FuncCall) {
 			return 1
 		}
 	}
@@ -87,6 +87,17 @@ func modest(n *pg.Node) int {
 func isPi(n *pg.Node) bool {
 	f := n.GetFuncCall()
 	return f != nil && syntax.FunctionName(f) == "pi"
+}
+
+// isPower reports whether a call is a power of constant numbers that is modest.
+func isPower(f *pg.FuncCall) bool {
+	if name := syntax.FunctionName(f); name != "power" && name != "pow" || len(f.Args) != 2 {
+		return false
+	}
+	base, ok := numberOf(uncast(f.Args[0]).GetAConst())
+	exponent, also := numberOf(uncast(f.Args[1]).GetAConst())
+	result := math.Pow(base, exponent)
+	return ok && also && base >= 0 && (base > 0 || exponent >= 0) && result <= 1e9 && (result >= 1e-9 || base == 0)
 }
 
 // isRootable reports whether the arguments are a modest number that is not negative.

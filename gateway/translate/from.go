@@ -164,8 +164,11 @@ func (q *query) rangeVar(v *pg.RangeVar) (*tree, namespace) {
 			return q.cteRef(c, v)
 		}
 	}
-	if v.Catalogname != "" || !v.Inh {
-		fail("ONLY or a database name before a table name")
+	if !v.Inh {
+		fail("ONLY before a table name")
+	}
+	if v.Catalogname != "" && v.Catalogname != q.t.env.Database {
+		fail("name of another database before a table name")
 	}
 	table, ok := q.t.env.Catalog.Table(q.t.searchPath(), v.Schemaname, v.Relname)
 	if !ok {

@@ -77,6 +77,8 @@ type Traits struct {
 
 // Env is what a translation depends on besides the statement.
 type Env struct {
+	// Database is the one of the session; tools write its name before those of tables.
+	Database   string
 	Catalog    Catalog
 	SearchPath []string
 	// Views are what names mean that the catalog has not.

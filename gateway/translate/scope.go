@@ -149,6 +149,9 @@ func (q *query) columnRef(ref *pg.ColumnRef) expr {
 		}
 		parts[i] = name.Sval
 	}
+	if len(parts) == 4 && parts[0] == q.t.env.Database {
+		parts = parts[1:]
+	}
 	return q.lookup(parts)
 }
 

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"math"
 	"regexp"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -38,6 +39,10 @@ func (q *query) spelledInterval(c *pg.TypeCast) (expr, bool) {
 		}
 	}
 	n := q.value(number)
+	if count, ok := n.constantFrom(math.MinInt64); ok && isInteger(n.oid) {
+		i, ok := parseInterval(itoa(int(count))+text, "")
+		return intervalLiteral(i), ok
+	}
 	if n.lit != nil || n.opaque || !isInteger(n.oid) && (n.oid != oidNumeric || n.dec.scale != 0 || n.dec.display != 0) {
 		return expr{}, false
 	}
