@@ -37,6 +37,7 @@ func (q *query) correlate(stmt *pg.SelectStmt) *correlated {
 		}
 		mark := len(sub.joins)
 		e := sub.cond(n)
+		e.node = n
 		if sub.outer == 0 {
 			c.local, c.localNodes = append(c.local, e), append(c.localNodes, n)
 			continue

@@ -39,6 +39,9 @@ type tree struct {
 	stays func(condition string) bool
 	// narrow tells a subquery what reads its columns, before its text is asked for; nil: it makes no difference.
 	narrow func(readers string)
+	// merged is set for a subquery that PostgreSQL merges into the query around; columnNames are what that calls its columns.
+	merged      *merged
+	columnNames []string
 	// with and item are set for a WITH query: what it is and what it shows.
 	with *pg.CommonTableExpr
 	item *item
@@ -233,8 +236,11 @@ func (q *query) cteRef(c cte, v *pg.RangeVar) (*tree, namespace) {
 	if *c.uses > 1 && q.t.picking > picking {
 		fail("WITH query that picks rows, used several times")
 	}
-	if c.materialized && q.t.failing > failing {
-		result = result.computed()
+	if c.materialized {
+		result.merged = nil
+		if q.t.failing > failing {
+			result = result.computed()
+		}
 	}
 	for i, name := range syntax.Strings(c.stmt.Aliascolnames) {
 		if i >= len(result.columns) {
@@ -309,8 +315,14 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 	rename(it, alias)
 	it.whole = true
 	columns := it.columns // of which the item may come to show some only
-	sql := r.sql
+	var narrowed func(name string) bool
 	leaf := &tree{id: id, whole: r.cut, repeats: r.repeats, single: r.single}
+	if r.isMerged() {
+		leaf.merged = r.merged
+		for _, c := range columns {
+			leaf.columnNames = append(leaf.columnNames, c.name)
+		}
+	}
 	if r.yieldsApart() {
 		leaf.apart = func() []string { return slices.Compact(slices.Sorted(slices.Values(read))) }
 	}
@@ -328,11 +340,14 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 		if list := leaf.failsApart(); len(list) > 0 {
 			return leaf.withComputed(leaf.computing(r, list))
 		}
-		return leaf.withComputed(leaf.relation(sql))
+		if narrowed != nil {
+			return leaf.withComputed(leaf.relation(r.narrow(narrowed)))
+		}
+		return leaf.withComputed(leaf.relation(r.sql))
 	}
 	if len(averages) > 0 {
 		leaf.narrow = func(readers string) {
-			sql = r.narrow(func(name string) bool { return mentions(readers, leafName(id)+"."+name) })
+			narrowed = func(name string) bool { return mentions(readers, leafName(id)+"."+name) }
 		}
 	}
 	return leaf, namespace{[]*item{it}, it.columns}

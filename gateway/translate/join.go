@@ -236,6 +236,7 @@ func (t *translator) fromText(from *tree, where []expr, extra []extraJoin, rest 
 		}
 		return ""
 	}
+	where = from.takeConditions(where)
 	from.tell(func() string {
 		readers := rest + all(where)
 		for _, x := range extra {

@@ -66,6 +66,8 @@ type rows struct {
 	// few says that there are few rows, as far as can be guessed.
 	few bool
 	hazards
+	// merged is set if PostgreSQL merges it into the query around.
+	merged *merged
 	// repeats says that it yields the same rows when it is computed again, single that it yields exactly one.
 	repeats, single bool
 	// uniform says of a set operation that its arms have the same types.

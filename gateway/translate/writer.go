@@ -72,13 +72,20 @@ func (w *writer) write() *rows {
 			w.q.from.probe([]expr{t.e})
 		}
 	}
-	tail := w.q.t.fromText(w.q.from, w.q.where, w.q.joins, rest) + order
-	if len(distinctOn) > 0 {
-		tail += " LIMIT 1 BY " + strings.Join(distinctOn, ", ")
+	var tail string
+	text := func(where []expr) {
+		tail = w.q.t.fromText(w.q.from, where, w.q.joins, rest) + order
+		if len(distinctOn) > 0 {
+			tail += " LIMIT 1 BY " + strings.Join(distinctOn, ", ")
+		}
+		tail += w.q.limit(s)
+		out.sql = verb + list + tail
 	}
-	tail += w.q.limit(s)
-	out.sql = verb + list + tail
+	text(w.q.where)
 	out.narrow = func(reads func(string) bool) string { return verb + narrowed(items, out.averages, reads) + tail }
+	if w.q.isMerged(s) {
+		out.merged = &merged{q: w.q, targets: w.targets, write: text}
+	}
 	return out
 }
 
