@@ -14,6 +14,9 @@ func (q *query) compare(name string, l, r expr) expr {
 	if e, ok := compareNaN(op, l, r); ok {
 		return e
 	}
+	if op == "=" || op == "!=" {
+		l, r = q.besideASCII(l, r), q.besideASCII(r, l)
+	}
 	left, right := l, r
 	l, r = q.comparable(l, r)
 	if l.isNull() || r.isNull() {

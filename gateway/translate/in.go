@@ -32,6 +32,7 @@ func (q *query) in(a *pg.A_Expr, negated bool) expr {
 }
 
 func (q *query) inValues(x expr, items []expr) expr {
+	x = q.besideASCII(x, items...)
 	if len(items) > 1 { // else it is a comparison as such, with NULL for a constant
 		requireComputed(x, items)
 	}

@@ -63,6 +63,7 @@ func (q *query) like(by matcher, x, p expr, escape string) expr {
 		q.t.requireASCIICase(x.collation)
 	}
 	pattern := likePattern(text, escape)
+	x = q.besideASCII(x, p)
 	subject := x.sql
 	if x.oid == oidBpchar && (strings.ContainsAny(pattern, " _") || !strings.HasSuffix(unescaped.Replace(pattern), "%")) {
 		// The pattern sees the padding.
@@ -70,8 +71,7 @@ func (q *query) like(by matcher, x, p expr, escape string) expr {
 	}
 	op := " LIKE "
 	if by.fold {
-		op = " ILIKE "
-		subject = asciiOnly(subject)
+		pattern, subject = strings.ToLower(pattern), q.t.foldedText("lower", subject, x.collation)
 	}
 	if by.negated {
 		op = " NOT" + op

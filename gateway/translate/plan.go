@@ -70,6 +70,9 @@ type Traits struct {
 	BytewiseCollation bool
 	// ASCIICase says that the database's default collation knows no other cases of ASCII letters than ASCII's, as a Turkish one does.
 	ASCIICase bool
+	// LowerStrays and UpperStrays are the characters beyond ASCII of which the database's default collation makes one of ASCII, or several, in lower or
+	// upper case; empty: it is not known which.
+	LowerStrays, UpperStrays string
 	// UnfusedFloats says that the server rounds a product of floats before it adds to it, as programs for x86-64 usually do. Where it is compiled to
 	// multiply and add at once, interpolated percentiles differ in the last digit.
 	UnfusedFloats bool

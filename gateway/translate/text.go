@@ -64,7 +64,15 @@ func asciiOnly(sql string) string {
 func changeCase(q *query, name string, args []expr) expr {
 	x := q.asText(args[0])
 	q.t.requireASCIICase(x.collation)
-	return with(oidText, name+"("+asciiOnly(x.sql)+")", x)
+	if text, ok := x.constantText(); ok && isASCII(text) {
+		change := map[string]func(string) string{"lower": strings.ToLower, "upper": strings.ToUpper}[name]
+		e := textLiteral(oidText, change(text))
+		e.collation = x.collation
+		return e
+	}
+	e := with(oidText, name+"("+asciiOnly(x.sql)+")", x)
+	e.fold = &fold{e.sql, x.sql, name, x.collation}
+	return e
 }
 
 func textLength(q *query, _ string, args []expr) expr {
