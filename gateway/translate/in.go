@@ -21,6 +21,16 @@ func (q *query) in(a *pg.A_Expr, negated bool) expr {
 			parts = append(parts, q.compareRows("=", l, q.valuesOf(r.Args)))
 		}
 		e = combine(pg.BoolExprType_OR_EXPR, parts)
+	} else if first, ok := q.jsonEquals(a.Lexpr, items[0]); ok {
+		parts := []expr{first}
+		for _, n := range items[1:] {
+			part, ok := q.jsonEquals(a.Lexpr, n)
+			if !ok {
+				fail("IN over json documents and something else")
+			}
+			parts = append(parts, part)
+		}
+		e = combine(pg.BoolExprType_OR_EXPR, parts)
 	} else {
 		e = q.inValues(q.value(a.Lexpr), q.valuesOf(items))
 	}

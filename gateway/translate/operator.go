@@ -29,6 +29,10 @@ func (q *query) operator(a *pg.A_Expr) expr {
 			return q.jsonPart(q.jsonPlace(a.Lexpr).inside(q.jsonStep(a.Rexpr)))
 		case "?", "?|", "?&":
 			return q.jsonHas(a, name)
+		case "=", "<>":
+			if e, ok := q.jsonEquals(a.Lexpr, a.Rexpr); ok {
+				return negate(e, name == "<>")
+			}
 		case "@>", "<@", "&&":
 			if name == "@>" && isJSONStep(a.Lexpr) {
 				return q.jsonContains(a)
