@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,21 +136,32 @@ func readJSON(path string, into any, remedy string) error {
 	return nil
 }
 
-// writeJSON replaces a file as a whole, readable by its owner only.
+// writeJSON replaces a file as a whole, readable by its owner only. A full disk keeps nobody from going on with what is there already.
 func writeJSON(path string, value any) error {
 	b, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	if err == nil {
+		b = append(b, '\n')
+		err = replaceFile(path, b)
 	}
+	if err == nil {
+		return nil
+	}
+	if was, readErr := os.ReadFile(path); readErr == nil && bytes.Equal(was, b) {
+		return nil
+	}
+	return fmt.Errorf("write %s: %w", path, err)
+}
+
+func replaceFile(path string, content []byte) error {
 	staging := path + ".new"
 	f, err := os.OpenFile(staging, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(b, '\n'))
+	_, err = f.Write(content)
 	// Otherwise a machine that loses power may keep the new name with nothing in it.
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return err
 	}
 	return os.Rename(staging, path)
 }

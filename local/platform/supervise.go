@@ -29,6 +29,9 @@ const (
 	healthyAfter = 30 * time.Second // of running, after which the backoff starts anew
 )
 
+// saveAgain is after what time a state file that could not be written is tried again.
+const saveAgain = time.Second
+
 // servers returns the names of the platform's servers, those that others need first.
 func (s *supervisor) servers() []string {
 	if s.cfg.CDC == Kafka {
@@ -70,12 +73,17 @@ func (s *supervisor) address(name string) string {
 
 // startServer starts a server and records it in the state file before anybody may need to find it there.
 func (s *supervisor) startServer(ctx context.Context, name string) error {
+	return errors.Join(s.launch(ctx, name), s.save())
+}
+
+// launch starts a server and records it.
+func (s *supervisor) launch(ctx context.Context, name string) error {
 	ctx, cancel := s.limitStart(ctx, name)
 	defer cancel()
 	err := s.server(name).Start(ctx)
 	s.record(name, err)
 	s.countStart(name)
-	return errors.Join(err, s.save())
+	return err
 }
 
 // limitStart ends with the time that a server may take to start. PostgreSQL's is not bounded: after a crash it replays its log, which would begin
@@ -130,14 +138,18 @@ func (s *supervisor) supervise(ctx context.Context) {
 	wg.Wait()
 }
 
-// keep keeps one server running.
+// keep keeps one server running. That the state file cannot be written, as on a full disk, keeps no server from running.
 func (s *supervisor) keep(ctx context.Context, name string) {
 	backoff := firstBackoff
 	started := time.Now()
+	var unsaved <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-unsaved:
+			unsaved = s.trySave()
+			continue
 		case <-s.server(name).Done():
 		}
 		if time.Since(started) > healthyAfter {
@@ -145,9 +157,7 @@ func (s *supervisor) keep(ctx context.Context, name string) {
 		}
 		s.cfg.Logger.Error("server ended", "server", name, "log", s.server(name).LogFile(), "restart_in", backoff)
 		s.record(name, errors.New("ended by itself"))
-		if err := s.save(); err != nil {
-			s.cfg.Logger.Error("save state", "error", err)
-		}
+		s.trySave()
 		for {
 			select {
 			case <-ctx.Done():
@@ -156,7 +166,8 @@ func (s *supervisor) keep(ctx context.Context, name string) {
 			}
 			backoff = min(2*backoff, lastBackoff)
 			started = time.Now()
-			err := s.startServer(ctx, name)
+			err := s.launch(ctx, name)
+			unsaved = s.trySave()
 			if err == nil {
 				s.cfg.Logger.Info("server restarted", "server", name)
 				break
@@ -166,6 +177,15 @@ func (s *supervisor) keep(ctx context.Context, name string) {
 			}
 		}
 	}
+}
+
+// trySave writes the state file; where it cannot, it returns when to try again.
+func (s *supervisor) trySave() (again <-chan time.Time) {
+	if err := s.save(); err != nil {
+		s.cfg.Logger.Error("save state", "error", err, "again_in", saveAgain)
+		return time.After(saveAgain)
+	}
+	return nil
 }
 
 // endLeftovers ends the servers of a supervisor that was killed. They get a signal from the kernel at its death; this waits
