@@ -43,6 +43,11 @@ func (c *compactor) run(ctx context.Context) error {
 		case <-c.wake:
 		case <-c.due:
 			force = true
+		case refused := <-c.s.r.suspicions:
+			if err := c.suspect(ctx, refused); err != nil {
+				return err
+			}
+			continue
 		case <-tick.C:
 		}
 		err := c.round(ctx, force)

@@ -101,7 +101,7 @@ func (s *session) misfit(t *table, err error) {
 	case errors.Is(err, column.ErrUnrepresentable):
 		s.stop(t.def, &cdc.TableError{Code: cdc.CodeUnrepresentable, Table: t.def.FullName(), Detail: err.Error(),
 			Remedy: "remove the value and restart the gateway, or exclude the table; its queries go to the source database"})
-	case t.attempts >= maxAttempts && errors.Is(err, errRefused):
+	case t.attempts >= maxAttempts && ofEngine(err):
 		s.stop(t.def, &cdc.TableError{Code: cdc.CodeEngineRefused, Table: t.def.FullName(), Detail: err.Error(),
 			Remedy: "exclude the table, or restart the gateway to copy it again; its queries go to the source database"})
 	case t.attempts >= maxAttempts:

@@ -1,8 +1,10 @@
 package replica
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/freshet-io/freshet/connectors/replica/engine"
@@ -12,7 +14,50 @@ import (
 // source keeps everything since.
 const mostRefused = 2 * time.Minute
 
-var errRefused = errors.New("the columnar engine refuses to compact the table")
+var (
+	errRefused = errors.New("the columnar engine refuses to compact the table")
+	errDamaged = errors.New("the columnar engine's files of the table are damaged")
+)
+
+// ofEngine reports whether a table does not fit by the engine's doing, not by that of its changes.
+func ofEngine(err error) bool { return errors.Is(err, errRefused) || errors.Is(err, errDamaged) }
+
+// Suspect is to be told why the engine refused a query on a snapshot. A table whose files are damaged is copied anew: only those who read it meet them, and
+// as long as it does not change no compaction does.
+func (r *Replica) Suspect(refused error) {
+	if !engine.Damaged(refused) {
+		return
+	}
+	select {
+	case r.suspicions <- refused:
+	default: // others told of some; if it is another table, the next query that reads it tells again
+	}
+}
+
+// suspect has the table copied anew that the engine's words name.
+func (c *compactor) suspect(ctx context.Context, refused error) error {
+	var found *table
+	err := c.s.publisher.do(ctx, func() {
+		for _, t := range c.s.publisher.tables {
+			for _, o := range append(objects(t.stored.deltas), t.stored.base) {
+				if o != nil && o.namedIn(refused.Error()) {
+					found = t
+				}
+			}
+		}
+	})
+	if err != nil || found == nil { // it may have another base by now
+		return err
+	}
+	c.s.log.Warn("files of the columnar engine are damaged", "table", found.def.FullName(), "error", refused)
+	c.s.distrust(found, fmt.Errorf("%w: %w", errDamaged, refused))
+	return nil
+}
+
+// namedIn reports whether a text names an object, rather than one whose name begins alike.
+func (o *object) namedIn(text string) bool {
+	return regexp.MustCompile(`\b` + regexp.QuoteMeta(o.name) + `\b`).MatchString(text)
+}
 
 // built notes how the building of a table's next base ended. Another copy helps if the base is damaged.
 func (s *session) built(t *table, err error) {

@@ -37,7 +37,9 @@ type Replica struct {
 	metrics *metrics
 	names   names
 	waiters waiters
-	arrived atomic.Pointer[cdc.Watermark] // of the current session
+	// suspicions are refusals of queries that name damaged files.
+	suspicions chan error
+	arrived    atomic.Pointer[cdc.Watermark] // of the current session
 	// catalog counts the changes of the set of ready tables and of their definitions.
 	catalog atomic.Uint64
 
@@ -65,7 +67,7 @@ func Open(ctx context.Context, cfg Config, src cdc.Source, clock func() time.Tim
 	if err != nil {
 		return nil, err
 	}
-	r := &Replica{cfg: cfg, src: src, clock: clock, log: log, changed: make(chan struct{}), reason: "it is starting"}
+	r := &Replica{cfg: cfg, src: src, clock: clock, log: log, changed: make(chan struct{}), reason: "it is starting", suspicions: make(chan error, 1)}
 	r.names.of = strings.ToLower(rand.Text()[:8])
 	if r.metrics, err = newMetrics(r, reg); err != nil {
 		return nil, err

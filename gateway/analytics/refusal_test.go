@@ -28,6 +28,14 @@ func refusing(t *testing.T, now *time.Time) *Router {
 	}
 }
 
+// suspicious is a replica that only hears of refusals.
+type suspicious struct {
+	Replica
+	refused error
+}
+
+func (s *suspicious) Suspect(refused error) { s.refused = refused }
+
 // What the engine has refused after half a minute it would refuse after another one.
 func TestRefusal_isRememberedForAMinute(t *testing.T) {
 	t.Parallel()
@@ -45,11 +53,16 @@ func TestRefusal_isRememberedForAMinute(t *testing.T) {
 	} {
 		now := time.Unix(1, 0)
 		r := refusing(t, &now)
+		told := &suspicious{}
+		r.replica = told
 		p := &planned{plan: &translate.Plan{}}
 		q := &query{router: r, session: &pgwire.SessionInfo{Settings: pgwire.Settings{Route: c.route}}, tenant: &shares.Tenant{}, planned: p}
 		var relay *pgwire.RelayError
 		if err := q.refusal(t.Context(), c.err); !errors.As(err, &relay) {
 			t.Errorf("%s: %v", c.name, err)
+		}
+		if exception, ok := errors.AsType[*ch.Exception](c.err); ok && told.refused != error(exception) {
+			t.Errorf("%s: the replica was told %v", c.name, told.refused)
 		}
 		if got := p.refused.recent(now); got != c.want {
 			t.Errorf("%s: remembered: %t, want %t", c.name, got, c.want)

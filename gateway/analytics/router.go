@@ -44,6 +44,8 @@ type Replica interface {
 	Whole() error
 	// Acquire returns the newest snapshot, retained.
 	Acquire(ctx context.Context) (batch.Snapshot, error)
+	// Suspect is told why the engine refused a statement on a snapshot.
+	Suspect(refused error)
 }
 
 // Dispatcher runs planned queries.

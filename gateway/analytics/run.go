@@ -70,8 +70,11 @@ func (q *query) refusal(ctx context.Context, err error) error {
 		q.router.metrics.limited.Inc()
 		return e
 	}
-	if exception, ok := errors.AsType[*ch.Exception](err); ok && ctx.Err() == nil && !isPassing(exception.Code) && q.session.Settings.Route != pgwire.RouteColumnar {
-		q.refused.note(q.router.clock())
+	if exception, ok := errors.AsType[*ch.Exception](err); ok && ctx.Err() == nil {
+		q.router.replica.Suspect(exception)
+		if !isPassing(exception.Code) && q.session.Settings.Route != pgwire.RouteColumnar {
+			q.refused.note(q.router.clock())
+		}
 	}
 	return q.router.refusal(ctx, err)
 }

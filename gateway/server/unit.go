@@ -209,6 +209,13 @@ func (u *unit) Acquire(ctx context.Context) (batch.Snapshot, error) {
 	return u.acquire(ctx, replica.Request{Fresh: true})
 }
 
+// Suspect implements [analytics.Replica].
+func (u *unit) Suspect(refused error) {
+	if i, err := u.get(); err == nil {
+		i.replica.Suspect(refused)
+	}
+}
+
 // Publish implements [batch.Snapshots].
 func (u *unit) Publish(ctx context.Context) (batch.Snapshot, error) { return u.Acquire(ctx) }
 
