@@ -63,7 +63,7 @@ func (s *Server) initialise(ctx context.Context) error {
 }
 
 func (s *Server) readPassword() error {
-	b, err := os.ReadFile(filepath.Join(s.cfg.DataDir, passwordFile))
+	b, err := os.ReadFile(s.PasswordFile())
 	if err != nil {
 		return fmt.Errorf("read the superuser's password: %w; this folder was not made by Freshet, use another one", err)
 	}

@@ -166,6 +166,9 @@ func (s *Server) Addr() string { return ports.Address(s.port) }
 // Password returns the superuser's password, empty before the first start.
 func (s *Server) Password() string { return s.password }
 
+// PasswordFile is where the superuser's password is kept.
+func (s *Server) PasswordFile() string { return filepath.Join(s.cfg.DataDir, passwordFile) }
+
 // LogFile returns the path of the server's log.
 func (s *Server) LogFile() string { return s.cfg.LogFile }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // credentials reads the state folder's credentials, or makes them: they are to be written there once they are in force.
@@ -56,4 +57,12 @@ func bootstrap(ctx context.Context, superuser string, c Credentials, anew bool) 
 		return fmt.Errorf("create database %s: %w", Database, err)
 	}
 	return nil
+}
+
+// namePassword adds the remedy where somebody has given the superuser another password than the one that is kept in a file.
+func namePassword(err error, file string) error {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "28P01" {
+		return fmt.Errorf("%w; the role has another password than %s: write the role's into that file", err, file)
+	}
+	return err
 }

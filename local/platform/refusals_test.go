@@ -80,6 +80,13 @@ func TestUp_saysHowToRepairAStateFolder(t *testing.T) {
 		}
 		return path
 	}
+	password, err := os.ReadFile(filepath.Join(cfg.Dir, "postgres", "freshet.password"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(damage(filepath.Join("postgres", "freshet.password")), password, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(damage("cdc.json"), []byte(`{"cdc": "direct"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func (s *supervisor) start(ctx context.Context, progress func(string)) error {
 	wg.Go(func() {
 		pgErr = s.startServer(ctx, postgresName)
 		if pgErr == nil {
-			pgErr = bootstrap(ctx, s.postgres.URL("postgres"), s.secrets, s.secretsMade)
+			pgErr = namePassword(bootstrap(ctx, s.postgres.URL("postgres"), s.secrets, s.secretsMade), s.postgres.PasswordFile())
 		}
 		if pgErr == nil && s.secretsMade {
 			pgErr = writeJSON(filepath.Join(s.cfg.Dir, credentialsFile), s.secrets)
