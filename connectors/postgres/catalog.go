@@ -25,10 +25,20 @@ var discoverTemplate string
 var publishedVersion = "concat_ws('/', " + versionExpression + `, (SELECT concat_ws(':', p.oid, p.xmin, r.oid)
 	FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid WHERE p.pubname = $2 AND r.prrelid = c.oid))`
 
-// discoverSQL lists tables with all that decides how they are replicated, one row each.
-var discoverSQL = strings.NewReplacer(":version", publishedVersion, ":published", `EXISTS (
+// discoverSQL lists tables with all that decides how they are replicated, one row each; discoverSomeSQL those of $1, of which a copy asks one after
+// the other: it must not read the catalogs from end to end.
+var (
+	discoverSQL     = discovery("cardinality($1::oid[]) = 0", "true")
+	discoverSomeSQL = discovery("c.oid = ANY ($1::oid[])", "t.oid = ANY (ARRAY(SELECT a.atttypid FROM pg_attribute a WHERE a.attrelid = ANY ($1::oid[])))")
+)
+
+// discovery is the query for the tables and for the types of their columns that two conditions select.
+func discovery(tables, types string) string {
+	return strings.NewReplacer(":version", publishedVersion, ":published", `EXISTS (
 		SELECT FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
-		WHERE p.pubname = $2 AND r.prrelid = c.oid AND `+publishesAll+" AND NOT "+narrowsTable+")").Replace(discoverTemplate)
+		WHERE p.pubname = $2 AND r.prrelid = c.oid AND `+publishesAll+" AND NOT "+narrowsTable+")",
+		":only", tables, ":typesonly", types).Replace(discoverTemplate)
+}
 
 // fingerprintSQL changes its result whenever discoverSQL's may have changed, at a fraction of the cost.
 //
@@ -115,7 +125,11 @@ func (s *Source) discover(ctx context.Context, ids ...cdc.TableID) ([]*definitio
 	for _, id := range ids {
 		only = append(only, uint32(id))
 	}
-	rows, err := s.pool.Query(ctx, discoverSQL, only, s.cfg.Publication)
+	sql := discoverSQL
+	if len(only) > 0 {
+		sql = discoverSomeSQL
+	}
+	rows, err := s.pool.Query(ctx, sql, only, s.cfg.Publication)
 	if err != nil {
 		return nil, fmt.Errorf("discover tables: %w", err)
 	}

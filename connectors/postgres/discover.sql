@@ -1,11 +1,11 @@
 WITH RECURSIVE base(oid, bottom, modifier) AS (
-    SELECT t.oid, t.typbasetype, t.typtypmod FROM pg_type t WHERE t.typtype = 'd'
+    SELECT t.oid, t.typbasetype, t.typtypmod FROM pg_type t WHERE t.typtype = 'd' AND :typesonly
   UNION ALL
     SELECT b.oid, t.typbasetype, CASE WHEN t.typtypmod >= 0 THEN t.typtypmod ELSE b.modifier END
     FROM base b JOIN pg_type t ON t.oid = b.bottom WHERE t.typtype = 'd'
 ), partition(root, oid) AS (
     -- pg_partition_tree would wait for locks on the tables.
-    SELECT c.oid, c.oid FROM pg_class c WHERE c.relkind = 'p' AND NOT c.relispartition
+    SELECT c.oid, c.oid FROM pg_class c WHERE c.relkind = 'p' AND NOT c.relispartition AND :only
   UNION ALL
     SELECT p.root, h.inhrelid FROM partition p JOIN pg_inherits h ON h.inhparent = p.oid AND NOT h.inhdetachpending
 ), leaf AS (
@@ -61,5 +61,5 @@ SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, c.relreplident:
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND NOT c.relispartition
     AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
-    AND (cardinality($1::oid[]) = 0 OR c.oid = ANY ($1))
+    AND :only
 ORDER BY n.nspname, c.relname
