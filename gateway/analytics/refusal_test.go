@@ -20,11 +20,12 @@ import (
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
-// refusing is a router on which nothing runs, at a time that the test changes.
+// refusing is a router on which nothing runs, at a time that the test changes. Its replica is [suspicious].
 func refusing(t *testing.T, now *time.Time) *Router {
 	t.Helper()
 	return &Router{
 		clock: func() time.Time { return *now }, log: slog.New(slog.NewTextHandler(t.Output(), nil)), metrics: newMetrics(prometheus.NewRegistry()),
+		replica: &suspicious{},
 	}
 }
 
@@ -53,16 +54,14 @@ func TestRefusal_isRememberedForAMinute(t *testing.T) {
 	} {
 		now := time.Unix(1, 0)
 		r := refusing(t, &now)
-		told := &suspicious{}
-		r.replica = told
 		p := &planned{plan: &translate.Plan{}}
 		q := &query{router: r, session: &pgwire.SessionInfo{Settings: pgwire.Settings{Route: c.route}}, tenant: &shares.Tenant{}, planned: p}
 		var relay *pgwire.RelayError
 		if err := q.refusal(t.Context(), c.err); !errors.As(err, &relay) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if exception, ok := errors.AsType[*ch.Exception](c.err); ok && told.refused != error(exception) {
-			t.Errorf("%s: the replica was told %v", c.name, told.refused)
+		if exception, ok := errors.AsType[*ch.Exception](c.err); ok && r.replica.(*suspicious).refused != error(exception) {
+			t.Errorf("%s: the replica was told %v", c.name, r.replica.(*suspicious).refused)
 		}
 		if got := p.refused.recent(now); got != c.want {
 			t.Errorf("%s: remembered: %t, want %t", c.name, got, c.want)

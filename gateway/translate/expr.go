@@ -73,8 +73,8 @@ type expr struct {
 	omitted string
 	// ratio says of which operands the value is the quotient.
 	ratio *ratio
-	// fold says of what text it is the lower or upper case.
-	fold *fold
+	// letterCase says of what text it is the lower or upper case.
+	letterCase *letterCase
 	// fields are the parts of an interval that is computed by the row.
 	fields *intervalFields
 }

@@ -71,7 +71,7 @@ func (q *query) like(by matcher, x, p expr, escape string) expr {
 	}
 	op := " LIKE "
 	if by.fold {
-		pattern, subject = strings.ToLower(pattern), q.t.foldedText("lower", subject, x.collation)
+		pattern, subject = strings.ToLower(pattern), q.t.casedText("lower", subject, x.collation)
 	}
 	if by.negated {
 		op = " NOT" + op

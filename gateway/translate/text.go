@@ -71,7 +71,7 @@ func changeCase(q *query, name string, args []expr) expr {
 		return e
 	}
 	e := with(oidText, name+"("+asciiOnly(x.sql)+")", x)
-	e.fold = &fold{e.sql, x.sql, name, x.collation}
+	e.letterCase = &letterCase{e.sql, x.sql, name, x.collation}
 	return e
 }
 

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// fold is lower or upper of a text. Of letters beyond ASCII the engine does not know PostgreSQL's cases, but what is ASCII in the result it does, unless
-// one of the strays is in the text: the other letters stay one character each that is none of ASCII.
-type fold struct {
+// letterCase says that a value is lower or upper of a text. The engine does not know PostgreSQL's cases of letters beyond ASCII, but it does know what
+// is ASCII in the result, unless one of the strays is in the text: the other letters stay one character each that is none of ASCII.
+type letterCase struct {
 	made, of, name string
 	collation      collation // by which it was made, whatever it is compared by
 }
@@ -16,12 +16,12 @@ type fold struct {
 // maxNeedles is how many strays the engine searches one by one.
 const maxNeedles = 8
 
-// folded returns what the value is the lower or upper case of; nil: of nothing, or it was made something else since.
-func (e expr) folded() *fold {
-	if e.fold == nil || e.fold.made != e.sql {
+// inCase returns what the value is the lower or upper case of; nil: of nothing, or it was made something else since.
+func (e expr) inCase() *letterCase {
+	if e.letterCase == nil || e.letterCase.made != e.sql {
 		return nil
 	}
-	return e.fold
+	return e.letterCase
 }
 
 // strays are the characters that become ASCII, or several, in lower or upper case under a collation; empty: they are not known.
@@ -35,8 +35,8 @@ func (t *translator) strays(name string, c collation) string {
 	return t.env.UpperStrays
 }
 
-// foldedText writes a text in lower or upper case, where it will only be compared with ASCII.
-func (t *translator) foldedText(name, sql string, c collation) string {
+// casedText writes a text in lower or upper case, where it will only be compared with ASCII.
+func (t *translator) casedText(name, sql string, c collation) string {
 	strays := t.strays(name, c)
 	if strays == "" {
 		return name + "(" + asciiOnly(sql) + ")"
@@ -54,13 +54,13 @@ func (t *translator) foldedText(name, sql string, c collation) string {
 
 // besideASCII is lower or upper of a text where it is only compared with constants, if these are ASCII.
 func (q *query) besideASCII(x expr, constants ...expr) expr {
-	f := x.folded()
-	if f == nil || slices.ContainsFunc(constants, func(c expr) bool {
+	was := x.inCase()
+	if was == nil || slices.ContainsFunc(constants, func(c expr) bool {
 		text, ok := c.constantText()
 		return !ok || !isASCII(text)
 	}) {
 		return x
 	}
-	x.sql = q.t.foldedText(f.name, f.of, f.collation)
+	x.sql = q.t.casedText(was.name, was.of, was.collation)
 	return x
 }
