@@ -64,7 +64,6 @@ type copyJob struct {
 	idle  []*column.Rows
 	key   []byte // scratch
 	parts int
-	count int64
 	done  bool // all rows are there
 	over  bool // given up
 }
@@ -212,8 +211,7 @@ func (t *copyJob) index(rows *column.Rows) error {
 func (t *copyJob) wrote(rows int) (parts int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.count += int64(rows)
-	t.table.arrived.Store(t.count)
+	t.table.arrived.Add(int64(rows))
 	t.parts++
 	return t.parts
 }
@@ -367,8 +365,9 @@ func (k *copySink) finish(at cdc.Watermark) error {
 			k.forget(id)
 			continue
 		}
-		s.complete(t.table, copied{base: t.base, upTo: at, rows: t.count, physical: t.count})
-		s.log.Info("table is copied", "table", t.table.def.FullName(), "rows", t.count, "position", at.Position)
+		rows := t.table.arrived.Load()
+		s.complete(t.table, copied{base: t.base, upTo: at, rows: rows, physical: rows})
+		s.log.Info("table is copied", "table", t.table.def.FullName(), "rows", rows, "position", at.Position)
 	}
 	s.changed.Broadcast()
 	return nil

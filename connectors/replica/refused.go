@@ -36,11 +36,15 @@ func (r *Replica) Suspect(refused error) {
 
 // suspect has the table copied anew that the engine's words name.
 func (c *compactor) suspect(ctx context.Context, refused error) error {
+	named := map[string]bool{}
+	for _, word := range regexp.MustCompile(`\w+`).FindAllString(refused.Error(), -1) {
+		named[word] = true
+	}
 	var found *table
 	err := c.s.publisher.do(ctx, func() {
 		for _, t := range c.s.publisher.tables {
 			for _, o := range append(objects(t.stored.deltas), t.stored.base) {
-				if o != nil && o.namedIn(refused.Error()) {
+				if o != nil && named[o.name] {
 					found = t
 				}
 			}
@@ -52,11 +56,6 @@ func (c *compactor) suspect(ctx context.Context, refused error) error {
 	c.s.log.Warn("files of the columnar engine are damaged", "table", found.def.FullName(), "error", refused)
 	c.s.distrust(found, fmt.Errorf("%w: %w", errDamaged, refused))
 	return nil
-}
-
-// namedIn reports whether a text names an object, rather than one whose name begins alike.
-func (o *object) namedIn(text string) bool {
-	return regexp.MustCompile(`\b` + regexp.QuoteMeta(o.name) + `\b`).MatchString(text)
 }
 
 // built notes how the building of a table's next base ended. Another copy helps if the base is damaged.

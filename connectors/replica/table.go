@@ -56,7 +56,7 @@ type table struct {
 	index     *rowindex.Index
 	rids      *rowindex.Allocator
 	deferred  deferred
-	// arrived counts the rows that the copy under way has written, whoever looks.
+	// arrived counts the rows that the copy has written; anybody may look while it is under way.
 	arrived atomic.Int64
 
 	// What the next epoch gets.

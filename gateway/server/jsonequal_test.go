@@ -1,6 +1,10 @@
 package server_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 // Django writes a filter on a key of a document as an equality of documents.
 func TestGateway_comparesPartsOfDocumentsAsPostgreSQLDoes(t *testing.T) {
@@ -26,8 +30,9 @@ func TestGateway_comparesPartsOfDocumentsAsPostgreSQLDoes(t *testing.T) {
 	}
 	for _, value := range []string{`"a"`, `5`, `true`, `null`} {
 		sql := "SELECT id FROM doc WHERE d -> 'k' = $1::jsonb ORDER BY 1"
-		if want, got := query(t, oltp, sql, value), query(t, columnar, sql, value); len(want) == 0 || len(got) != len(want) {
-			t.Errorf("%s with %s: %v, PostgreSQL says %v", sql, value, got, want)
+		want, got := query(t, oltp, sql, value), query(t, columnar, sql, value)
+		if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+			t.Errorf("%s with %s, -PostgreSQL +replica:\n%s", sql, value, diff)
 		}
 	}
 }

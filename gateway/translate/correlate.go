@@ -14,8 +14,7 @@ type correlated struct {
 	sub  *query
 	stmt *pg.SelectStmt
 	// local conditions read the subquery's own relations only.
-	local      []expr
-	localNodes []*pg.Node
+	local []expr
 	// inner[i] = outer[i] tie it.
 	inner, outer []expr
 	innerNodes   []*pg.Node
@@ -39,7 +38,7 @@ func (q *query) correlate(stmt *pg.SelectStmt) *correlated {
 		e := sub.cond(n)
 		e.node = n
 		if sub.outer == 0 {
-			c.local, c.localNodes = append(c.local, e), append(c.localNodes, n)
+			c.local = append(c.local, e)
 			continue
 		}
 		if len(sub.joins) > mark {

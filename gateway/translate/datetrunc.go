@@ -100,6 +100,7 @@ func dateTrunc(q *query, _ string, args []expr) expr {
 	return back(with(oidTimestamp, fmt.Sprintf("(toInt64(%s) * %d)", days, int64(microsPerDay)), local))
 }
 
+// asMoment is what date_bin counts from or to, where PostgreSQL takes both for moments.
 func (q *query) asMoment(e expr) expr {
 	switch {
 	case e.isUnknown(), e.oid == oidDate, e.oid == oidTimestamp, e.oid == oidTimestampTZ:

@@ -89,16 +89,13 @@ func (q *query) floatToInteger(e expr, oid uint32) expr {
 
 // secondsToTimestamp is to_timestamp() of seconds since 1970. PostgreSQL counts them from 2000 before it rounds (float8_timestamptz).
 func (q *query) secondsToTimestamp(e expr) expr {
-	const (
-		from2000 = 946_684_800
-		limit    = "1e11" // well inside the range of timestamps
-	)
+	const limit = "1e11" // well inside the range of timestamps
 	x := q.coerce(e, oidFloat8)
 	out := with(oidTimestampTZ, "", x)
 	out.fails = !e.isConstantWithin(1e10)
 	out.sql = once(x.sql, func(x string) string {
-		micros := fmt.Sprintf("roundBankers((%s - %d) * 1000000)", x, from2000)
-		return fmt.Sprintf("toInt64(%s) + %d", lazy(guarded(micros, "NOT (abs("+x+") < "+limit+")", "timestamp out of range"), "0"), int64(from2000)*1_000_000)
+		micros := fmt.Sprintf("roundBankers((%s - %d) * 1000000)", x, microsTo2000/microsPerSecond)
+		return fmt.Sprintf("toInt64(%s) + %d", lazy(guarded(micros, "NOT (abs("+x+") < "+limit+")", "timestamp out of range"), "0"), int64(microsTo2000))
 	})
 	return out
 }

@@ -47,10 +47,8 @@ func (q *query) jsonEquals(l, r *pg.Node) (expr, bool) {
 // isScalar says that what was found in a document equals a scalar: of strings, booleans and nulls equal ones have one text, of numbers those that differ in
 // the zeros behind the point only.
 func isScalar(found, scalar string) string {
-	var content any
-	decoder := json.NewDecoder(strings.NewReader(scalar))
-	decoder.UseNumber()
-	if err := decoder.Decode(&content); err != nil {
+	content, ok := documentContent(scalar)
+	if !ok {
 		fail("comparison with such a json document")
 	}
 	is := func(text string) string { return found + " = " + quote(text) }

@@ -128,11 +128,8 @@ func (q *query) jsonContains(a *pg.A_Expr) expr {
 		}
 		value = cast.Arg
 	}
-	text := q.constantDocument(value)
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var content any
-	if err := decoder.Decode(&content); err != nil || decoder.More() {
+	content, ok := documentContent(q.constantDocument(value))
+	if !ok {
 		fail("json document that is not an object or an array")
 	}
 	present := p // whose parts can be made an array of
@@ -159,6 +156,14 @@ func (q *query) jsonContains(a *pg.A_Expr) expr {
 	e := with(oidBool, "CAST(if("+p.raw()+" = '', NULL, "+p.reached(sql, "NULL")+"), 'Nullable(Bool)')", p.doc).renulledBy(p.doc).costlier()
 	e.null = true
 	return e
+}
+
+// documentContent is what a document holds, with its numbers as they are written; false: the text is not one document.
+func documentContent(text string) (content any, ok bool) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	err := decoder.Decode(&content)
+	return content, err == nil && !decoder.More()
 }
 
 // constantDocument is the text of a constant document. PostgreSQL has read one in the statement, of a parameter nothing yet: it refuses some escaped

@@ -133,7 +133,11 @@ func (n *tree) hasFilled() bool {
 // untied is a subquery without what ties it, and the conditions of a join by that. A LIMIT is one of each tied group of rows, which a window numbers.
 func (q *query) untied(c *correlated, alias *pg.Alias) (*tree, namespace, []expr) {
 	stmt := c.stmt
-	untied := &pg.SelectStmt{Op: stmt.Op, WithClause: stmt.WithClause, FromClause: stmt.FromClause, WhereClause: conjunction(c.localNodes), HavingClause: stmt.HavingClause}
+	var local []*pg.Node
+	for _, e := range c.local {
+		local = append(local, e.node)
+	}
+	untied := &pg.SelectStmt{Op: stmt.Op, WithClause: stmt.WithClause, FromClause: stmt.FromClause, WhereClause: conjunction(local), HavingClause: stmt.HavingClause}
 	untied.TargetList = append(untied.TargetList, stmt.TargetList...)
 	if isGrouped(stmt) {
 		if len(stmt.GroupClause) == 0 || stmt.GroupDistinct || slices.ContainsFunc(stmt.GroupClause, func(n *pg.Node) bool { return n.GetGroupingSet() != nil }) {

@@ -113,6 +113,7 @@ func (m *merged) inside(c expr, leaf *tree) (expr, bool) {
 	return c, c.refs != 0
 }
 
+// insideText puts the values that a leaf's columns are in their place; false: it reads something else, too.
 func (m *merged) insideText(sql string, leaf int) (string, bool) {
 	var b strings.Builder
 	for _, r := range references(sql) {

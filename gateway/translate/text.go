@@ -65,7 +65,10 @@ func changeCase(q *query, name string, args []expr) expr {
 	x := q.asText(args[0])
 	q.t.requireASCIICase(x.collation)
 	if text, ok := x.constantText(); ok && isASCII(text) {
-		change := map[string]func(string) string{"lower": strings.ToLower, "upper": strings.ToUpper}[name]
+		change := strings.ToLower
+		if name == "upper" {
+			change = strings.ToUpper
+		}
 		e := textLiteral(oidText, change(text))
 		e.collation = x.collation
 		return e
