@@ -175,7 +175,7 @@ func (st *stream) handOver(ctx context.Context) error {
 		}
 		st.waiting = time.Time{}
 		if t.resumed {
-			if settled, err := st.rd.settled(ctx, head, time.Now()); err != nil || !settled {
+			if settled, err := st.rd.settled(ctx, head, st.s.cfg.Postgres.Now()); err != nil || !settled {
 				return err
 			}
 		}
@@ -207,7 +207,7 @@ func (st *stream) distrust(head endEvent) {
 
 // wait looks after a transaction that lacks rows, at once for a table whose topic is not read.
 func (st *stream) wait(ctx context.Context, head endEvent, missing map[string]uint64) error {
-	now := time.Now()
+	now := st.s.cfg.Postgres.Now()
 	if st.waiting.IsZero() {
 		st.waiting = now
 		for table := range missing {

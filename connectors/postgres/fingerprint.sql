@@ -14,6 +14,7 @@ SELECT md5(concat_ws('/',
         FROM pg_collation l WHERE l.oid >= 16384),
     (SELECT string_agg(concat_ws(':', n.oid, n.xmin::text), ',' ORDER BY n.oid) FROM pg_namespace n),
     (SELECT string_agg(concat_ws(':', m.roleid, m.member, m.xmin::text), ',' ORDER BY m.roleid, m.member, m.xmin::text) FROM pg_auth_members m),
+    (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user),
     (SELECT concat_ws(':', p.oid, p.xmin::text) FROM pg_publication p WHERE p.pubname = $1),
     (SELECT string_agg(concat_ws(':', r.prrelid, r.xmin::text), ',' ORDER BY r.prrelid)
         FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pubname = $1)))

@@ -239,7 +239,7 @@ func TestTables_stopsOnlyTheTableThatTheRoleDoesNotOwn(t *testing.T) {
 }
 
 // What a role may do changes without any change of the tables.
-func TestTables_takesUpWhatTheRoleMayReadByAMembership(t *testing.T) {
+func TestTables_takesUpWhatTheRoleMayReadByAMembershipOrAttribute(t *testing.T) {
 	t.Parallel()
 	b := newTestbed(t, `CREATE ROLE weak LOGIN REPLICATION PASSWORD 'weak'; GRANT CREATE ON DATABASE postgres TO weak; GRANT pg_monitor TO weak;
 		CREATE ROLE owner; CREATE TABLE theirs (id int PRIMARY KEY); ALTER TABLE theirs OWNER TO owner`)
@@ -252,6 +252,8 @@ func TestTables_takesUpWhatTheRoleMayReadByAMembership(t *testing.T) {
 	b.same()
 	b.exec("REVOKE owner FROM weak")
 	b.await("the table is not the role's any more", func() bool { return b.stopped("theirs") == cdc.CodePrivilege })
+	b.exec("ALTER ROLE weak SUPERUSER")
+	b.await("a superuser follows all tables", func() bool { return b.stopped("theirs") == "" })
 }
 
 // A table may be dropped while the catalog is read: what privileges it gives is not known then.
