@@ -95,7 +95,7 @@ func (q *query) secondsToTimestamp(e expr) expr {
 	out.fails = !e.isConstantWithin(1e10)
 	out.sql = once(x.sql, func(x string) string {
 		micros := fmt.Sprintf("roundBankers((%s - %d) * 1000000)", x, microsTo2000/microsPerSecond)
-		return fmt.Sprintf("toInt64(%s) + %d", lazy(guarded(micros, "NOT (abs("+x+") < "+limit+")", "timestamp out of range"), "0"), int64(microsTo2000))
+		return fmt.Sprintf("(toInt64(%s) + %d)", lazy(guarded(micros, "NOT (abs("+x+") < "+limit+")", "timestamp out of range"), "0"), int64(microsTo2000))
 	})
 	return out
 }

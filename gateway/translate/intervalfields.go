@@ -158,7 +158,7 @@ func (f intervalFields) extractField(name, field string, x expr) expr {
 		sql = fmt.Sprintf("intDiv(%s, %d) %% 60", f.micros, timeFields[field][0])
 	case "epoch":
 		if name == "date_part" {
-			return with(oidFloat8, fmt.Sprintf("toFloat64(%s) / 1000000 + 31557600 * toFloat64(%s) + 2592000 * toFloat64(%s) + 86400 * toFloat64(%s)", f.micros, years, months, f.days), x)
+			return with(oidFloat8, fmt.Sprintf("(toFloat64(%s) / 1000000 + 31557600 * toFloat64(%s) + 2592000 * toFloat64(%s) + 86400 * toFloat64(%s))", f.micros, years, months, f.days), x)
 		}
 		d := decimal{integer: 16, scale: 6, display: 6}
 		seconds := fmt.Sprintf("CAST(%s * 31557600 + %s * 2592000 + %s * 86400, 'Decimal(19, 0)')", years, months, f.days)

@@ -311,9 +311,9 @@ type secondField struct {
 }
 
 var secondFields = map[string]secondField{
-	"second":       {6, "toFloat64(%s) + toFloat64(%s) / 1000000"},
-	"milliseconds": {3, "toFloat64(%s) * 1000 + toFloat64(%s) / 1000"},
-	"microseconds": {0, "toFloat64(%s) * 1000000 + toFloat64(%s)"},
+	"second":       {6, "(toFloat64(%s) + toFloat64(%s) / 1000000)"},
+	"milliseconds": {3, "(toFloat64(%s) * 1000 + toFloat64(%s) / 1000)"},
+	"microseconds": {0, "(toFloat64(%s) * 1000000 + toFloat64(%s))"},
 }
 
 // seconds is a part of a minute (timestamp_part_common).
