@@ -48,6 +48,7 @@ func TestGateway_describesWhatPostgreSQLSimplifies(t *testing.T) {
 		for _, value := range []string{
 			"coalesce($, NULL)", "coalesce(NULL, $)", "CASE WHEN true THEN $ END", "CASE WHEN 1 = 2 THEN NULL ELSE $ END", "CASE 1 WHEN 1 THEN $ END", "CASE WHEN id > 3 OR 1 = 1 THEN $ ELSE NULL END",
 			"coalesce($, $)", "CASE WHEN id > 0 THEN $ ELSE $ END", "max(coalesce($, NULL))", "nullif($, NULL)", "CASE WHEN id IS NULL THEN NULL ELSE $ END",
+			"coalesce('1'::numeric(6,3), n)", "coalesce(n, '1'::numeric(8,2) * 1, id)", "coalesce(n, '1'::numeric(8,2), id)", "coalesce('a'::varchar(3), v, 'b')", "coalesce((SELECT max(n) FROM item), 0)",
 		} {
 			sql := "SELECT " + strings.ReplaceAll(value, "$", column) + " FROM item"
 			want := oltp.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().FieldDescriptions

@@ -126,7 +126,8 @@ func (q *query) coalesce(args []*pg.Node) expr {
 		return "coalesce(" + strings.Join(texts, ", ") + ")"
 	}
 	e := chosenBlanks(q.choice(build, parts), build, parts)
-	e.simplified = e.simplified || slices.ContainsFunc(parts, expr.isNull)
+	// PostgreSQL leaves out what stands behind a constant, and NULLs.
+	e.simplified = e.simplified || slices.ContainsFunc(parts, expr.isNull) || slices.ContainsFunc(args[:len(args)-1], foldsInPart)
 	e.null = true
 	for _, p := range parts {
 		e.null = e.null && p.null
