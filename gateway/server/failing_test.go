@@ -51,3 +51,22 @@ func TestGateway_meetsFailingValuesWherePostgreSQLDoes(t *testing.T) {
 	}
 	wantAlike(t, brittle, 0.15, statements)
 }
+
+// PostgreSQL computes all arguments of a function before it finds that one of them is NULL.
+func TestGateway_meetsFailingValuesBesideNULLs(t *testing.T) {
+	t.Parallel()
+	g := start(t, brittle+"; UPDATE r SET ts = NULL WHERE id = 8")
+	oltp, auto := g.connect(g.oltp.URL("postgres")), g.client()
+	columnar, _ := g.routes()
+	for _, value := range []string{
+		"left((#)::text, tags[1])", "right((#)::text, tags[1])", "substring((#)::text, tags[1])", "substring('abc', #, tags[1])", "substring(s, tags[1], abs(#))",
+		"(#)::numeric % tags[1]", "div(tags[1], (#)::numeric)", "mod((#)::numeric, tags[1] + 5.5)", "(#) = ANY (tags)", "(#) <> ALL (tags)", "tags @> ARRAY[#]", "tags && ARRAY[1, #]", "(#) = ANY (nullif('{}'::int[], '{}'))",
+		"age(ts, timestamp '2024-01-01' + make_interval(days => #))", "ts + make_interval(months => #)",
+	} {
+		sql := "SELECT id, " + value + " FROM r WHERE id % 3 = 2 ORDER BY id"
+		wantSameOutcome(t, auto, oltp, strings.ReplaceAll(sql, "#", "10 / (id - 8)")) // where tags and ts are NULL
+	}
+	for _, value := range []string{"left((#)::text, tags[1] + 1)", "mod((#)::numeric, tags[1] + 5.5)", "div(tags[1], (#)::numeric)", "(#) = ANY (tags)", "(#) <> ALL (tags)", "tags @> ARRAY[#]", "tags && ARRAY[1, #]"} {
+		wantSameAnswer(t, columnar, oltp, strings.ReplaceAll("SELECT id, "+value+" FROM r WHERE id < 6 ORDER BY id", "#", "10 / (8 - id)"))
+	}
+}

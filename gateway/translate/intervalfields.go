@@ -202,7 +202,7 @@ func (q *query) addParts(op string, l expr, f intervalFields, r expr) expr {
 func (q *query) shiftBy(op string, l expr, f intervalFields, r expr) expr {
 	at := l.sql
 	if f.months != noPart {
-		at = renulled(q.addMonths(op, l, f.months), l, expr{sql: f.months, null: r.null})
+		at = renulled(q.addMonths(op, l, f.months), l, expr{sql: f.months, oid: oidInt8, null: r.null, fails: r.fails})
 	}
 	var added []string
 	wrong := []string{outside(l.sql, minArithmeticDay*microsPerDay, maxArithmeticDay*microsPerDay)}

@@ -39,7 +39,7 @@ func (q *query) memberTest(e *pg.A_Expr, name string, truth bool) expr {
 		unknown = "isNull(" + x.sql + ") AND " + present(a) + " != '{}' OR " + unknown
 	}
 	out.sql, out.null = "multiIf("+found+", true, "+unknown+", NULL, false)", true
-	return negate(out.renulledBy(a), all)
+	return negate(out.renulledBy(append(thatFail(x), a)...), all)
 }
 
 // asElement brings a value to what the elements of an array are compared as.
@@ -121,7 +121,12 @@ func (q *query) arrayOperator(name string, l, r expr) expr {
 	} else {
 		sql = holdsTokens(l, r, overlaps)
 	}
-	e := with(oidBool, sql, l, r).renulledBy(l, r)
+	e := with(oidBool, sql, l, r)
+	if len(thatFail(l, r)) > 0 { // of several elements the engine may look for one alone
+		e.sql = eagerly(sql, l, r)
+	} else {
+		e = e.renulledBy(l, r)
+	}
 	e.costly = true
 	return e
 }

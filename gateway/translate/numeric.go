@@ -3,6 +3,7 @@ package translate
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -82,14 +83,36 @@ func (e expr) orElse(constant int) string {
 	return e.sql
 }
 
-// renulled makes a computed value NULL where an operand is.
+// renulled makes a computed value NULL where an operand is. Where others may fail they are computed all the same, as PostgreSQL does before it looks for NULLs.
 func renulled(sql string, operands ...expr) string {
+	fails := func(e expr) bool { return e.fails }
+	null := func(e expr) bool { return e.null }
+	if len(operands) > 1 && slices.ContainsFunc(operands, fails) && slices.ContainsFunc(operands, null) {
+		return eagerly(sql, operands...)
+	}
 	for _, o := range operands {
 		if o.null {
 			sql = "if(isNull(" + o.sql + "), NULL, " + sql + ")"
 		}
 	}
 	return sql
+}
+
+// eagerly makes a value NULL where an operand is, and computes the operands for all rows: the engine computes the terms of a sum, but not those of an OR, before
+// it knows whether they matter.
+func eagerly(sql string, operands ...expr) string {
+	var terms []string
+	for _, o := range operands {
+		if o.null || o.fails {
+			terms = append(terms, "isNull("+o.computed()+")")
+		}
+	}
+	return "if(" + strings.Join(terms, " + ") + " > 0, NULL, " + sql + ")"
+}
+
+// thatFail are those of some values that may fail.
+func thatFail(all ...expr) []expr {
+	return slices.DeleteFunc(all, func(e expr) bool { return !e.fails })
 }
 
 // bind computes values once and names them in body. Nested bindings may reuse names.

@@ -128,7 +128,7 @@ func substring(q *query, name string, args []expr) expr {
 	}
 	x, start := q.asText(args[0]), q.asInt(args[1])
 	if len(args) == 2 {
-		return with(oidText, renulled("substringUTF8("+x.sql+", greatest("+start.sql+", 1))", start), x, start)
+		return with(oidText, renulled("substringUTF8("+x.sql+", greatest("+start.sql+", 1))", append(thatFail(x), start)...), x, start)
 	}
 	count := q.asInt(args[2])
 	operands := []expr{x, start, count}
@@ -140,7 +140,7 @@ func substring(q *query, name string, args []expr) expr {
 	}
 	end := "toInt64(" + start.sql + ") + " + count.sql
 	sql := "substringUTF8(" + x.sql + ", greatest(toInt64(" + start.sql + "), 1), greatest(" + end + " - greatest(toInt64(" + start.sql + "), 1), 0))"
-	e := with(oidText, renulled(guarded(sql, count.sql+" < 0", "negative substring length"), start, count), operands...)
+	e := with(oidText, renulled(guarded(sql, count.sql+" < 0", "negative substring length"), append(thatFail(x), start, count)...), operands...)
 	e.fails = true
 	return e
 }
@@ -151,13 +151,13 @@ func leftRight(q *query, name string, args []expr) expr {
 	length := "toInt64(lengthUTF8(" + x.sql + "))"
 	count := "if(" + n.sql + " < 0, greatest(" + length + " + " + n.sql + ", 0), least(toInt64(" + n.sql + "), " + length + "))"
 	if name == "left" {
-		return with(oidText, renulled("substringUTF8("+x.sql+", 1, "+count+")", n), x, n)
+		return with(oidText, renulled("substringUTF8("+x.sql+", 1, "+count+")", append(thatFail(x), n)...), x, n)
 	}
 	sql := "substringUTF8(" + x.sql + ", " + length + " - " + count + " + 1, " + count + ")"
 	if low, _ := n.bounds(); low.Int64() == math.MinInt32 { // which has no opposite, so that PostgreSQL leaves out nothing
 		sql = guarded(sql, n.sql+fmt.Sprintf(" = %d", math.MinInt32), "negative length")
 	}
-	return with(oidText, renulled(sql, n), x, n)
+	return with(oidText, renulled(sql, append(thatFail(x), n)...), x, n)
 }
 
 // trim removes blanks, or ASCII characters of a constant set.
