@@ -292,6 +292,8 @@ func (t *translator) parseLiteral(s string, oid uint32) expr {
 		e, ok = parseBool(s)
 	case oidUUID:
 		e, ok = parseUUID(s)
+	case oidBytea:
+		e, ok = parseBytea(s)
 	case oidJSON, oidJSONB: // what COALESCE has in place of nothing
 		e, ok = expr{sql: quote(s), oid: oid, opaque: true, pad: -1}, s == "[]" || s == "{}"
 	}

@@ -175,6 +175,8 @@ func (t *translator) boundValue(format int16, v []byte, oid uint32) expr {
 		return integer(int64(binary.BigEndian.Uint64(v)))
 	case oid == oidUUID && len(v) == 16:
 		return uuidLiteral(v)
+	case oid == oidBytea:
+		return byteaLiteral(v)
 	case oid == oidFloat4 && len(v) == 4:
 		return floatBound(oid, float64(math.Float32frombits(binary.BigEndian.Uint32(v))), 32)
 	case oid == oidFloat8 && len(v) == 8:

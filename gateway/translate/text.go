@@ -78,8 +78,11 @@ func changeCase(q *query, name string, args []expr) expr {
 	return e
 }
 
-func textLength(q *query, _ string, args []expr) expr {
+func textLength(q *query, name string, args []expr) expr {
 	x := args[0]
+	if x.oid == oidBytea && name == "length" {
+		return octetLength(q, name, args)
+	}
 	if x.oid != oidBpchar {
 		x = q.asText(x)
 	}
@@ -88,7 +91,7 @@ func textLength(q *query, _ string, args []expr) expr {
 
 func octetLength(q *query, _ string, args []expr) expr {
 	x := args[0]
-	if x.oid != oidBpchar {
+	if x.oid != oidBpchar && x.oid != oidBytea {
 		x = q.asText(x)
 	}
 	return smallInteger("toInt32(length("+withBlanks(x)+"))", 0, 1<<30, x)
@@ -284,7 +287,10 @@ func splitPart(q *query, _ string, args []expr) expr {
 }
 
 func md5(q *query, _ string, args []expr) expr {
-	x := q.asText(args[0])
+	x := args[0]
+	if x.oid != oidBytea {
+		x = q.asText(x)
+	}
 	return with(oidText, "lower(hex(MD5("+x.sql+")))", x)
 }
 
