@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,6 +47,25 @@ func TestGateway_writesNumbersByTemplateAsPostgreSQLDoes(t *testing.T) {
 	for _, sql := range leave {
 		if alike(t, columnar, oltp, sql, inOrder) != refused {
 			t.Errorf("%s ran on the replica", sql)
+		}
+	}
+}
+
+// PostgreSQL makes an interval of a time, and of an interval's fields shows each by itself.
+func TestGateway_writesTimesByTemplateAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, `CREATE TABLE shift (id int PRIMARY KEY, at time, f timestamp NOT NULL, u timestamp);
+INSERT INTO shift SELECT i, time '00:00' + i * interval '11 min 7.000123 s', timestamp '2024-03-01' + i * interval '5 hours', timestamp '2024-03-01' + i * interval '6 hours 1 min 0.25 s' FROM generate_series(1, 120) i;
+INSERT INTO shift VALUES (-1, NULL, '2024-03-01', NULL), (-2, '24:00', '2024-03-01', '2024-03-01'), (-3, '23:59:59.999999', '2024-03-01', '2024-03-09 12:00:00.000001')`).routes()
+	for _, template := range []string{"HH24:MI", "HH24:MI:SS", "HH12:MI", "hh:mi", "FMHH24:FMMI", "MI:SS.MS", "SS.US", `HH24"h "MI"m"`, "FMMS"} {
+		for _, value := range []string{"at", "u - f", "age(u, f)", "make_interval(hours => id * 0 + 99, mins => 50)", "f::time", "(u - f) / 7", "CASE WHEN id > 0 THEN at END"} {
+			wantSameAnswer(t, columnar, oltp, fmt.Sprintf("SELECT id, to_char(%s, '%s') FROM shift ORDER BY id", value, template))
+		}
+		wantSameAnswer(t, columnar, oltp, fmt.Sprintf("SELECT id %% 4, to_char(avg(u - f), '%s'), to_char(max(u - f), '%[1]s') FROM shift GROUP BY 1 ORDER BY 1", template))
+	}
+	for _, left := range []string{"to_char(at, 'HH24:MI AM')", "to_char(at, 'DD')", "to_char(u - f, 'DD HH24')", "to_char(f - u, 'HH24')", "to_char(make_interval(hours => id), 'HH24')"} {
+		if got := outcome(t, columnar, "SELECT id, "+left+" FROM shift ORDER BY id"); !slices.Equal(got, []string{"SQLSTATE 0A000"}) {
+			t.Errorf("%s: %v", left, got)
 		}
 	}
 }

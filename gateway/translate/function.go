@@ -37,7 +37,7 @@ func init() {
 		"string_to_array": {2, 2, stringToArray}, "age": {1, 2, age},
 		"div": {2, 2, divTrunc}, "sqrt": {1, 1, squareRoot}, "pi": {0, 0, pi}, "power": {2, 2, power}, "pow": {2, 2, power}, "to_hex": {1, 1, toHex}, "width_bucket": {2, 4, widthBucket},
 		"num_nulls": {1, 50, countNulls}, "num_nonnulls": {1, 50, countNulls}, "make_date": {3, 3, makeDate}, "isfinite": {1, 1, isFinite},
-		"bit_length": {1, 1, bitLength}, "encode": {2, 2, encode}, "quote_literal": {1, 1, quoteLiteral}, "quote_nullable": {1, 1, quoteLiteral},
+		"bit_length": {1, 1, bitLength}, "encode": {2, 2, encode}, "overlaps": {4, 4, overlaps}, "quote_literal": {1, 1, quoteLiteral}, "quote_nullable": {1, 1, quoteLiteral},
 		"abs": {1, 1, absValue}, "sign": {1, 1, sign}, "mod": {2, 2, mod},
 		"round": {1, 2, round}, "trunc": {1, 2, truncate}, "ceil": {1, 1, ceilFloor}, "ceiling": {1, 1, ceilFloor}, "floor": {1, 1, ceilFloor},
 	}

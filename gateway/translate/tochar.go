@@ -22,6 +22,30 @@ var patterns = withNames(map[string]pattern{
 	"AM": halfDay("AM", "PM"), "PM": halfDay("AM", "PM"), "am": halfDay("am", "pm"), "pm": halfDay("am", "pm"),
 })
 
+// clockPatterns are those of a time, which PostgreSQL makes an interval of, and of an interval.
+var clockPatterns = func() map[string]pattern {
+	some := map[string]pattern{}
+	for _, name := range []string{"HH24", "HH12", "HH", "MI", "SS", "MS", "US"} {
+		some[name] = patterns[name]
+	}
+	return some
+}()
+
+// clockOf is an interval without its months and days, in microseconds. PostgreSQL gives the fields of a negative one signs, and those of a long one more digits.
+func clockOf(x expr) string {
+	f := x.intervalParts()
+	if f == nil {
+		fail("to_char of a constant interval")
+	}
+	micros := f.micros
+	if !f.complete {
+		micros = f.renulled(x).micros
+	}
+	return once(micros, func(micros string) string {
+		return guarded(micros, outside(micros, 0, 100*timeFields["hour"][0]-1), "interval that is negative or long")
+	})
+}
+
 const twelveHours = "(intDiv(%s, 3600000000) + 11) %% 12 + 1"
 
 // otherPatterns are what PostgreSQL takes for something else where it begins like one of patterns, and what modifies patterns.
@@ -97,14 +121,22 @@ func toChar(q *query, _ string, args []expr) expr {
 	if isNumber(x.oid) {
 		return numberToChar(q, x, *template.text)
 	}
-	if x.oid == oidDate {
-		x = q.coerce(x, oidTimestampTZ)
-	}
-	if x.oid != oidTimestamp && x.oid != oidTimestampTZ {
+	date, micros := "", ""
+	known := patterns
+	switch x.oid {
+	case oidTime:
+		micros, known = x.sql, clockPatterns
+	case oidInterval:
+		micros, known = clockOf(x), clockPatterns
+	case oidDate, oidTimestamp, oidTimestampTZ:
+		if x.oid == oidDate {
+			x = q.coerce(x, oidTimestampTZ)
+		}
+		x = q.clocked(x)
+		date, micros = q.calendar(x), q.timeOfDay(x)
+	default:
 		fail("to_char of this type")
 	}
-	x = q.clocked(x)
-	date, micros := q.calendar(x), q.timeOfDay(x)
 	var parts []string
 	shown := false
 	for left := *template.text; left != ""; {
@@ -114,9 +146,9 @@ func toChar(q *query, _ string, args []expr) expr {
 		}
 		rest, unfilled := strings.CutPrefix(left, "FM")
 		name := templatePattern(rest)
-		p, ok := patterns[name]
+		p, ok := known[name]
 		if !ok && name == strings.ToLower(name) {
-			p, ok = patterns[strings.ToUpper(name)]
+			p, ok = known[strings.ToUpper(name)]
 		}
 		if !ok {
 			fail("to_char with this template")
