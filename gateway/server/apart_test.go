@@ -72,6 +72,8 @@ func TestGateway_failsWherePostgreSQLAsksAConditionBeforeOthers(t *testing.T) {
 		"SELECT count(*) FROM n WHERE i4 IN (SELECT x + 100 FROM a1) AND 10 / i4n > -70",
 		"SELECT count(*) FROM n WHERE 10 / i4n > -70 AND CASE WHEN i4 % 7 > 8 THEN true END",
 		"SELECT count(*) FROM a1 LEFT JOIN n ON n.i4 % 7 = a1.k AND 10 / n.i4n > -70 AND n.i4 % 7 > 8",
+		"SELECT id, i4 FROM n WHERE abs(abs(i4n)) <> 0 AND 10 / i4n > -70",
+		"SELECT id, i4 FROM n WHERE abs(i4n) + abs(i4n) <> 0 AND 10 / i4n > -70 AND t <> 'q'",
 	)
 }
 

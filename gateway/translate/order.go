@@ -143,9 +143,9 @@ func sumOf(nodes []*pg.Node, count func(*pg.Node) int) int {
 }
 
 // askedWith is a condition for whose rows another one is computed as well. By identity it stays one, of which the engine does not ask the parts in an
-// order of its own.
+// order of its own. The other one is first: what is behind it the engine computes only for the rows that it leaves.
 func askedWith(cond, other string) string {
-	return "identity(" + cond + " AND NOT ignore(" + other + "))"
+	return "identity(NOT ignore(" + other + ") AND (" + cond + "))"
 }
 
 // askTogether has the engine ask a condition on a relation only together with those that may fail and that PostgreSQL may ask before it.

@@ -13,6 +13,9 @@ import (
 func (n *tree) asWhole(conds []expr) []expr {
 	out := slices.Clone(conds)
 	n.walk(func(leaf *tree) {
+		if !leaf.isLeaf() {
+			return
+		}
 		leaf.askLater(conds, out)
 		leaf.askTogether(conds, out)
 		if !leaf.mayFail() {
