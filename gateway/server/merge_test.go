@@ -25,6 +25,54 @@ func TestGateway_failsWherePostgreSQLAsksConditionsOfAMergedSubqueryLater(t *tes
 	)
 }
 
+// So it does where it moves conditions into a subquery that it computes by itself, and those of HAVING on keys into WHERE.
+func TestGateway_failsWherePostgreSQLMovesConditionsIntoASubquery(t *testing.T) {
+	t.Parallel()
+	wantFailures(t,
+		"SELECT i4n, count(*) FROM n WHERE abs(abs(i4n)) <> 0 GROUP BY i4n HAVING 10 / i4n > -70",
+		"SELECT i4n, count(*) FROM n WHERE abs(abs(i4n)) <> 0 GROUP BY i4n HAVING 10 / i4n > -70 AND count(*) > 0",
+		"SELECT id, count(*) FROM n WHERE abs(i4n) + abs(i4n) <> 0 GROUP BY id HAVING 10 / i4n > -70",
+		"SELECT i4n + 1, count(*) FROM n WHERE abs(abs(i4n)) + abs(i4n) <> 0 GROUP BY i4n + 1 HAVING 10 / (i4n + 1 - 1) > -70",
+		"SELECT * FROM (SELECT i4n AS k, count(*) FROM n WHERE abs(abs(i4n)) <> 0 GROUP BY i4n) q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT id, i4n, count(*) FROM n WHERE abs(abs(i4n)) <> 0 GROUP BY id) q WHERE 10 / i4n > -70",
+		"SELECT * FROM (SELECT i4n AS k, count(*) FROM n GROUP BY i4n HAVING abs(abs(i4n)) <> 0) q WHERE 10 / k > -70",
+		"WITH q AS (SELECT i4n AS k, count(*) FROM n WHERE abs(abs(i4n)) <> 0 GROUP BY i4n) SELECT * FROM q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT DISTINCT i4n AS k FROM n WHERE abs(abs(i4n)) <> 0) q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT DISTINCT ON (i4n) i4n AS k, id FROM n WHERE abs(abs(i4n)) <> 0 ORDER BY i4n, id) q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT i4n AS k, id FROM n WHERE abs(abs(i4n)) <> 0 ORDER BY id) q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT i4n AS k, row_number() OVER (PARTITION BY i4n ORDER BY id) FROM n WHERE abs(abs(i4n)) <> 0) q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT k, x FROM a1 WHERE k > 0 UNION ALL SELECT i4n, id FROM n WHERE abs(abs(i4n)) <> 0) q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT k, x FROM a1 UNION ALL SELECT x, k FROM a1 UNION ALL SELECT i4n, id FROM n WHERE abs(abs(i4n)) <> 0) q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT k FROM a1 UNION ALL SELECT i4n FROM n WHERE abs(abs(i4n)) <> 0 GROUP BY i4n) q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT k FROM a1 UNION SELECT i4n FROM n WHERE abs(abs(i4n)) <> 0) q WHERE 10 / k > -70",
+		"SELECT * FROM (SELECT 1 AS k FROM a1 UNION ALL SELECT i4n FROM n WHERE abs(abs(i4n)) <> 0) q WHERE 10 / k > -70",
+		"SELECT x, q.id FROM a1 LEFT JOIN (SELECT i4n, id FROM n WHERE abs(abs(i4n)) <> 0) q ON q.id = k AND 10 / q.i4n > -70",
+		"SELECT x, q.id FROM (SELECT i4n, id FROM n WHERE abs(abs(i4n)) <> 0) q RIGHT JOIN a1 ON q.id = k AND 10 / q.i4n > -70",
+		"SELECT count(*) FROM a1 WHERE EXISTS (SELECT 1 FROM (SELECT i4n FROM n WHERE abs(abs(i4n)) <> 0 UNION ALL SELECT x FROM a1) q WHERE 10 / i4n > -70 AND i4n = k)",
+	)
+}
+
+// What is moved changes nothing else, and conditions on what is aggregated or numbered stay where they are.
+func TestGateway_answersWhereConditionsAreMovedIntoASubquery(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, parts).routes()
+	for _, sql := range []string{
+		"SELECT * FROM (SELECT id % 3 AS k, avg(i4n) AS v, sum(i4n) AS s, count(*) AS c FROM n WHERE i4n + id < 90 GROUP BY 1 HAVING sum(i4n) / count(*) > -1) q WHERE s / c >= 0 AND v / c >= 0 AND k + 1 > 0 ORDER BY k",
+		"SELECT * FROM (SELECT id, avg(i4n) v FROM n WHERE id + i4n < 17 GROUP BY id UNION ALL SELECT k, 10.0 FROM a1 WHERE k + x > 1) q WHERE id + 1 > 0 AND v / 2 > 3 ORDER BY 1, 2",
+		"SELECT * FROM (SELECT id, 'x' AS c FROM n WHERE id + i4n < 17 UNION ALL SELECT k, 'y' FROM a1 WHERE k + x > 1) q WHERE id + 1 > 4 AND c = 'x' ORDER BY 1, 2",
+		"SELECT * FROM (SELECT id FROM n WHERE id + i4n < 17 INTERSECT SELECT k FROM a1 WHERE k + x > 1) q WHERE id + 1 > 4 ORDER BY 1",
+		"SELECT * FROM (SELECT id FROM n WHERE id + i4n < 17 EXCEPT SELECT k FROM a1 WHERE k + x > 20) q WHERE id + 1 > 4 ORDER BY 1",
+		"SELECT * FROM (SELECT DISTINCT id % 4 AS k, id / 4 AS d FROM n WHERE id + i4n < 17) q WHERE k + d > 2 ORDER BY 1, 2",
+		"SELECT * FROM (SELECT DISTINCT ON (id % 4) id % 4 AS k, id, i4n FROM n WHERE id + i4n > 3 ORDER BY id % 4, id) q WHERE k + 1 > 2 AND i4n + 1 > 1 ORDER BY 1",
+		"SELECT * FROM (SELECT id % 4 AS k, t, i4n, row_number() OVER (PARTITION BY t ORDER BY id) AS r FROM n WHERE id + i4n > 1) q WHERE k + 1 > 2 AND r + 1 < 4 ORDER BY t",
+		"SELECT x, q.id FROM a1 LEFT JOIN (SELECT DISTINCT i4n, id FROM n WHERE i4n + id > 3) q ON q.id = k AND q.i4n + q.id > 6 ORDER BY 1, 2",
+		"SELECT x, q.id FROM (SELECT i4n, id FROM n WHERE i4n + id > 3) q FULL JOIN a1 ON q.id = k AND q.i4n + q.id > 6 ORDER BY 1, 2",
+		"SELECT id % 2, id % 3, sum(id) FROM n WHERE id + i4n > 0 GROUP BY ROLLUP (1, 2) HAVING id % 2 + id % 3 < 3 ORDER BY 1, 2",
+	} {
+		wantSameAnswer(t, columnar, oltp, sql)
+	}
+}
+
 func TestGateway_answersWhereConditionsOfAMergedSubqueryComeFirst(t *testing.T) {
 	t.Parallel()
 	columnar, oltp := start(t, parts+"; CREATE VIEW positive AS SELECT *, i4n * 2 AS twice FROM n WHERE i4n > 0").routes()

@@ -12,6 +12,8 @@ type engineCall struct {
 	cast string
 	// compact values can be collected before they are counted.
 	compact bool
+	// determined says that all rows of a group have the same value.
+	determined bool
 }
 
 func (c engineCall) sql() string { return c.cast + c.parenthesised(c.plain()) }

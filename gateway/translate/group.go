@@ -271,7 +271,7 @@ func (q *query) groupedColumn(c *column) expr {
 		})
 		if determined {
 			// All rows of the group agree. any() would skip NULLs, of which then all are.
-			out := q.aggregated(engineCall{function: "any", args: e.sql}, e)
+			out := q.aggregated(engineCall{function: "any", args: e.sql, determined: true}, e)
 			out.table, out.attr = e.table, e.attr
 			return out
 		}
@@ -312,4 +312,22 @@ func (g *group) add(call engineCall) string {
 		g.bySQL[sql] = i
 	}
 	return "a" + strconv.Itoa(i)
+}
+
+// having takes a condition on groups. Where one may fail, those that read no aggregate are asked together with those of WHERE, before rows are grouped, as
+// PostgreSQL does; elsewhere it makes no difference.
+func (q *query) having(n *pg.Node) {
+	g := q.group
+	conds := q.conjunct(n)
+	fails := func(c expr) bool { return c.fails }
+	if len(g.sets) == 0 && len(g.keys) > 0 && (slices.ContainsFunc(conds, fails) || slices.ContainsFunc(g.where, fails)) {
+		conds = slices.DeleteFunc(conds, func(c expr) bool {
+			below, ok := g.below(c)
+			if ok = ok && c.refs != 0 && !c.hasSubplan(); ok {
+				g.where = append(g.where, below)
+			}
+			return ok
+		})
+	}
+	q.where = append(q.where, conds...)
 }

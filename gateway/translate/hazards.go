@@ -67,10 +67,12 @@ func (h hazards) after(q *query, s *pg.SelectStmt, columns []outColumn) hazards 
 	h.fails = h.fails || h.windowed || h.cut || mayFail && isDistinct(s)
 	h.apart = q.from.isApart() || mayFail && (h.cut || isGrouped(s) || isDistinct(s) || hasWindow(s) || len(s.SortClause) > 0)
 	if h.windowed && !below && len(s.WindowClause) == 0 && !sortsByWindow(s) { // otherwise there may be windows that are not translated
-		h.partition = func(i int) bool {
-			column := columns[i].e.origin
-			return column.source > 0 && !slices.ContainsFunc(q.partitions, func(p []columnID) bool { return !slices.Contains(p, column) })
-		}
+		h.partition = func(i int) bool { return q.isPartitionedBy(columns[i].e.origin) }
 	}
 	return h
+}
+
+// isPartitionedBy reports whether all windows of a query that were translated are partitioned by a column.
+func (q *query) isPartitionedBy(column columnID) bool {
+	return column.source > 0 && !slices.ContainsFunc(q.partitions, func(p []columnID) bool { return !slices.Contains(p, column) })
 }

@@ -11,72 +11,117 @@ import (
 	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
-// merged is a subquery in FROM that PostgreSQL makes a part of the query around it: conditions on what it yields stand among its own there, and are
-// asked in one order with them.
+// merged is a subquery in FROM of which PostgreSQL asks conditions that stand around it among its own, in one order with them: it makes the subquery a part of
+// the query around, or moves the conditions into it.
 type merged struct {
 	q       *query
 	targets []target
 	// write writes the subquery with other conditions.
 	write func(where []expr)
+	// passes says of a subquery with windows or DISTINCT ON that conditions on a column are moved into it; nil: those on any column are.
+	passes func(column int) bool
 	// taken are conditions of the query around that are asked in the subquery.
 	taken []expr
+	// arms are those of a set operation, which join writes anew; then nothing else is set.
+	arms []*rows
+	join func()
 }
 
-// isMerged reports whether PostgreSQL merges a query into the one around.
+// isMerged reports whether PostgreSQL moves conditions into a query from around.
 func (q *query) isMerged(s *pg.SelectStmt) bool {
-	return q.reader == readByFrom && len(q.joins) == 0 && len(s.FromClause) > 0 && len(s.DistinctClause) == 0 && len(s.SortClause) == 0 &&
-		!isGrouped(s) && !hasWindow(s) && !cuts(s)
+	return q.reader != readByClient && len(q.joins) == 0 && len(s.FromClause) > 0 && s.LimitCount == nil && s.LimitOffset == nil &&
+		len(s.WindowClause) == 0 && !sortsByWindow(s) &&
+		(q.group == nil || len(q.group.sets) == 0 && len(q.group.joins) == 0 && q.group.grouped)
 }
 
-// isMerged reports whether conditions may be moved into the rows: what they hang off is computed in no way of its own.
-func (r *rows) isMerged() bool {
-	return r.merged != nil && !(r.keysFail || r.fails || r.windowed || r.apart || r.cut)
-}
+// isMerged reports whether conditions may be moved into the rows.
+func (r *rows) isMerged() bool { return r.merged != nil && !r.keysFail }
 
-// takeConditions has the merged subqueries of a FROM clause ask what WHERE has on one of them alone, where a condition that may fail is among these or
-// the subquery's own. It returns the conditions that are left.
+// takeConditions has the subqueries of a FROM clause ask what WHERE, or the ON of an outer join that may lack their rows, has on one of them alone, where a condition
+// that may fail is among these or the subquery's own. It returns the conditions that are left.
 func (n *tree) takeConditions(where []expr) []expr {
 	n.walk(func(leaf *tree) {
-		if leaf.merged == nil || leaf.whole || n.keeping(bit(leaf.id)) != leaf {
-			return
+		switch {
+		case leaf.kind == "LEFT":
+			leaf.conds = leaf.right.take(leaf.conds, nil)
+		case leaf.kind == "RIGHT":
+			leaf.conds = leaf.left.take(leaf.conds, nil)
+		case leaf.merged == nil || n.keeping(bit(leaf.id)) != leaf:
+		default:
+			if n.kind == "" {
+				n.conds = leaf.take(n.conds, where)
+			}
+			where = leaf.take(where, n.conds)
 		}
-		if n.kind == "" {
-			n.conds = leaf.merged.take(leaf, n.conds, where)
-		}
-		where = leaf.merged.take(leaf, where, n.conds)
 	})
 	return where
 }
 
 // take moves conditions on a leaf into its subquery, if it matters which of those, and of others, are asked first.
-func (m *merged) take(leaf *tree, conds, others []expr) []expr {
-	own, left := within(bit(leaf.id), conds)
-	number, fails := m.conditions()
+func (n *tree) take(conds, others []expr) []expr {
+	if n.merged == nil {
+		return conds
+	}
+	own, left := within(bit(n.id), conds)
+	number, fails := n.merged.conditions()
 	for _, c := range append(slices.Clone(own), others...) {
-		if c.refs == bit(leaf.id) {
+		if c.refs == bit(n.id) {
 			number, fails = number+1, fails || c.fails
 		}
 	}
 	if !fails || number < 2 {
 		return conds
 	}
-	var inner []expr
 	for _, c := range own {
-		if c, ok := m.inside(c, leaf); ok {
-			inner = append(inner, c)
-			continue
+		if !n.merged.takes(c, n) {
+			left = append(left, c)
 		}
-		left = append(left, c)
-	}
-	for _, c := range inner {
-		if !slices.ContainsFunc(m.taken, func(o expr) bool { return o.sql == c.sql }) {
-			m.taken = append(m.taken, c)
-		}
-	}
-	if len(inner) > 0 {
-		m.write(append(slices.Clone(m.q.where), m.taken...))
 	}
 	return left
+}
+
+// takes has a condition on a leaf asked in the leaf's subquery. False: it is to be asked outside as well, since not all of the subquery can ask it.
+func (m *merged) takes(c expr, leaf *tree) bool {
+	if m.arms != nil {
+		all := true
+		for _, arm := range m.arms {
+			all = arm.isMerged() && arm.merged.takes(c, leaf) && all
+		}
+		m.join()
+		return all
+	}
+	c, ok := m.inside(c, leaf)
+	if !ok {
+		return false
+	}
+	where := &m.taken
+	if g := m.q.group; g != nil {
+		if below, ok := g.below(c); ok {
+			c, where = below, &g.where
+		}
+	}
+	if !slices.ContainsFunc(*where, func(o expr) bool { return o.sql == c.sql }) {
+		*where = append(*where, c)
+	}
+	m.write(slices.Concat(m.q.where, m.taken))
+	return true
+}
+
+// below is a condition on groups as it reads before rows are grouped; false: it reads an aggregate.
+func (g *group) below(c expr) (expr, bool) {
+	sql, ok := substituted(c.sql, g.id, func(column string) (string, bool) {
+		i, err := strconv.Atoi(column[1:])
+		switch {
+		case err != nil || i < 1:
+		case column[0] == 'k' && i <= len(g.keys):
+			return g.keys[i-1].sql, true
+		case column[0] == 'a' && i <= len(g.aggs) && g.aggs[i-1].determined:
+			return g.aggs[i-1].args, true
+		}
+		return "", false
+	})
+	c.sql, c.refs = sql, relations(sql)
+	return c, ok
 }
 
 // conditions counts the conditions of a subquery and those merged into it, and says whether one of them may fail.
@@ -85,12 +130,28 @@ func (m *merged) conditions() (number int, fails bool) {
 		number += len(conds)
 		fails = fails || slices.ContainsFunc(conds, func(c expr) bool { return c.fails })
 	}
+	below := func(inner *merged) {
+		more, failing := inner.conditions()
+		number, fails = number+more, fails || failing
+	}
+	for _, arm := range m.arms {
+		if arm.merged != nil {
+			below(arm.merged)
+		}
+	}
+	if m.q == nil {
+		return number, fails
+	}
+	from := m.q.from
+	if g := m.q.group; g != nil {
+		count(g.where)
+		from = g.from
+	}
 	count(m.q.where)
-	m.q.from.walk(func(n *tree) {
+	from.walk(func(n *tree) {
 		count(n.conds)
 		if n.merged != nil {
-			below, failing := n.merged.conditions()
-			number, fails = number+below, fails || failing
+			below(n.merged)
 		}
 	})
 	return number, fails
@@ -115,6 +176,18 @@ func (m *merged) inside(c expr, leaf *tree) (expr, bool) {
 
 // insideText puts the values that a leaf's columns are in their place; false: it reads something else, too.
 func (m *merged) insideText(sql string, leaf int) (string, bool) {
+	return substituted(sql, leaf, func(column string) (string, bool) {
+		i, err := strconv.Atoi(strings.TrimPrefix(column, "c"))
+		if err != nil || i < 1 || i > len(m.targets) || m.passes != nil && !m.passes(i-1) {
+			return "", false // what stands beside a column, or is asked once the windows are computed
+		}
+		e := m.targets[i-1].e
+		return boolText(e), e.lit == nil
+	})
+}
+
+// substituted puts texts in the place of a leaf's columns; false: there is none for one of them, or the text reads something else, too.
+func substituted(sql string, leaf int, text func(column string) (string, bool)) (string, bool) {
 	var b strings.Builder
 	for _, r := range references(sql) {
 		before, after, _ := strings.Cut(sql, r.sql())
@@ -122,15 +195,11 @@ func (m *merged) insideText(sql string, leaf int) (string, bool) {
 		if r.leaf != leaf {
 			return "", false
 		}
-		i, err := strconv.Atoi(strings.TrimPrefix(r.column, "c"))
-		if err != nil || i < 1 || i > len(m.targets) {
-			return "", false // what stands beside a column
-		}
-		e := m.targets[i-1].e
-		if e.lit != nil {
+		value, ok := text(r.column)
+		if !ok {
 			return "", false
 		}
-		b.WriteString(before + "(" + boolText(e) + ")")
+		b.WriteString(before + "(" + value + ")")
 	}
 	b.WriteString(sql)
 	return b.String(), true

@@ -158,7 +158,7 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 		if s.HavingClause != nil {
 			q.noWindows = true
 			for _, c := range syntax.Conjuncts(s.HavingClause) {
-				q.where = append(q.where, q.conjunct(c)...)
+				q.having(c)
 			}
 			q.noWindows = false
 		}

@@ -89,17 +89,23 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 		}
 		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name), left.columns[i].folded || right.columns[i].folded})
 	}
-	if out.list = s.All && s.Op == pg.SetOperation_SETOP_UNION; out.list && left.continuesAs(out.columns) {
-		out.sql = left.sql + " UNION ALL (SELECT " + strings.Join(rightItems, ", ") + " FROM (" + right.sql + "))"
-		return out
+	out.list = s.All && s.Op == pg.SetOperation_SETOP_UNION
+	continues := out.list && left.continuesAs(out.columns)
+	join := func() {
+		rightSQL := "SELECT " + strings.Join(rightItems, ", ") + " FROM (" + right.sql + ")"
+		if continues {
+			out.sql = left.sql + " UNION ALL (" + rightSQL + ")"
+			return
+		}
+		out.sql = joinArms(&pg.SelectStmt{Op: s.Op, All: s.All || mixed}, "SELECT "+strings.Join(leftItems, ", ")+" FROM ("+left.sql+")", rightSQL, out.columns)
 	}
-	leftSQL := "SELECT " + strings.Join(leftItems, ", ") + " FROM (" + left.sql + ")"
-	rightSQL := "SELECT " + strings.Join(rightItems, ", ") + " FROM (" + right.sql + ")"
+	join()
 	if mixed {
-		out.sql = joinArms(&pg.SelectStmt{Op: s.Op, All: true}, leftSQL, rightSQL, out.columns)
 		return unique(out)
 	}
-	out.sql = joinArms(s, leftSQL, rightSQL, out.columns)
+	if s.Op != pg.SetOperation_SETOP_EXCEPT {
+		out.merged = &merged{arms: []*rows{left, right}, join: join}
+	}
 	return out
 }
 

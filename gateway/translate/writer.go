@@ -83,8 +83,14 @@ func (w *writer) write() *rows {
 	}
 	text(w.q.where)
 	out.narrow = func(reads func(string) bool) string { return verb + narrowed(items, out.averages, reads) + tail }
-	if w.q.isMerged(s) {
+	if w.q.isMerged(s) && !(hasWindow(s) && len(distinctOn) > 0) {
 		out.merged = &merged{q: w.q, targets: w.targets, write: text}
+		switch {
+		case hasWindow(s):
+			out.merged.passes = func(i int) bool { return w.q.isPartitionedBy(w.targets[i].e.origin) }
+		case len(distinctOn) > 0:
+			out.merged.passes = func(i int) bool { return slices.Contains(distinctOn, w.targets[i].e.sql) }
+		}
 	}
 	return out
 }
