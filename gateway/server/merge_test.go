@@ -48,6 +48,7 @@ func TestGateway_failsWherePostgreSQLMovesConditionsIntoASubquery(t *testing.T) 
 		"SELECT * FROM (SELECT 1 AS k FROM a1 UNION ALL SELECT i4n FROM n WHERE abs(abs(i4n)) <> 0) q WHERE 10 / k > -70",
 		"SELECT x, q.id FROM a1 LEFT JOIN (SELECT i4n, id FROM n WHERE abs(abs(i4n)) <> 0) q ON q.id = k AND 10 / q.i4n > -70",
 		"SELECT x, q.id FROM (SELECT i4n, id FROM n WHERE abs(abs(i4n)) <> 0) q RIGHT JOIN a1 ON q.id = k AND 10 / q.i4n > -70",
+		"SELECT id FROM n WHERE EXISTS (SELECT 1 FROM a1 WHERE k = id AND 10 / n.i4n > -70 AND abs(abs(n.i4n)) <> 0)",
 		"SELECT count(*) FROM a1 WHERE EXISTS (SELECT 1 FROM (SELECT i4n FROM n WHERE abs(abs(i4n)) <> 0 UNION ALL SELECT x FROM a1) q WHERE 10 / i4n > -70 AND i4n = k)",
 	)
 }
@@ -67,6 +68,7 @@ func TestGateway_answersWhereConditionsAreMovedIntoASubquery(t *testing.T) {
 		"SELECT * FROM (SELECT id % 4 AS k, t, i4n, row_number() OVER (PARTITION BY t ORDER BY id) AS r FROM n WHERE id + i4n > 1) q WHERE k + 1 > 2 AND r + 1 < 4 ORDER BY t",
 		"SELECT x, q.id FROM a1 LEFT JOIN (SELECT DISTINCT i4n, id FROM n WHERE i4n + id > 3) q ON q.id = k AND q.i4n + q.id > 6 ORDER BY 1, 2",
 		"SELECT x, q.id FROM (SELECT i4n, id FROM n WHERE i4n + id > 3) q FULL JOIN a1 ON q.id = k AND q.i4n + q.id > 6 ORDER BY 1, 2",
+		"SELECT i4n, count(*) FROM n GROUP BY i4n HAVING i4n <> 0 AND 10 / i4n > -70 ORDER BY 1",
 		"SELECT id % 2, id % 3, sum(id) FROM n WHERE id + i4n > 0 GROUP BY ROLLUP (1, 2) HAVING id % 2 + id % 3 < 3 ORDER BY 1, 2",
 	} {
 		wantSameAnswer(t, columnar, oltp, sql)

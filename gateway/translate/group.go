@@ -314,11 +314,14 @@ func (g *group) add(call engineCall) string {
 	return "a" + strconv.Itoa(i)
 }
 
-// having takes a condition on groups. Where one may fail, those that read no aggregate are asked together with those of WHERE, before rows are grouped, as
-// PostgreSQL does; elsewhere it makes no difference.
-func (q *query) having(n *pg.Node) {
+// having takes the conditions on groups. Where one may fail, those that read no aggregate are asked together with those of WHERE, before rows are grouped,
+// as PostgreSQL does; elsewhere it makes no difference.
+func (q *query) having(nodes []*pg.Node) {
 	g := q.group
-	conds := q.conjunct(n)
+	var conds []expr
+	for _, n := range nodes {
+		conds = append(conds, q.conjunct(n)...)
+	}
 	fails := func(c expr) bool { return c.fails }
 	if len(g.sets) == 0 && len(g.keys) > 0 && (slices.ContainsFunc(conds, fails) || slices.ContainsFunc(g.where, fails)) {
 		conds = slices.DeleteFunc(conds, func(c expr) bool {

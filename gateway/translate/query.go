@@ -157,9 +157,7 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 		q.startGroups(s, targets)
 		if s.HavingClause != nil {
 			q.noWindows = true
-			for _, c := range syntax.Conjuncts(s.HavingClause) {
-				q.having(c)
-			}
+			q.having(syntax.Conjuncts(s.HavingClause))
 			q.noWindows = false
 		}
 	}

@@ -188,7 +188,11 @@ func (q *query) joinedExists(n *pg.Node) bool {
 		}
 	}
 	for _, n := range c.residual {
-		x.conds = append(x.conds, sub.cond(n))
+		cond := sub.cond(n)
+		if cond.fails && cond.refs&bit(leaf.id) == 0 {
+			fail("correlation by a condition on the query around that may fail") // which PostgreSQL asks among those of that query
+		}
+		x.conds = append(x.conds, cond)
 	}
 	refuseConstants(x.conds)
 	sub.allowOuter = false
