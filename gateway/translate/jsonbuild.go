@@ -57,6 +57,9 @@ func (w jsonWriter) of(sql string, operands []expr) expr {
 
 // value is an expression, or a row that is named by its relation, whose text stands for it.
 func (w jsonWriter) value(n *pg.Node) expr {
+	if made := w.q.rowMadeBy(n); made != nil {
+		return w.madeRow(made)
+	}
 	it := w.q.rowOf(n)
 	if it == nil {
 		return w.q.value(n)
@@ -64,7 +67,7 @@ func (w jsonWriter) value(n *pg.Node) expr {
 	var members []jsonMember
 	var columns []expr
 	for _, c := range it.columns {
-		if c.name == orderName {
+		if strings.HasPrefix(c.name, marker) { // which PostgreSQL's does not have
 			continue
 		}
 		e := w.q.seen(c)
@@ -90,10 +93,8 @@ func (q *query) rowOf(n *pg.Node) *item {
 		return nil
 	}
 	name := fields[0].GetString_().Sval
-	for around := q; around != nil && len(fields) == 1; around = around.parent {
-		if slices.ContainsFunc(around.scope.visible, func(c *column) bool { return c.name == name }) {
-			return nil
-		}
+	if len(fields) == 1 && q.showsColumn(name) {
+		return nil
 	}
 	it := q.scope.item("", name)
 	if it != nil && it.scalar {
@@ -103,6 +104,16 @@ func (q *query) rowOf(n *pg.Node) *item {
 		fail("row of this relation")
 	}
 	return it
+}
+
+// showsColumn reports whether a name by itself is a column's, here or in a query around.
+func (q *query) showsColumn(name string) bool {
+	for around := q; around != nil; around = around.parent {
+		if slices.ContainsFunc(around.scope.visible, func(c *column) bool { return c.name == name }) {
+			return true
+		}
+	}
+	return false
 }
 
 // present is the text of a value in a json, that of a NULL as well.

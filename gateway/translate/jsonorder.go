@@ -15,32 +15,41 @@ const orderName = marker + "order"
 // aggregates these two in parts. A query that groups may sort the rows by its keys before, and one with an ordered
 // aggregate by that's.
 func orderAggregates(s *pg.SelectStmt) *pg.SelectStmt {
-	item := s.FromClause
-	if len(item) != 1 || len(s.GroupClause) > 0 || s.HavingClause != nil || len(s.DistinctClause) > 0 || len(s.SortClause) > 0 {
+	if len(s.FromClause) != 1 || !takesOrder(s) {
 		return s
-	}
-	sub := item[0].GetRangeSubselect().GetSubquery().GetSelectStmt()
-	if sub == nil || len(sub.SortClause) == 0 || sub.Op != pg.SetOperation_SETOP_NONE || len(sub.DistinctClause) > 0 || len(sub.ValuesLists) > 0 ||
-		hasWindow(sub) || len(callsOf(s.TargetList, ordered)) == 0 {
-		return s
-	}
-	for _, n := range callsOf(s.TargetList, aggregates) {
-		if f := n.GetFuncCall(); len(f.AggOrder) > 0 || f.AggDistinct || f.AggWithinGroup {
-			return s
-		}
 	}
 	s = proto.CloneOf(s)
-	from := s.FromClause[0].GetRangeSubselect()
-	sub = from.Subquery.GetSelectStmt()
-	if from.Alias == nil || slices.ContainsFunc(sub.TargetList, func(n *pg.Node) bool { return len(callsOf([]*pg.Node{n}, makesRows)) > 0 }) {
-		return s
-	}
-	sub.TargetList = append(sub.TargetList, &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Name: orderName, Val: rowNumber(nil, sortNodes(sub))}}})
-	number := &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: []*pg.Node{pg.MakeStrNode(from.Alias.Aliasname), pg.MakeStrNode(orderName)}}}}
-	for _, n := range callsOf(s.TargetList, ordered) {
-		n.GetFuncCall().AggOrder = []*pg.Node{{Node: &pg.Node_SortBy{SortBy: &pg.SortBy{Node: number}}}}
-	}
+	sub := s.FromClause[0].GetRangeSubselect().GetSubquery().GetSelectStmt()
+	sub.TargetList = append(sub.TargetList, pg.MakeResTargetNodeWithNameAndVal(orderName, rowNumber(nil, sortNodes(sub)), 0))
+	orderBy(s)
 	return s
+}
+
+// takesOrder reports whether aggregates without an order take that of the subquery which is the only item in FROM.
+func takesOrder(s *pg.SelectStmt) bool {
+	from := s.FromClause[0].GetRangeSubselect()
+	sub := from.GetSubquery().GetSelectStmt()
+	if len(s.GroupClause) > 0 || s.HavingClause != nil || len(s.DistinctClause) > 0 || len(s.SortClause) > 0 || from.GetAlias() == nil ||
+		sub == nil || len(sub.SortClause) == 0 || sub.Op != pg.SetOperation_SETOP_NONE || len(sub.DistinctClause) > 0 || len(sub.ValuesLists) > 0 ||
+		hasWindow(sub) || len(callsOf(s.TargetList, ordered)) == 0 || len(callsOf(sub.TargetList, makesRows)) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(callsOf(s.TargetList, aggregates), func(n *pg.Node) bool {
+		f := n.GetFuncCall()
+		return len(f.AggOrder) > 0 || f.AggDistinct || f.AggWithinGroup
+	})
+}
+
+// orderBy orders the aggregates by the numbers of the rows.
+func orderBy(s *pg.SelectStmt) {
+	alias := s.FromClause[0].GetRangeSubselect().Alias.Aliasname
+	for _, n := range callsOf(s.TargetList, ordered) {
+		n.GetFuncCall().AggOrder = []*pg.Node{{Node: &pg.Node_SortBy{SortBy: &pg.SortBy{Node: columnOf(alias, orderName)}}}}
+	}
+}
+
+func columnOf(alias, name string) *pg.Node {
+	return pg.MakeColumnRefNode([]*pg.Node{pg.MakeStrNode(alias), pg.MakeStrNode(name)}, 0)
 }
 
 // ordered are the aggregates that show in which order rows come, and that PostgreSQL does not compute in parts.

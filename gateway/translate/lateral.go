@@ -36,6 +36,7 @@ func (q *query) lateral(v *pg.RangeSubselect, left namespace) (*tree, namespace,
 	}
 	outer := &query{t: q.t, ctes: q.ctes, noJoins: true}
 	outer.scope = &scope{owner: outer, items: left.items, visible: left.visible}
+	stmt = outer.liftTies(stmt)
 	c := outer.correlate(stmt)
 	switch {
 	case len(c.residual) > 0 && (len(c.inner) == 0 || !isGrouped(stmt) || len(stmt.GroupClause) > 0):

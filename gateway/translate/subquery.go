@@ -231,6 +231,7 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 	if e, ok := q.elements(stmt); ok {
 		return e.scalar()
 	}
+	stmt = q.liftTies(stmt)
 	first := limitsToOne(stmt)
 	if !isSimple(stmt) || !first && (stmt.LimitCount != nil || len(stmt.GroupClause) > 0) ||
 		len(stmt.TargetList) != 1 || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil {

@@ -81,6 +81,8 @@ type translator struct {
 	picking int
 	// lambdas counts the lists up to now of which a lambda has the elements.
 	lambdas int
+	// ties counts the columns up to now by which subqueries are tied that lie deeper.
+	ties int
 	// jsonKeys counts the keys that lead to parts of documents up to now.
 	jsonKeys int
 	// ordered are the labels of enumerations whose order the translation relies on.
