@@ -94,3 +94,20 @@ func (g *gen) filtered(c ctx, fam family) (expr, bool) {
 	}
 	return expr{sql: fmt.Sprintf("sum(%s) FILTER (WHERE %s)", v.value, v.cond), t: t}, true
 }
+
+// costly is a condition that PostgreSQL asks late, on a value that may be zero, or one that fails for zero.
+func (g *gen) costly(c ctx) (string, bool) {
+	if c.sc == nil || c.grouped && len(c.keys) == 0 {
+		return "", false
+	}
+	b := g.leaf(c, famInt)
+	if isConstant(b.sql) || b.t.max >= intLimit[b.t.kind] {
+		return "", false
+	}
+	if g.chance(0.6) {
+		g.use("costly condition")
+		return fmt.Sprintf("abs(abs(%s)) + 0 <> 0", b.sql), true
+	}
+	g.use("condition that fails")
+	return fmt.Sprintf("10 / %s > %d", b.sql, g.r.IntN(3)-2), true
+}

@@ -28,6 +28,10 @@ func (g *gen) from(joins int, outer *scope, limit float64) fromClause {
 	first, sql := g.source(limit, joins > 0 || outer == nil)
 	f := fromClause{sql: sql, sc: &scope{rels: []*relation{first}, outer: outer}, rows: first.rows}
 	for range joins {
+		if outer == nil && !f.comma && g.chance(0.06) {
+			g.nested(&f, limit)
+			continue
+		}
 		g.join(&f, limit)
 	}
 	if g.chance(0.3) {

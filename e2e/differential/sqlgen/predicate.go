@@ -29,6 +29,11 @@ func (g *gen) predicate(c ctx, depth int) string {
 }
 
 func (g *gen) simplePredicate(c ctx, depth int) string {
+	if g.chance(0.03) {
+		if p, ok := g.costly(c); ok {
+			return p
+		}
+	}
 	switch g.weighted(14, 3, 3, 4, 4, 3, 2, 1, 3) {
 	case 0:
 		return g.comparison(c, depth)

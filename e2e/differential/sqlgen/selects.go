@@ -131,6 +131,11 @@ func (g *gen) plainSelect(want []family, inner bool) built {
 				items = append(items, item{e: m})
 			}
 		}
+		if !inner && g.chance(0.03) {
+			if e, ok := g.arraySubquery(c); ok {
+				items = append(items, item{e: e})
+			}
+		}
 		if g.chance(0.09) && f.rows < 5000 {
 			if e, ok := g.window(c); ok {
 				items = append(items, item{e: e})
@@ -234,7 +239,7 @@ func (g *gen) groupedSelect(want []family, inner bool) built {
 			if g.chance(0.5) {
 				items = append(items, item{e: g.grouping(keys)})
 			}
-		case len(keys) > 0 && g.chance(0.04):
+		case len(keys) > 0 && g.chance(0.08):
 			if e, ok := g.window(c); ok {
 				items = append(items, item{e: e})
 			}

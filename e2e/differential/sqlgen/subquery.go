@@ -137,6 +137,9 @@ func (g *gen) subqueryPredicate(c ctx) (string, bool) {
 		g.use("exists")
 		return fmt.Sprintf("%sEXISTS (SELECT %s FROM %s%s)", g.one("", "NOT "), g.one("1", "*", "NULL"), f.sql, where), true
 	case 1:
+		if g.chance(0.15) {
+			return g.rowIn(c), true
+		}
 		left := g.expr(c, fam, 1)
 		f, where := g.correlated(c)
 		right := g.leaf(ctx{sc: f.sc, plain: true}, fam)
@@ -193,4 +196,34 @@ func (g *gen) extremeOfWith(sc *scope) (string, bool) {
 			aggregate, x, QuoteIdent(c.name), rel.with, x), true
 	}
 	return "", false
+}
+
+// rowIn is a row that may be among those of a subquery.
+func (g *gen) rowIn(c ctx) string {
+	var left, right []string
+	f, where := g.correlated(c)
+	for range 2 {
+		fam := []family{famInt, famInt, famStr, famDate}[g.r.IntN(4)]
+		left = append(left, g.leaf(c, fam).sql)
+		right = append(right, g.leaf(ctx{sc: f.sc, plain: true}, fam).sql)
+	}
+	g.use("row in subquery")
+	return fmt.Sprintf("(%s, %s) %s (SELECT %s, %s FROM %s%s)", left[0], left[1], g.one("IN", "IN", "NOT IN"), right[0], right[1], f.sql, where)
+}
+
+// arraySubquery is the array of what a subquery yields, in an order that leaves none open.
+func (g *gen) arraySubquery(c ctx) (expr, bool) {
+	if c.plain || g.subs <= 0 || c.sc == nil {
+		return expr{}, false
+	}
+	f, where := g.correlated(c)
+	fam := []family{famInt, famStr}[g.r.IntN(2)]
+	found := f.sc.qualified(fam)
+	if len(found) == 0 {
+		return expr{}, false
+	}
+	value := found[g.r.IntN(len(found))].sql + map[family]string{famInt: "::int4", famStr: "::text"}[fam]
+	g.use("array subquery")
+	t := typ{kind: map[family]Kind{famInt: IntArray, famStr: TextArray}[fam]}
+	return expr{sql: fmt.Sprintf("ARRAY(SELECT %s%s FROM %s%s ORDER BY %s%s)", g.one("", "", "DISTINCT "), value, f.sql, where, value, g.one("", " DESC")), t: t}, true
 }

@@ -34,8 +34,12 @@ func (g *gen) top() Query {
 		if clause != "" {
 			g.use("order by")
 		}
-		if limit && total {
+		switch {
+		case limit && total:
 			q.SQL += g.limit()
+		case !limit && clause != "" && g.chance(0.05):
+			g.use("with ties")
+			q.SQL += fmt.Sprintf(" FETCH FIRST %d ROWS WITH TIES", 1+g.r.IntN(20))
 		}
 	} else if g.chance(0.02) {
 		q.SQL += " LIMIT 0"
@@ -104,6 +108,10 @@ func (g *gen) setOperation() built {
 	}
 	b := branch()
 	b.repeat = nil
+	if clause, _, total := g.orderBy(b, true); total && !b.sorted && clause != "" && g.chance(0.06) {
+		g.use("limit in an arm")
+		b.sql = "(" + b.sql + clause + g.limit() + ")"
+	}
 	for range 1 + g.weighted(4, 1) {
 		other := branch()
 		op := g.one("UNION ALL", "UNION", "UNION ALL", "EXCEPT", "INTERSECT", "UNION", "EXCEPT ALL", "INTERSECT ALL")

@@ -48,7 +48,7 @@ func (g *gen) window(c ctx) (expr, bool) {
 		return expr{sql: fmt.Sprintf("%s OVER (%s%s)", f, peers, g.unheeded()), t: t}, true
 	}
 	if c.grouped {
-		return expr{}, false
+		return g.ofAggregates(inner, peers)
 	}
 	e, ok := g.aggregate(inner, []family{famInt, famNum, famDate}[g.weighted(3, 3, 1)])
 	if !ok || strings.Contains(e.sql, "DISTINCT") || strings.Contains(e.sql, "ORDER BY") {
@@ -121,4 +121,26 @@ func (g *gen) rangeFrame(t typ) string {
 	g.use("range frame")
 	return " RANGE BETWEEN " + g.one(near+" PRECEDING AND "+far+" FOLLOWING", far+" PRECEDING AND CURRENT ROW", "UNBOUNDED PRECEDING AND "+near+" FOLLOWING",
 		near+" FOLLOWING AND "+far+" FOLLOWING", far+" PRECEDING AND "+near+" PRECEDING", near+" PRECEDING AND UNBOUNDED FOLLOWING")
+}
+
+// ofAggregates is an aggregate over a window of groups.
+func (g *gen) ofAggregates(c ctx, spec string) (expr, bool) {
+	e, ok := g.aggregate(c, famInt)
+	if !ok || e.t.max > 1e9 {
+		return expr{}, false
+	}
+	g.use("aggregate of aggregates over window")
+	name := g.one("sum", "max", "min", "count", "avg")
+	t := e.t
+	switch {
+	case name == "count":
+		t = intType(Int8, 1e5)
+	case name == "avg":
+		t = typ{kind: Numeric, scale: varying, max: t.max}
+	case name == "sum" && t.kind == Int8:
+		t = numType(0, t.max*3e4)
+	case name == "sum":
+		t = intType(Int8, t.max*3e4)
+	}
+	return expr{sql: fmt.Sprintf("%s(%s) OVER (%s)", name, e.sql, spec), t: t}, true
 }
