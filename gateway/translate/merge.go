@@ -22,9 +22,10 @@ type merged struct {
 	passes func(column int) bool
 	// taken are conditions of the query around that are asked in the subquery.
 	taken []expr
-	// arms are those of a set operation, which join writes anew; then nothing else is set.
-	arms []*rows
-	join func()
+	// arms are those of a set operation of these columns, which join writes anew; then nothing else is set.
+	arms    []*rows
+	columns []outColumn
+	join    func()
 }
 
 // isMerged reports whether PostgreSQL moves conditions into a query from around.
@@ -83,6 +84,9 @@ func (n *tree) take(conds, others []expr) []expr {
 // takes has a condition on a leaf asked in the leaf's subquery. False: it is to be asked outside as well, since not all of the subquery can ask it.
 func (m *merged) takes(c expr, leaf *tree) bool {
 	if m.arms != nil {
+		if !m.agree(c) {
+			return false
+		}
 		all := true
 		for _, arm := range m.arms {
 			all = arm.isMerged() && arm.merged.takes(c, leaf) && all
@@ -104,6 +108,28 @@ func (m *merged) takes(c expr, leaf *tree) bool {
 		*where = append(*where, c)
 	}
 	m.write(slices.Concat(m.q.where, m.taken))
+	return true
+}
+
+// agree reports whether all arms have what a condition reads in the type that the set operation has it in: PostgreSQL moves no condition on other columns.
+func (m *merged) agree(c expr) bool {
+	other := false
+	for _, r := range references(c.sql) {
+		i, err := strconv.Atoi(strings.TrimPrefix(r.column, "c"))
+		if err != nil || i < 1 || i > len(m.columns) {
+			return false
+		}
+		for _, arm := range m.arms {
+			own, all := arm.columns[i-1].e, m.columns[i-1].e
+			if own.oid != all.oid {
+				return false
+			}
+			other = other || own.engineType() != all.engineType()
+		}
+	}
+	if other {
+		fail("condition on a set operation of numerics of different scales, among conditions that may fail")
+	}
 	return true
 }
 

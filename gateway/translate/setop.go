@@ -16,12 +16,24 @@ func (t *translator) setOperation(s *pg.SelectStmt, ctes *cteList, by reader) *r
 	r.fails, r.apart = r.fails || !s.All && t.failing > failing, t.failing > failing
 	plain := len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil
 	if by != readByClient && t.failing > failing && !(plain && r.uniform) {
-		r = r.computed() // otherwise PostgreSQL makes arms of the query around it, or asks its conditions in the arms
+		r = r.computedWithArms() // otherwise PostgreSQL makes arms of the query around it, or asks its conditions in the arms
 	}
 	if by != readByClient && plain {
 		return r
 	}
 	return t.over(r, s, ctes, by)
+}
+
+// computedWithArms is computed, of a set operation into whose arms conditions are still moved.
+func (r *rows) computedWithArms() *rows {
+	out := r.computed()
+	if m := r.merged; m != nil {
+		out.merged = &merged{arms: m.arms, columns: m.columns, join: func() {
+			m.join()
+			out.sql = r.computing("*")
+		}}
+	}
+	return out
 }
 
 // over selects everything from a translated query, with the ORDER BY and LIMIT of s.
@@ -104,7 +116,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 		return unique(out)
 	}
 	if s.Op != pg.SetOperation_SETOP_EXCEPT {
-		out.merged = &merged{arms: []*rows{left, right}, join: join}
+		out.merged = &merged{arms: []*rows{left, right}, columns: out.columns, join: join}
 	}
 	return out
 }
