@@ -166,8 +166,7 @@ func (q *query) joinedExists(n *pg.Node) bool {
 	}
 	c := q.correlate(stmt)
 	if len(c.residual) == 0 || len(c.residual) == 1 && len(c.inner) > 0 && c.sub.comparesSides(c.residual[0]) {
-		// The usual way translates it again, which costs little.
-		return false
+		return false // the usual way translates it again, which costs little
 	}
 	if len(c.inner) == 0 {
 		fail("correlated subquery without an equality")

@@ -161,6 +161,9 @@ func unify(a, b typ) typ {
 	if a.scale != b.scale {
 		t.scale = varying
 	}
+	if a.kind != b.kind && (a.kind == Bpchar || b.kind == Bpchar) { // of which PostgreSQL may make a bpchar of any width
+		t.kind, t.scale = Bpchar, varying
+	}
 	t.alike = false
 	t.max = max(a.max, b.max)
 	t.wild = a.wild || b.wild
