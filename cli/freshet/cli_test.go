@@ -207,10 +207,14 @@ func TestDemo_leavesNothingWhenItEndsEarly(t *testing.T) {
 			}
 		}
 	}
-	for name, end := range map[string]func(*testing.T, *exec.Cmd, io.ReadCloser){
-		"interrupted":       signalled(os.Interrupt),
-		"terminal closed":   signalled(syscall.SIGHUP),
-		"not read any more": func(_ *testing.T, _ *exec.Cmd, progress io.ReadCloser) { progress.Close() },
+	const interrupted, broken = 130, -1 // by SIGPIPE, as it says why
+	for name, test := range map[string]struct {
+		end  func(*testing.T, *exec.Cmd, io.ReadCloser)
+		code int
+	}{
+		"interrupted":       {signalled(os.Interrupt), interrupted},
+		"terminal closed":   {signalled(syscall.SIGHUP), interrupted},
+		"not read any more": {func(_ *testing.T, _ *exec.Cmd, progress io.ReadCloser) { progress.Close() }, broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := stand.Dir(t)
@@ -232,9 +236,9 @@ func TestDemo_leavesNothingWhenItEndsEarly(t *testing.T) {
 					t.Fatalf("the demo ended before it loaded: %v\n%s", err, seen.String())
 				}
 			}
-			end(t, cmd, progress)
-			if err := cmd.Wait(); err == nil {
-				t.Error("a demo that ended early says that all was well")
+			test.end(t, cmd, progress)
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != test.code {
+				t.Errorf("a demo that ended early ended with %v, want code %d", err, test.code)
 			}
 			nothingLeft(t, dir)
 		})

@@ -20,13 +20,15 @@ func main() {
 	err := command(os.Args[0]).ExecuteContext(ctx)
 	interrupted := ctx.Err() != nil
 	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
-		if interrupted && errors.Is(err, context.Canceled) {
-			os.Exit(130)
-		}
-		os.Exit(1)
+	if err == nil {
+		return
 	}
+	code := 1
+	if interrupted && errors.Is(err, context.Canceled) {
+		code, err = 130, fmt.Errorf("interrupted: %w", err)
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
+	os.Exit(code)
 }
 
 // ending are the signals that ask this program to end: a terminal that is closed sends SIGHUP, which nohup has it ignore.

@@ -157,11 +157,16 @@ func copyOne(ctx context.Context, conn *pgx.Conn, u copyUnit, progress func(int6
 	}()
 	_, err := conn.PgConn().CopyFrom(ctx, pr, "COPY "+u.table+u.columns+" FROM STDIN")
 	pr.CloseWithError(errors.New("copy ended"))
-	if genErr := <-generated; err == nil {
-		err = genErr
-	}
-	if err == nil && pending > 0 {
+	genErr := <-generated
+	switch {
+	case ctx.Err() != nil: // which the connection tells as that it is closed
+		return ctx.Err()
+	case err != nil:
+		return err
+	case genErr != nil:
+		return genErr
+	case pending > 0:
 		progress(pending)
 	}
-	return err
+	return nil
 }
