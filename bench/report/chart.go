@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"unicode/utf8"
 )
 
 // Chart is a horizontal bar chart: a group of bars, one per series, for each label.
@@ -25,10 +26,12 @@ type Series struct {
 
 // The layout of a chart, in pixels.
 const (
-	labelWidth = 170
+	labelWidth = 170 // at least
+	letter     = 6.5 // wide, in the mean, in the page's font for charts
 	plotWidth  = 560
 	barHeight  = 14
 	groupGap   = 10
+	labelGap   = 8
 	axisHeight = 24
 )
 
@@ -66,8 +69,9 @@ var colors = []string{"#2b6cb0", "#dd6b20", "#2f855a", "#805ad5"}
 // draw computes the geometry of a chart.
 func (c Chart) draw() drawing {
 	group := barHeight*len(c.Series) + groupGap
+	left := c.plotLeft()
 	d := drawing{
-		Title: c.Title, PlotLeft: labelWidth, Width: labelWidth + plotWidth + 90,
+		Title: c.Title, PlotLeft: left, Width: left + plotWidth + 90,
 		PlotBottom: group * len(c.Labels), Height: group*len(c.Labels) + axisHeight,
 	}
 	scale := c.scale()
@@ -76,25 +80,34 @@ func (c Chart) draw() drawing {
 	}
 	for i, label := range c.Labels {
 		top := float64(i * group)
-		d.Labels = append(d.Labels, textAt{labelWidth - 8, top + float64(group)/2, label})
+		d.Labels = append(d.Labels, textAt{float64(left - labelGap), top + float64(group)/2, label})
 		for j, s := range c.Series {
 			v := s.Values[i]
 			if !finite(v) {
 				continue
 			}
 			d.Bars = append(d.Bars, bar{
-				X: labelWidth, Y: top + groupGap/2 + float64(j*barHeight), Width: scale.x(v), Height: barHeight - 2,
+				X: float64(left), Y: top + groupGap/2 + float64(j*barHeight), Width: scale.x(v), Height: barHeight - 2,
 				Color: colors[j%len(colors)], Text: number(v) + " " + c.Unit,
 			})
 		}
 	}
 	for _, v := range scale.ticks() {
-		d.Ticks = append(d.Ticks, tick{labelWidth + scale.x(v), number(v)})
+		d.Ticks = append(d.Ticks, tick{float64(left) + scale.x(v), number(v)})
 	}
 	if c.Limit > 0 {
-		d.HasLimit, d.LimitX = true, labelWidth+scale.x(c.Limit)
+		d.HasLimit, d.LimitX = true, float64(left)+scale.x(c.Limit)
 	}
 	return d
+}
+
+// plotLeft is where the bars begin: the longest label has room before them.
+func (c Chart) plotLeft() int {
+	left := labelWidth
+	for _, label := range c.Labels {
+		left = max(left, int(letter*float64(utf8.RuneCountInString(label)))+2*labelGap)
+	}
+	return left
 }
 
 // axis maps values to pixels.

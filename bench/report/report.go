@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -48,14 +49,21 @@ func (r *Report) AddSetting(name string, value any) {
 	r.Settings = append(r.Settings, Setting{name, fmt.Sprint(value)})
 }
 
-// AtMost appends a target that is met by figures up to limit. The format is for both.
+// AtMost appends a target that is met by figures up to limit, and not by NaN, which says that nothing was measured. The format is for both.
 func (r *Report) AtMost(name string, measured, limit float64, format string) {
-	r.Targets = append(r.Targets, Target{name, fmt.Sprintf(format, measured), "≤ " + fmt.Sprintf(format, limit), measured <= limit})
+	r.Targets = append(r.Targets, Target{name, figure(format, measured), "≤ " + fmt.Sprintf(format, limit), measured <= limit})
 }
 
-// AtLeast appends a target that is met by figures from limit.
+// AtLeast is AtMost for figures from limit on.
 func (r *Report) AtLeast(name string, measured, limit float64, format string) {
-	r.Targets = append(r.Targets, Target{name, fmt.Sprintf(format, measured), "≥ " + fmt.Sprintf(format, limit), measured >= limit})
+	r.Targets = append(r.Targets, Target{name, figure(format, measured), "≥ " + fmt.Sprintf(format, limit), measured >= limit})
+}
+
+func figure(format string, measured float64) string {
+	if math.IsNaN(measured) {
+		return "nothing"
+	}
+	return fmt.Sprintf(format, measured)
 }
 
 // Text writes the report as text.

@@ -106,6 +106,34 @@ func TestMedian_ofNoneOddAndEven(t *testing.T) {
 	}
 }
 
+func TestChart_hasRoomForItsLabels(t *testing.T) {
+	const long = "4:2:1, the poorest has the longest statement of all"
+	for _, labels := range [][]string{{"a"}, {"a", long}} {
+		d := Chart{Labels: labels, Series: []Series{{Values: []float64{1, 2}}}, Limit: 1}.draw()
+		for _, label := range d.Labels {
+			if room := label.X / float64(len(label.Text)); room < 6 {
+				t.Errorf("%q ends at %.0f: it begins before the picture", label.Text, label.X)
+			}
+		}
+		for _, b := range d.Bars {
+			if b.X != float64(d.PlotLeft) || b.X+b.Width > float64(d.Width) {
+				t.Errorf("with the labels %q a bar goes from %.0f to %.0f of %d", labels, b.X, b.X+b.Width, d.Width)
+			}
+		}
+	}
+}
+
+func TestTarget_isNotMetByNothing(t *testing.T) {
+	var r Report
+	r.AtMost("staleness", math.NaN(), 200, "%.1f ms")
+	r.AtLeast("speed-up", math.NaN(), 10, "%.1f×")
+	for _, target := range r.Targets {
+		if target.Met || target.Measured != "nothing" {
+			t.Errorf("%+v", target)
+		}
+	}
+}
+
 func TestChart_leavesOutWhatCannotBeDrawn(t *testing.T) {
 	for _, logarithmic := range []bool{false, true} {
 		c := Chart{Labels: []string{"a", "b", "c"}, Series: []Series{{Values: []float64{1, math.Inf(1), math.NaN()}}}, Log: logarithmic}
