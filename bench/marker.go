@@ -40,6 +40,9 @@ type marker struct {
 	cancel context.CancelFunc
 	ended  chan error
 
+	// began is when all transactions before first had been committed.
+	began time.Time
+
 	mu      sync.Mutex
 	first   int64
 	commits []time.Time // of transactions first, first+1, …
@@ -55,6 +58,7 @@ func startMarker(ctx context.Context, r *rig.Rig, interval time.Duration) (*mark
 	if err := conn.QueryRow(ctx, "SELECT txn + 1 FROM freshness_marker").Scan(&m.first); err != nil {
 		return nil, errors.Join(fmt.Errorf("start marker: %w", err), conn.Close(context.WithoutCancel(ctx)))
 	}
+	m.began = time.Now()
 	ctx, m.cancel = context.WithCancel(ctx)
 	go func() {
 		defer conn.Close(context.WithoutCancel(ctx))
@@ -88,20 +92,24 @@ func (m *marker) stop() error {
 }
 
 // freshness is HATtrick's score of a query that started at start and saw transactions up to seen: the
-// age, at its start, of the first commit that it did not see; zero if it saw them all.
+// age, at its start, of the first commit that it did not see; zero if it saw them all. A commit from before the marker is as old as the marker at
+// least.
 func (m *marker) freshness(start time.Time, seen int64) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	missed := seen + 1 - m.first
-	if missed < 0 || missed >= int64(len(m.commits)) {
+	at := m.began
+	switch missed := seen + 1 - m.first; {
+	case missed >= int64(len(m.commits)):
 		return 0
+	case missed >= 0:
+		at = m.commits[missed]
 	}
-	return max(0, start.Sub(m.commits[missed]))
+	return max(0, start.Sub(at))
 }
 
-// watch asks for the marker in a loop and records the freshness of every answer, until ctx ends.
-// Errors of the endpoint are counted.
-func (m *marker) watch(ctx context.Context, dsn, setup string) (h *hdrhistogram.Histogram, failures int, err error) {
+// watch asks for the marker in a loop and records the freshness of every answer after the warm-up, until ctx ends.
+// Errors of the endpoint are counted, also before.
+func (m *marker) watch(ctx context.Context, dsn, setup string, warmup time.Duration) (h *hdrhistogram.Histogram, failures int, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return nil, 0, fmt.Errorf("watch marker: %w", err)
@@ -111,6 +119,7 @@ func (m *marker) watch(ctx context.Context, dsn, setup string) (h *hdrhistogram.
 		return nil, 0, fmt.Errorf("watch marker: %w", err)
 	}
 	h = newHistogram()
+	counted := time.Now().Add(warmup)
 	for ctx.Err() == nil {
 		start := time.Now()
 		var seen int64
@@ -124,7 +133,7 @@ func (m *marker) watch(ctx context.Context, dsn, setup string) (h *hdrhistogram.
 			failures++
 		case err != nil:
 			return nil, failures, fmt.Errorf("watch marker: %w", err)
-		default:
+		case !start.Before(counted):
 			if err := h.RecordValue(m.freshness(start, seen).Microseconds()); err != nil {
 				return nil, failures, fmt.Errorf("record freshness: %w", err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -77,7 +78,7 @@ func stalenessOf(ctx context.Context, o Options, r *rig.Rig, mode string) (_ *St
 	}
 	done := make(chan watched, 1)
 	go func() {
-		h, failures, err := m.watch(watching, r.Endpoint(), setup)
+		h, failures, err := m.watch(watching, r.Endpoint(), setup, o.Warmup)
 		done <- watched{h, failures, err}
 	}()
 	res, err := o.phase(ctx, r, load{o.Terminals, o.Analysts}, setup)
@@ -121,8 +122,12 @@ func (s *StalenessResults) report(o Options) *report.Report {
 		failures += float64(m.Failures)
 	}
 	r.AtMost("errors of the endpoint", failures, 0, "%.0f")
-	r.AtMost("staleness p50, bounded", bounded.StalenessMS.P50, 60, "%.1f ms")
-	r.AtMost("staleness p99, bounded", bounded.StalenessMS.P99, 200, "%.1f ms")
+	p50, p99 := bounded.StalenessMS.P50, bounded.StalenessMS.P99
+	if bounded.StalenessMS.Count == 0 { // no query ran on the replica
+		p50, p99 = math.NaN(), math.NaN()
+	}
+	r.AtMost("staleness p50, bounded", p50, 60, "%.1f ms")
+	r.AtMost("staleness p99, bounded", p99, 200, "%.1f ms")
 	r.AtMost("gateway memory, peak", s.Gateway.Peak, 300, "%.0f MiB")
 	return r
 }
