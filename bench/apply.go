@@ -24,6 +24,8 @@ type ApplyRound struct {
 	// ApplySeconds is how long the replica took to catch up, during which PostgreSQL only decoded its log, for DecodeCPU seconds.
 	ApplySeconds float64 `json:"apply_seconds"`
 	DecodeCPU    float64 `json:"decode_cpu_seconds"`
+	// Failures counts errors of PostgreSQL.
+	Failures int64 `json:"failures"`
 }
 
 // ApplyResult is the outcome of [Apply].
@@ -96,7 +98,8 @@ func applyRound(ctx context.Context, o Options, r *rig.Rig) (*ApplyRound, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := o.phase(ctx, r, load{terminals: o.Terminals}, ""); err != nil {
+	made, err := o.phase(ctx, r, load{terminals: o.Terminals}, "")
+	if err != nil {
 		return nil, err
 	}
 	generated, err := r.CPU()
@@ -120,6 +123,7 @@ func applyRound(ctx context.Context, o Options, r *rig.Rig) (*ApplyRound, error)
 	return &ApplyRound{
 		Changes: changes - changesBefore, GenerateCPU: (generate.Postgres + generate.Self).Seconds(),
 		ApplyCPU: (apply.Gateway + apply.Engine).Seconds(), ApplySeconds: elapsed.Seconds(), DecodeCPU: apply.Postgres.Seconds(),
+		Failures: made.Failures,
 	}, nil
 }
 
@@ -179,10 +183,12 @@ func (a *ApplyResult) report(o Options) *report.Report {
 	r.AddSetting("large transaction", fmt.Sprintf("INSERT of %d rows of three columns", bulkRows))
 	r.Data = a
 	table := report.Table{Title: "Backlogs", Columns: []string{
-		"round", "row changes", "CPU s to make", "CPU s to apply", "s to apply", "CPU s to decode in PostgreSQL"}}
+		"round", "row changes", "CPU s to make", "CPU s to apply", "s to apply", "CPU s to decode in PostgreSQL", "errors"}}
+	failures := int64(0)
 	for i, round := range a.Rounds {
-		table.Rows = append(table.Rows, cells("%d|%d|%.2f|%.2f|%.2f|%.2f", i+1, round.Changes, round.GenerateCPU,
-			round.ApplyCPU, round.ApplySeconds, round.DecodeCPU))
+		table.Rows = append(table.Rows, cells("%d|%d|%.2f|%.2f|%.2f|%.2f|%d", i+1, round.Changes, round.GenerateCPU,
+			round.ApplyCPU, round.ApplySeconds, round.DecodeCPU, round.Failures))
+		failures += round.Failures
 	}
 	rates := report.Table{Title: "Row changes per CPU-second", Columns: []string{"", "row changes/CPU-s"}, Rows: [][]string{
 		cells("made by PostgreSQL and its clients|%.0f", a.GeneratePerCPU),
@@ -195,6 +201,7 @@ func (a *ApplyResult) report(o Options) *report.Report {
 	r.Tables = []report.Table{rates, table, bulk}
 	r.Charts = []report.Chart{{Title: "Row changes per CPU-second", Labels: []string{"made", "applied"},
 		Series: []report.Series{{Name: "row changes/CPU-s", Values: []float64{a.GeneratePerCPU, a.ApplyPerCPU}}}}}
+	r.AtMost("errors of PostgreSQL", float64(failures), 0, "%.0f")
 	r.AtLeast("apply power", a.Power, 20, "%.1f×")
 	r.AtMost("gateway memory, peak", a.Gateway.Peak, 300, "%.0f MiB")
 	r.AtMost("gateway memory, a transaction of a million rows", a.BulkGateway.Peak, 600, "%.0f MiB")

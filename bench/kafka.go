@@ -36,10 +36,14 @@ const (
 // KafkaResult is the outcome of [Kafka].
 type KafkaResult struct {
 	// StalenessMS is the age of the snapshot at the moment a query started on it, at the full rate of transactions.
-	// Every query counts, however old its snapshot was.
+	// Every query that the replica answered counts, however old its snapshot was.
 	StalenessMS           driver.Percentiles `json:"staleness_ms"`
 	TransactionsPerSecond float64            `json:"transactions_per_second"`
 	QueriesPerSecond      float64            `json:"analytical_queries_per_second"`
+	// ColumnarShare is the share of the queries that the columnar replica answered.
+	ColumnarShare float64 `json:"columnar_share"`
+	// Failures counts errors of the endpoint and of PostgreSQL under load, and during the outage and after it.
+	Failures int64 `json:"failures"`
 	// CatchUpSeconds is how long a gateway needs after an outage at full load, which goes on meanwhile. CaughtUp is
 	// false where it was not enough.
 	CatchUpSeconds float64       `json:"catch_up_seconds"`
@@ -79,6 +83,7 @@ func Kafka(ctx context.Context, o Options) (_ *report.Report, err error) {
 		return nil, err
 	}
 	out.StalenessMS, out.TransactionsPerSecond, out.QueriesPerSecond = res.StalenessMS, res.TransactionsPerSecond, res.AnalyticalQueriesPerSecond
+	out.ColumnarShare, out.Failures = float64(res.ColumnarQueries)/float64(res.QueryLatencyMS.Count), res.Failures
 	o.Progress(fmt.Sprintf("stopping the gateway for %v at full load", outage))
 	if err := out.catchUp(ctx, o, r); err != nil {
 		return nil, err
@@ -124,7 +129,10 @@ func (k *KafkaResult) catchUp(ctx context.Context, o Options, r *rig.Rig) error 
 	o.Warmup, o.Duration = 0, time.Hour
 	ended := make(chan error, 1)
 	running.Go(func() {
-		_, err := o.phase(loading, r, load{terminals: o.Terminals}, "")
+		made, err := o.phase(loading, r, load{terminals: o.Terminals}, "")
+		if made != nil {
+			k.Failures += made.Failures
+		}
 		ended <- err
 	})
 	if err := r.Suspend(); err != nil {
@@ -243,6 +251,7 @@ func (k *KafkaResult) report(o Options) *report.Report {
 		{Title: "Under load", Columns: []string{"", ""}, Rows: [][]string{
 			cells("staleness p50 ms|%.1f", k.StalenessMS.P50), cells("staleness p99 ms|%.1f", k.StalenessMS.P99),
 			cells("transactions/s|%.0f", k.TransactionsPerSecond), cells("analytical queries/s|%.1f", k.QueriesPerSecond),
+			cells("columnar|%.0f %%", 100*k.ColumnarShare), cells("errors|%d", k.Failures),
 			cells("s to catch up after the stop"+k.unless()+"|%.1f", k.CatchUpSeconds), cells("gateway memory, peak MiB|%.0f", k.Outage.Peak),
 		}},
 		{Title: "Many rows at once", Columns: []string{"", ""}, Rows: [][]string{
@@ -253,6 +262,7 @@ func (k *KafkaResult) report(o Options) *report.Report {
 	}
 	r.Charts = []report.Chart{{Title: "CPU seconds for many rows at once", Labels: []string{"PostgreSQL", "Connect", "broker", "gateway", "engine"},
 		Series: []report.Series{{Name: "CPU s", Values: []float64{k.PostgresCPU, k.ConnectCPU, k.BrokerCPU, k.GatewayCPU, k.EngineCPU}}}}}
+	r.AtMost("errors of the endpoint and of PostgreSQL", float64(k.Failures), 0, "%.0f")
 	r.AtMost("staleness p50", k.StalenessMS.P50, 120, "%.1f ms")
 	r.AtMost("staleness p99", k.StalenessMS.P99, 500, "%.1f ms")
 	r.AtLeast("row changes/s from the topics into staged columns, one core", k.PerCore, 150_000, "%.0f")

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -282,8 +284,8 @@ func (s *ScanResult) report(o Options) *report.Report {
 		chart.Labels = append(chart.Labels, q.Query)
 		chart.Series[0].Values = append(chart.Series[0].Values, q.Penalty)
 	}
-	for name, reason := range s.LeftOut {
-		table.Rows = append(table.Rows, cells("%s||||%s", name, reason))
+	for _, name := range slices.Sorted(maps.Keys(s.LeftOut)) {
+		table.Rows = append(table.Rows, cells("%s||||%s", name, s.LeftOut[name]))
 	}
 	r.Tables, r.Charts = []report.Table{table}, []report.Chart{chart}
 	r.AtMost("queries without a columnar route", float64(len(s.LeftOut)), 0, "%.0f")
