@@ -98,6 +98,7 @@ func benchmarkCommand(b benchmark) *cobra.Command {
 			if err := out.open(); err != nil {
 				return err
 			}
+			defer out.discard()
 			if err := findTools(&o.Rig); err != nil {
 				return err
 			}
@@ -158,11 +159,10 @@ func findTools(cfg *rig.Config) (err error) {
 	return err
 }
 
-// outputs are the files that a benchmark's report goes to. They are opened first, so that
-// a wrong path is told before the measurement and not after.
+// outputs are the files that a benchmark's report goes to.
 type outputs struct {
 	jsonPath, htmlPath string
-	json, html         *os.File
+	json, html         output
 }
 
 func (o *outputs) flags(cmd *cobra.Command) {
@@ -171,26 +171,20 @@ func (o *outputs) flags(cmd *cobra.Command) {
 }
 
 func (o *outputs) open() (err error) {
-	if o.jsonPath != "" {
-		if o.json, err = os.Create(o.jsonPath); err != nil {
-			return fmt.Errorf("open file for the results: %w", err)
-		}
+	if o.json, err = openOutput(o.jsonPath, "the results"); err != nil {
+		return err
 	}
-	if o.htmlPath != "" {
-		if o.html, err = os.Create(o.htmlPath); err != nil {
-			return fmt.Errorf("open file for the report: %w", err)
-		}
+	if o.html, err = openOutput(o.htmlPath, "the report"); err != nil {
+		o.json.discard()
 	}
-	return nil
+	return err
+}
+
+func (o *outputs) discard() {
+	o.json.discard()
+	o.html.discard()
 }
 
 func (o *outputs) write(r *report.Report, text io.Writer) error {
-	errs := []error{r.Text(text)}
-	if o.json != nil {
-		errs = append(errs, r.JSON(o.json), o.json.Close())
-	}
-	if o.html != nil {
-		errs = append(errs, r.HTML(o.html), o.html.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(r.Text(text), o.json.write(r.JSON), o.html.write(r.HTML))
 }

@@ -26,6 +26,7 @@ func benchClientsCommand() *cobra.Command {
 			if err := out.open(); err != nil {
 				return err
 			}
+			defer out.discard()
 			if err := bench.AwaitReplica(cmd.Context(), cfg.Endpoint, wait); err != nil {
 				return fmt.Errorf("bench clients: %w", err)
 			}

@@ -58,7 +58,7 @@ func demoCommand() *cobra.Command {
 // errDemoFailed says that the demo showed what Freshet promises not to happen. The report says what.
 var errDemoFailed = errors.New("the demo found a violation of consistency or a wrong answer: see the report")
 
-func demo(ctx context.Context, o demoOptions, out, progressOut io.Writer) (err error) {
+func demo(ctx context.Context, o demoOptions, out, progressOut io.Writer) error {
 	switch {
 	case o.run.Warehouses < 1:
 		return fmt.Errorf("%d warehouses: at least one is needed", o.run.Warehouses)
@@ -68,13 +68,11 @@ func demo(ctx context.Context, o demoOptions, out, progressOut io.Writer) (err e
 	if err := o.run.Validate(); err != nil {
 		return err
 	}
-	var reportFile *os.File
-	if o.report != "" { // first, so that a wrong path is told now and not in the end
-		if reportFile, err = os.Create(o.report); err != nil {
-			return fmt.Errorf("open file for the report: %w", err)
-		}
-		defer reportFile.Close()
+	results, err := openOutput(o.report, "the report")
+	if err != nil {
+		return err
 	}
+	defer results.discard()
 	p := newProgress(progressOut)
 	defer p.end()
 	report, err := onOwnPlatform(ctx, o, p, func(ctx context.Context, at platform.Platform) (*driver.Report, error) {
@@ -84,12 +82,13 @@ func demo(ctx context.Context, o demoOptions, out, progressOut io.Writer) (err e
 		return err
 	}
 	printDemo(out, report)
-	if reportFile != nil {
-		e := json.NewEncoder(reportFile)
+	err = results.write(func(w io.Writer) error {
+		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		if err := e.Encode(report); err != nil {
-			return fmt.Errorf("write report: %w", err)
-		}
+		return e.Encode(report)
+	})
+	if err != nil {
+		return err
 	}
 	if report.Violations > 0 || report.AnswersDifferent > 0 {
 		return errDemoFailed
