@@ -220,7 +220,15 @@ func runPhase(ctx context.Context, o Options, r *rig.Rig, beside *neighbour, p *
 		o.Progress("a client failed: " + res.LastFailure)
 	}
 	p.add(res)
-	return r.CaughtUp(ctx)
+	return errors.Join(p.comparable(res), r.CaughtUp(ctx))
+}
+
+// comparable says that nothing was done in a round of a phase that others are compared with.
+func (p *PhaseResult) comparable(res *driver.Report) error {
+	if p.of == phaseAlone && res.TransactionsPerSecond == 0 || p.of == phaseAnalytics && res.AnalyticalQueriesPerSecond == 0 {
+		return fmt.Errorf("nothing was done within %.1f s, with %d errors: give a longer --duration", res.Seconds, res.Failures)
+	}
+	return nil
 }
 
 // measure lets the phase's clients run, and beside them what they are measured against.
