@@ -39,23 +39,38 @@ func TestReplica_copiesATableAnewWhoseFilesAreDamaged(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("files of a part: %q, %v", files, err)
 	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		content[len(content)/2] ^= 0xff
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	bases, err := conn.Strings(ctx, fmt.Sprintf("SELECT name AS n FROM system.tables WHERE database = %s AND name LIKE 'b_1_%%'", engine.Literal(g.cfg.Database)))
 	if err != nil || len(bases) != 1 {
 		t.Fatalf("the table's bases: %q, %v", bases, err)
 	}
-	_, refused := conn.Strings(ctx, fmt.Sprintf("SELECT assumeNotNull(toString(sum(cityHash64(*)))) AS n FROM %s.%s", engine.Quote(g.cfg.Database), engine.Quote(bases[0])))
-	if !engine.Damaged(refused) {
-		t.Fatalf("the engine reads damaged files: %v", refused)
+	var refused error
+	// A block begins with a checksum of 16 bytes, a byte that names its codec, and its sizes, of four bytes each.
+	for _, damaged := range []struct {
+		what string
+		at   int
+		by   byte
+	}{{"codec", 16, 0xff}, {"size", 20, 0x7f}, {"values", 30, 0xff}} {
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole := slices.Clone(content)
+			content[damaged.at] ^= damaged.by
+			if err := os.WriteFile(file, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, refused = conn.Strings(ctx, fmt.Sprintf("SELECT assumeNotNull(toString(sum(cityHash64(*)))) AS n FROM %s.%s", engine.Quote(g.cfg.Database), engine.Quote(bases[0])))
+			if !engine.Damaged(refused) {
+				t.Errorf("%s of %s damaged: the engine says %v", damaged.what, filepath.Base(file), refused)
+			}
+			if damaged.what == "values" { // the last ones stay damaged
+				continue
+			}
+			if err := os.WriteFile(file, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	copies := src.counted(&src.copies)
 	g.r.Suspect(&ch.Exception{Code: proto.ErrMemoryLimitExceeded, Message: "in table " + bases[0]})

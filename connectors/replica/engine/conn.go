@@ -174,13 +174,14 @@ func DiskFull(err error) bool {
 // MemoryExceeded reports whether the engine refused a statement because it would have taken more memory than it may.
 func MemoryExceeded(err error) bool { return ch.IsErr(err, proto.ErrMemoryLimitExceeded) }
 
-// damaged are the engine's errors for files that were cut short or are gone.
+// damaged are the engine's errors for files that were cut short, are gone or hold something else. It (26.7) reads how a block is compressed, and how
+// large it is, before it compares the block's checksum.
 var damaged = []proto.Error{
 	proto.ErrUnexpectedEndOfFile, proto.ErrCannotReadAllData, proto.ErrChecksumDoesntMatch, proto.ErrFileDoesntExist,
-	proto.ErrCorruptedData, proto.ErrCannotDecompress,
+	proto.ErrCorruptedData, proto.ErrCannotDecompress, proto.ErrUnknownCodec, proto.ErrTooLargeSizeCompressed,
 }
 
-// Damaged reports whether the engine refused a statement because files that it needs are cut short or gone.
+// Damaged reports whether the engine refused a statement because files that it needs are cut short or gone, or hold something else.
 func Damaged(err error) bool { return ch.IsErr(err, damaged...) }
 
 // Quote quotes an identifier.
