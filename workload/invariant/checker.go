@@ -56,11 +56,12 @@ type Checker struct {
 
 	mu     sync.Mutex
 	counts Counts
+	seen   map[string]struct{} // the snapshots, by name
 }
 
 // Counts is what a [Checker] found so far.
 type Counts struct {
-	// Snapshots counts the snapshots on which all checks ran.
+	// Snapshots counts the different snapshots on which all checks ran; a database that does not name its snapshots has another one each time.
 	Snapshots int
 	// Violations counts the checks that returned rows; one snapshot may break several.
 	Violations int
@@ -69,7 +70,9 @@ type Counts struct {
 }
 
 // NewChecker returns a checker of the given checks.
-func NewChecker(checks []Check) *Checker { return &Checker{checks: checks} }
+func NewChecker(checks []Check) *Checker {
+	return &Checker{checks: checks, seen: map[string]struct{}{}}
+}
 
 // Counts returns what was found so far.
 func (c *Checker) Counts() Counts {
@@ -103,20 +106,21 @@ func (c *Checker) Snapshot(ctx context.Context, conn *pgx.Conn) ([]Violation, er
 	if _, err := pg.Exec(ctx, "COMMIT").ReadAll(); err != nil {
 		return nil, fmt.Errorf("end snapshot: %w", err)
 	}
-	if len(found) > 0 {
-		name := snapshotName(ctx, pg)
-		for i := range found {
-			found[i].Snapshot = name
-		}
+	name := snapshotName(ctx, pg)
+	for i := range found {
+		found[i].Snapshot = name
 	}
-	c.record(found)
+	c.record(name, found)
 	return found, nil
 }
 
-func (c *Checker) record(found []Violation) {
+func (c *Checker) record(snapshot string, found []Violation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counts.Snapshots++
+	if _, again := c.seen[snapshot]; snapshot == "" || !again {
+		c.counts.Snapshots++
+	}
+	c.seen[snapshot] = struct{}{}
 	c.counts.Violations += len(found)
 	if c.counts.First == nil && len(found) > 0 {
 		c.counts.First = &found[0]
