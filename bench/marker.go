@@ -107,7 +107,7 @@ func (m *marker) freshness(start time.Time, seen int64) time.Duration {
 	return max(0, start.Sub(at))
 }
 
-// watch asks for the marker in a loop and records the freshness of every answer after the warm-up, until ctx ends.
+// watch asks for the marker in a loop and records the freshness of every answer that comes after the warm-up, until ctx ends.
 // Errors of the endpoint are counted, also before.
 func (m *marker) watch(ctx context.Context, dsn, setup string, warmup time.Duration) (h *hdrhistogram.Histogram, failures int, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
@@ -133,7 +133,7 @@ func (m *marker) watch(ctx context.Context, dsn, setup string, warmup time.Durat
 			failures++
 		case err != nil:
 			return nil, failures, fmt.Errorf("watch marker: %w", err)
-		case !start.Before(counted):
+		case !time.Now().Before(counted):
 			if err := h.RecordValue(m.freshness(start, seen).Microseconds()); err != nil {
 				return nil, failures, fmt.Errorf("record freshness: %w", err)
 			}
