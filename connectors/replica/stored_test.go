@@ -2,9 +2,12 @@ package replica
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
 // What is left of deltas are those with rows, in their order; and something to read where there is no base.
@@ -37,4 +40,29 @@ func TestStored_prunesDeltasWithoutRows(t *testing.T) {
 			t.Fatalf("%d deltas stay, of which %d have rows", len(kept), len(filled))
 		}
 	})
+}
+
+// A delta on disk may lose rows when the engine restarts, and the mask is gone then: a query that asks it fails, and never misses rows.
+func TestStored_whatIsReadOnDiskAsksTheMask(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		onDisk, dead bool
+		asked        bool
+	}{
+		{"in memory", false, false, false},
+		{"in memory, with dead rows", false, true, true},
+		{"on disk", true, false, true},
+		{"on disk, with dead rows", true, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inMemory := &delta{object: &object{name: "m", volatile: true}, rids: []uint32{1}}
+			d := &delta{object: &object{name: "d", volatile: !tt.onDisk}, rids: []uint32{2}}
+			table := &table{def: &cdc.Table{}, stored: stored{deltas: []*delta{inMemory, d}, deadDeltas: tt.dead, wear: &wear{}, deltaWear: &wear{}}}
+			s := &Snapshot{ledger: &ledger{}, mask: &object{name: "mask"}, tables: map[cdc.TableID]*version{1: table.version()}}
+			relation, ok := s.Relation(1, []string{"id"})
+			if asked := strings.Contains(relation, "dictGetUInt8('.mask'"); !ok || asked != tt.asked {
+				t.Errorf("%s asks the mask: %t, want %t", relation, asked, tt.asked)
+			}
+		})
+	}
 }
