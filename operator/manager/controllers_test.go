@@ -179,3 +179,51 @@ func (w *world) vanished(name string, o client.Object) {
 		return nil
 	})
 }
+
+func TestCluster_startsADatabaseWhoseSpecWasCorrected(t *testing.T) {
+	w := newIdleWorld(t, withControllers(t))
+	w.operate()
+	c := databaseWith(nil, v1alpha1.Retain)
+	c.Spec.OLTP.PostgreSQL.Image = "postgres:mistyped"
+	w.create(c)
+	w.awaitImage("postgres:mistyped", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+	w.change(`{"spec":{"oltp":{"postgresql":{"image":"postgres:18"}}}}`)
+	pod := w.awaitImage("postgres:18", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	// One that recovers is left alone, whatever its template.
+	w.change(`{"spec":{"oltp":{"postgresql":{"image":"postgres:18.1"}}}}`)
+	w.eventually(func() error {
+		var set appsv1.StatefulSet
+		if err := w.get("shop-oltp", &set); err != nil {
+			return err
+		}
+		if set.Status.UpdateRevision == pod.Labels[appsv1.ControllerRevisionHashLabelKey] {
+			return fmt.Errorf("StatefulSet has status %+v", set.Status)
+		}
+		return nil
+	})
+	w.change(`{"spec":{"gateway":{"drainTime":"40s"}}}`)
+	w.awaitCondition(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "DatabaseStarting") // it has been looked at since
+	var now corev1.Pod
+	if err := w.get(pod.Name, &now); err != nil || now.UID != pod.UID || !now.DeletionTimestamp.IsZero() {
+		t.Errorf("a server that recovers was ended: %v, %+v", err, now.ObjectMeta)
+	}
+}
+
+// awaitImage waits until the builtin database's pod is of an image, and plays a kubelet that has its container in a state, not ready.
+func (w *world) awaitImage(image string, state corev1.ContainerState) *corev1.Pod {
+	w.t.Helper()
+	var pod corev1.Pod
+	w.eventually(func() error {
+		pod = corev1.Pod{}
+		if err := w.get("shop-oltp-0", &pod); err != nil {
+			return err
+		}
+		if is := pod.Spec.Containers[0].Image; is != image {
+			return fmt.Errorf("the database's pod has image %q", is)
+		}
+		pod.Status.Phase = corev1.PodPending
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, Image: image, State: state}}
+		return w.Status().Update(w.t.Context(), &pod)
+	})
+	return &pod
+}

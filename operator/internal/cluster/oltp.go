@@ -127,7 +127,7 @@ func (r *Reconciler) awaitPostgreSQL(ctx context.Context, s *state) (task.Result
 		return task.Done, fmt.Errorf("read pod %q: %w", name.Name, err)
 	}
 	s.isNot(v1alpha1.ConditionOLTPReady, ReasonDatabaseStarting, "pod %s is not ready: %s", name.Name, waitsFor(&pod))
-	return task.Wait(whenNot), nil
+	return task.Wait(whenNot), r.replaceStuck(ctx, s, &pod)
 }
 
 // databaseReady says that a pod of the database is ready. While its StatefulSet is replaced, so that volumes can grow,
