@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -160,11 +162,17 @@ const (
 	ReasonCleaningDatabase          = "CleaningDatabase"
 )
 
-// clip shortens a message to what a status may hold.
+// clip shortens a message to what a status may hold, and an event with a condition's name before it (1024 bytes). It makes it valid UTF-8, which the
+// words of servers need not be: what is read back would be another message than was written.
 func clip(message string) string {
-	const most = 1000
+	const most = 950
+	message = strings.ToValidUTF8(message, "�")
 	if len(message) <= most {
 		return message
 	}
-	return message[:most] + "…"
+	whole := most
+	for !utf8.RuneStart(message[whole]) {
+		whole--
+	}
+	return message[:whole] + "…"
 }
