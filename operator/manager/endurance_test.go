@@ -14,6 +14,29 @@ import (
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 )
 
+func TestCluster_tellsOfUnitsAlthoughTheDatabaseIsNotThere(t *testing.T) {
+	w := newWorld(t)
+	c, secret := external(1)
+	w.create(secret)
+	w.create(c)
+	w.startUnits(fresh)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	if err := w.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	hindered := fresh
+	hindered.Ready, hindered.Problem = false, "the database ends the stream"
+	w.units.answer("10.0.0.1", hindered)
+	w.look(1)
+	w.awaitCondition(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "SecretNotFound")
+	w.awaitCondition(v1alpha1.ConditionReplicasFresh, metav1.ConditionFalse, "UnitsStale")
+	got := w.awaitCondition(v1alpha1.ConditionPipelineReady, metav1.ConditionFalse, "UnitsHindered")
+	if got.Status.Fresh != "0/1" || got.Status.Units[0].Phase != v1alpha1.UnitStale {
+		t.Errorf("%s units are fresh: %+v", got.Status.Fresh, got.Status.Units)
+	}
+	w.isSteady()
+}
+
 func TestCluster_tellsOfLongMessagesByAnEventAndOnce(t *testing.T) {
 	w := newWorld(t)
 	c, secret := external(1)

@@ -88,7 +88,9 @@ func sumUp(s *state, seen []observation) {
 	if fresh > 0 {
 		s.status.Staleness = step(worst)
 	}
-	pipeline(s, seen)
+	if !s.told[v1alpha1.ConditionPipelineReady] { // else by what stopped the plan
+		pipeline(s, seen)
+	}
 	freshness(s, seen, fresh)
 	consistency(s, seen)
 }

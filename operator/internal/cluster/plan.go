@@ -18,18 +18,19 @@ func (r *Reconciler) plan(s *state) []task.Task[*state] {
 		}
 	}
 	return []task.Task[*state]{
-		{Name: "hold cluster", Run: r.holdFinalizer},           // before there is anything to clean up
-		{Name: "find node pools", Run: r.findNodePools},        // or wait for them
-		{Name: "provide database", Run: r.provideDatabase},     // builtin: run it; external: read its Secret
-		{Name: "inspect database", Run: r.inspectDatabase},     // OLTPReady: can it be replicated?
-		{Name: "find pipeline", Run: r.findPipeline},           // transport kafka: read its Secrets
-		{Name: "inspect pipeline", Run: r.inspectPipeline},     // PipelineReady: can units stream by it?
-		{Name: "issue credentials", Run: r.issueCredentials},   // the engine's password
-		{Name: "issue certificate", Run: r.issueCertificate},   // or have it issued, or read it
-		{Name: "run units", Run: r.runUnits},                   // configuration, pods, services
-		{Name: "run connectors", Run: r.runConnectors},         // by Strimzi: each while its unit's slot is there
-		{Name: "observe isolation", Run: r.observeIsolation},   // IsolationApplied: do nodes run both database and units?
-		{Name: "observe units", Run: r.observeUnits},           // PipelineReady, ReplicasFresh, SnapshotConsistent
+		{Name: "hold cluster", Run: r.holdFinalizer},         // before there is anything to clean up
+		{Name: "find node pools", Run: r.findNodePools},      // or wait for them
+		{Name: "provide database", Run: r.provideDatabase},   // builtin: run it; external: read its Secret
+		{Name: "inspect database", Run: r.inspectDatabase},   // OLTPReady: can it be replicated?
+		{Name: "find pipeline", Run: r.findPipeline},         // transport kafka: read its Secrets
+		{Name: "inspect pipeline", Run: r.inspectPipeline},   // PipelineReady: can units stream by it?
+		{Name: "issue credentials", Run: r.issueCredentials}, // the engine's password
+		{Name: "issue certificate", Run: r.issueCertificate}, // or have it issued, or read it
+		{Name: "run units", Run: r.runUnits},                 // configuration, pods, services
+		{Name: "run connectors", Run: r.runConnectors},       // by Strimzi: each while its unit's slot is there
+		{Name: "observe isolation", Run: r.observeIsolation}, // IsolationApplied: do nodes run both database and units?
+		// PipelineReady, ReplicasFresh, SnapshotConsistent; of units that there are even if what comes before is not done, for they go on
+		{Name: "observe units", Run: r.observeUnits, Always: len(s.status.Units) > 0},
 		{Name: "clean up after units", Run: r.cleanAfterUnits}, // that a smaller number has left in pipeline and database
 	}
 }

@@ -21,8 +21,9 @@ import (
 // cleanDatabase fill in the connection, the transport and root themselves.
 type state struct {
 	cluster *v1alpha1.HTAPCluster
-	// status is the new one.
+	// status is the new one, and told are the conditions that tasks of this run have set.
 	status *v1alpha1.HTAPClusterStatus
+	told   map[string]bool
 	// objects builds the cluster's objects; tasks add what they learn.
 	objects manifest.Cluster
 
@@ -73,7 +74,7 @@ type state struct {
 func newState(c *v1alpha1.HTAPCluster, images manifest.Images) *state {
 	status := c.Status.DeepCopy()
 	status.ObservedGeneration = c.Generation
-	return &state{cluster: c, status: status, objects: manifest.Cluster{HTAPCluster: c, Images: images}}
+	return &state{cluster: c, status: status, told: map[string]bool{}, objects: manifest.Cluster{HTAPCluster: c, Images: images}}
 }
 
 // is sets a condition to true.
@@ -87,6 +88,7 @@ func (s *state) isNot(condition, reason, format string, args ...any) {
 }
 
 func (s *state) set(condition string, status metav1.ConditionStatus, reason, format string, args ...any) {
+	s.told[condition] = true
 	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
 		Type: condition, Status: status, Reason: reason, Message: clip(fmt.Sprintf(format, args...)), ObservedGeneration: s.cluster.Generation,
 	})

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -11,6 +12,8 @@ type Task[S any] struct {
 	// Name is a verb and an object, for errors: "issue certificate".
 	Name string
 	Run  func(ctx context.Context, s S) (Result, error)
+	// Always lets it run although a task before it waits or fails: it may then rely on nothing above it.
+	Always bool
 }
 
 // Result says whether the next task may run. The zero value is [Done].
@@ -22,16 +25,23 @@ var Done = Result{}
 // Wait ends the list here. It is run again when something that is watched changes, and after d at the latest.
 func Wait(d time.Duration) Result { return Result{wait: d} }
 
-// Run runs tasks in order, until one waits or fails. It returns after what time they are to be run again; zero: all are done.
+// Run runs tasks in order, until one waits or fails, and after that those that always run. It returns after what time they are to be run again;
+// zero: all are done.
 func Run[S any](ctx context.Context, tasks []Task[S], s S) (again time.Duration, err error) {
 	for _, t := range tasks {
-		r, err := t.Run(ctx, s)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", t.Name, err)
+		if stopped := again > 0 || err != nil; stopped && !t.Always {
+			continue
 		}
-		if r.wait > 0 {
-			return r.wait, nil
+		r, failure := t.Run(ctx, s)
+		if failure != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", t.Name, failure))
+		}
+		if again == 0 {
+			again = r.wait
 		}
 	}
-	return 0, nil
+	if err != nil {
+		return 0, err
+	}
+	return again, nil
 }
