@@ -115,7 +115,7 @@ func TestCluster_hasCertManagerIssueItsCertificate(t *testing.T) {
 	w.awaitPipelineMessage("SecretNotFound",
 		`Secret "shop-endpoint-tls" with the endpoint's certificate does not exist; cert-manager makes it: see kubectl describe certificate shop-endpoint-tls`)
 	issued := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-endpoint-tls"}, Type: corev1.SecretTypeTLS,
-		Data: map[string][]byte{"tls.crt": []byte("first"), "tls.key": []byte("key"), "ca.crt": []byte("an authority")}}
+		Data: certified(t)}
 	w.create(issued)
 	w.startUnits(fresh)
 	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
@@ -139,7 +139,7 @@ func (w *world) renewsCertificate(issued *corev1.Secret) {
 	if _, now := w.endpointSecret(); now != before {
 		w.t.Error("units restart while there is no other certificate")
 	}
-	issued.Data["tls.crt"] = []byte("second")
+	issued.Data = certified(w.t)
 	if err := w.Update(w.t.Context(), issued); err != nil {
 		w.t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestCluster_leavesACertificateThatIsSomebodyElses(t *testing.T) {
 	theirs.SetName("shop-endpoint-tls")
 	w.create(theirs)
 	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-endpoint-tls"}, Type: corev1.SecretTypeTLS,
-		Data: map[string][]byte{"tls.crt": []byte("theirs"), "tls.key": []byte("key")}})
+		Data: certified(t)})
 	c, database := external(1)
 	c.Spec.Gateway.TLS.SecretRef = &v1alpha1.SecretReference{Name: "shop-endpoint-tls"}
 	w.create(database)

@@ -6,13 +6,30 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/pki"
 )
+
+// certified returns a certificate for the endpoint with its key, as a Secret has them.
+func certified(t *testing.T) map[string][]byte {
+	t.Helper()
+	authority, err := pki.NewAuthority("tests", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := authority.Server(time.Now(), "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{"tls.crt": server.Cert, "tls.key": server.Key, "ca.crt": authority.Cert}
+}
 
 func TestCluster_tellsOfUnitsAlthoughTheDatabaseIsNotThere(t *testing.T) {
 	w := newWorld(t)
@@ -35,6 +52,37 @@ func TestCluster_tellsOfUnitsAlthoughTheDatabaseIsNotThere(t *testing.T) {
 		t.Errorf("%s units are fresh: %+v", got.Status.Fresh, got.Status.Units)
 	}
 	w.isSteady()
+}
+
+func TestCluster_doesNotRestartUnitsWithACertificateThatIsNone(t *testing.T) {
+	w := newWorld(t)
+	c, database := external(1)
+	c.Spec.Gateway.TLS.SecretRef = &v1alpha1.SecretReference{Name: "shop-cert"}
+	given := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-cert"}, Type: corev1.SecretTypeTLS, Data: certified(t)}
+	w.create(given)
+	w.create(database)
+	w.create(c)
+	w.startUnits(fresh)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	_, before := w.endpointSecret()
+	given.Data["tls.crt"] = certified(t)["tls.crt"] // of another key
+	if err := w.Update(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	w.wake()
+	w.awaitPipelineMessage("CertificateInvalid",
+		`Secret "shop-cert": tls: private key does not match public key; write a certificate and its own key there, as PEM`)
+	if _, now := w.endpointSecret(); now != before {
+		t.Error("a unit that runs restarts with a certificate that is of no use")
+	}
+	given.Data = certified(t)
+	if err := w.Update(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	if _, now := w.endpointSecret(); now == before {
+		t.Error("units do not restart with the new certificate")
+	}
 }
 
 func TestCluster_tellsOfLongMessagesByAnEventAndOnce(t *testing.T) {

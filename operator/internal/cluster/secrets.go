@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,6 +84,10 @@ func (r *Reconciler) takeCertificate(ctx context.Context, s *state, name, remedy
 		return task.Wait(whenNot), nil
 	case len(secret[corev1.TLSCertKey]) == 0 || len(secret[corev1.TLSPrivateKeyKey]) == 0:
 		s.isNot(v1alpha1.ConditionPipelineReady, ReasonSecretIncomplete, "Secret %q needs keys tls.crt and tls.key", name)
+		return task.Wait(whenNot), nil
+	}
+	if _, err := tls.X509KeyPair(secret[corev1.TLSCertKey], secret[corev1.TLSPrivateKeyKey]); err != nil { // no unit would start with it
+		s.isNot(v1alpha1.ConditionPipelineReady, ReasonCertificateInvalid, "Secret %q: %v; write a certificate and its own key there, as PEM", name, err)
 		return task.Wait(whenNot), nil
 	}
 	s.objects.CertificateSecret = name

@@ -160,6 +160,7 @@ const (
 	ReasonCloudNativePGRefuses      = "CloudNativePGRefuses"
 	ReasonCertManagerNotInstalled   = "CertManagerNotInstalled"
 	ReasonCertificateNotReady       = "CertificateNotReady"
+	ReasonCertificateInvalid        = "CertificateInvalid"
 	ReasonCleaningPipeline          = "CleaningPipeline"
 	ReasonCleaningDatabase          = "CleaningDatabase"
 )
