@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/database"
+	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/pki"
 )
 
@@ -52,6 +54,36 @@ func TestCluster_tellsOfUnitsAlthoughTheDatabaseIsNotThere(t *testing.T) {
 		t.Errorf("%s units are fresh: %+v", got.Status.Fresh, got.Status.Units)
 	}
 	w.isSteady()
+}
+
+func TestCluster_doesNotRestartUnitsWithASecretThatLetsNobodyIn(t *testing.T) {
+	w := newWorld(t)
+	c, secret := external(1)
+	w.create(secret)
+	w.create(c)
+	w.startUnits(fresh)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	_, before := w.endpointSecret()
+	w.databases.change(func(d *databases) {
+		d.away = &lack.Lack{Reason: database.ReasonAuthenticationFailed, Detail: "wrong", Remedy: "correct it"}
+	})
+	secret.Data["uri"] = []byte("postgresql://u:mistyped@db/shop")
+	if err := w.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	w.look(2)
+	w.awaitCondition(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "AuthenticationFailed")
+	if _, now := w.endpointSecret(); now != before {
+		t.Error("a unit that runs restarts with a password that the database does not take")
+	}
+	w.databases.change(func(d *databases) { d.away = nil })
+	w.look(1)
+	w.eventually(func() error {
+		if _, now := w.endpointSecret(); now == before {
+			return fmt.Errorf("units do not restart although the database lets them in by the Secret")
+		}
+		return nil
+	})
 }
 
 func TestCluster_doesNotRestartUnitsWithACertificateThatIsNone(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
+	"github.com/freshet-io/freshet/operator/internal/database"
 	"github.com/freshet-io/freshet/operator/internal/lack"
 	"github.com/freshet-io/freshet/operator/internal/manifest"
 	"github.com/freshet-io/freshet/operator/internal/task"
@@ -190,6 +191,7 @@ func (r *Reconciler) inspectDatabase(ctx context.Context, s *state) (task.Result
 	if err != nil {
 		return task.Done, err
 	}
+	s.refused = slices.ContainsFunc(lacks, database.Refuses)
 	if s.databaseLack != nil {
 		lacks = append([]*lack.Lack{s.databaseLack}, lacks...)
 	}

@@ -44,6 +44,11 @@ type state struct {
 	root     cockroach.Root
 	password string
 
+	// Of inspectDatabase:
+
+	// refused says that nobody gets into the database by the connection.
+	refused bool
+
 	// Of findPipeline and inspectPipeline:
 
 	// transport is the operator's own access to Kafka and Kafka Connect, and pipelineLacks is what they lack for units.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,9 @@ func (r *Reconciler) runUnits(ctx context.Context, s *state) (task.Result, error
 	for key, text := range config.Data {
 		contents[key] = []byte(text)
 	}
-	s.objects.Inputs = manifest.Digest(append(s.inputs, contents)...)
+	if s.objects.Inputs, err = r.unitInputs(ctx, s, manifest.Digest(append(s.inputs, contents)...)); err != nil {
+		return task.Done, err
+	}
 	for _, obj := range []client.Object{
 		config, s.objects.EndpointService(), s.objects.UnitsService(), s.objects.UnitsDisruption(), s.objects.UnitsPolicy(),
 	} {
@@ -43,6 +46,20 @@ func (r *Reconciler) runUnits(ctx context.Context, s *state) (task.Result, error
 	s.status.Endpoint = manifest.Endpoint(s.cluster)
 	s.status.Selector = metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: manifest.Selector(s.cluster)})
 	return task.Done, nil
+}
+
+// unitInputs is the digest of what pods of units read at their start, by which they are replaced; while the database lets nobody in it stays as it
+// is: those that run may have a password that is still good, and those that start now have none.
+func (r *Reconciler) unitInputs(ctx context.Context, s *state, digest string) (string, error) {
+	if !s.refused {
+		return digest, nil
+	}
+	var set appsv1.StatefulSet
+	name := types.NamespacedName{Namespace: s.cluster.Namespace, Name: manifest.UnitsName(s.cluster)}
+	if err := r.Client.Get(ctx, name, &set); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read StatefulSet %q: %w", name.Name, err)
+	}
+	return cmp.Or(manifest.InputsOf(&set), digest), nil
 }
 
 // observeUnits asks every unit how it does, and sums that up.

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,6 +36,13 @@ const (
 	ReasonDatabaseNotFound     = "DatabaseNotFound"
 	ReasonTooManyConnections   = "TooManyConnections"
 )
+
+// Refuses says that a lack is one of the connection: nobody gets in by it.
+func Refuses(l *lack.Lack) bool {
+	return slices.Contains([]string{
+		ReasonInvalidConnection, ReasonUnreachable, ReasonAuthenticationFailed, ReasonDatabaseNotFound, ReasonTooManyConnections,
+	}, l.Reason)
+}
 
 // limit bounds how long the operator waits for a database.
 const limit = 5 * time.Second

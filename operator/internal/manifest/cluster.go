@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/freshet-io/freshet/operator/api/v1alpha1"
@@ -32,6 +33,9 @@ const (
 
 // inputs is the annotation of pods by which a change of what they read at their start replaces them.
 const inputs = "freshet.io/inputs"
+
+// InputsOf reads of a StatefulSet what its template says of the pods' inputs; empty: nothing.
+func InputsOf(set *appsv1.StatefulSet) string { return set.Spec.Template.Annotations[inputs] }
 
 // Ports of pods and services.
 const (
