@@ -47,13 +47,30 @@ func (r *Reconciler) changeFinalizer(ctx context.Context, s *state, change func(
 	return nil
 }
 
+// tellEndpoint writes the endpoint down before the first unit runs. By that it is known whether units have left anything: see [state.hadUnits].
+func (r *Reconciler) tellEndpoint(ctx context.Context, s *state) error {
+	s.status.Endpoint = manifest.Endpoint(s.cluster)
+	if s.cluster.Status.Endpoint == s.status.Endpoint {
+		return nil
+	}
+	after := s.cluster.DeepCopy()
+	after.Status.Endpoint = s.status.Endpoint
+	if err := r.Client.Status().Patch(ctx, after, client.MergeFrom(s.cluster), apply.Owner); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write endpoint: %w", err)
+	}
+	return nil
+}
+
+// hadUnits says that there may have been a unit, which makes slot, publication, connector and topics of its own.
+func (s *state) hadUnits() bool { return s.status.Endpoint != "" }
+
 // cleanDatabase drops the slots and publications of all units.
 func (r *Reconciler) cleanDatabase(ctx context.Context, s *state) (task.Result, error) {
 	if s.cluster.Spec.OLTP.CockroachDB != nil {
 		return task.Done, nil // its changefeeds are part of the pipeline
 	}
 	builtin := s.cluster.Spec.OLTP.Engine == v1alpha1.EnginePostgreSQL
-	if !controllerutil.ContainsFinalizer(s.cluster, Finalizer) || s.cluster.Annotations[AbandonAnnotation] == "true" ||
+	if !s.hadUnits() || !controllerutil.ContainsFinalizer(s.cluster, Finalizer) || s.cluster.Annotations[AbandonAnnotation] == "true" ||
 		builtin && s.cluster.Spec.DeletionPolicy == v1alpha1.Delete { // they go with the volume
 		return task.Done, nil
 	}
@@ -75,6 +92,9 @@ func (r *Reconciler) cleanDatabase(ctx context.Context, s *state) (task.Result, 
 	found, err := r.readConnection(ctx, s)
 	if err != nil {
 		return task.Done, err
+	}
+	if !found && builtin {
+		return task.Done, nil // its namespace is being deleted, volume included; else nobody has the password that the volume knows
 	}
 	if !found {
 		return wait("the connection Secret is not there")

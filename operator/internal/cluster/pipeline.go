@@ -135,7 +135,7 @@ func (r *Reconciler) inspectPipeline(ctx context.Context, s *state) (task.Result
 
 // cleanPipeline deletes the connectors and topics of all units.
 func (r *Reconciler) cleanPipeline(ctx context.Context, s *state) (task.Result, error) {
-	if s.cluster.Spec.CDC.Kafka == nil || !controllerutil.ContainsFinalizer(s.cluster, Finalizer) ||
+	if s.cluster.Spec.CDC.Kafka == nil || !s.hadUnits() || !controllerutil.ContainsFinalizer(s.cluster, Finalizer) ||
 		s.cluster.Annotations[AbandonPipelineAnnotation] == "true" {
 		return task.Done, nil
 	}

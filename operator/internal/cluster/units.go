@@ -33,6 +33,9 @@ func (r *Reconciler) runUnits(ctx context.Context, s *state) (task.Result, error
 	if s.objects.Inputs, err = r.unitInputs(ctx, s, manifest.Digest(append(s.inputs, contents)...)); err != nil {
 		return task.Done, err
 	}
+	if err := r.tellEndpoint(ctx, s); err != nil {
+		return task.Done, err
+	}
 	for _, obj := range []client.Object{
 		config, s.objects.EndpointService(), s.objects.UnitsService(), s.objects.UnitsDisruption(), s.objects.UnitsPolicy(),
 	} {
@@ -43,7 +46,6 @@ func (r *Reconciler) runUnits(ctx context.Context, s *state) (task.Result, error
 	if s.unitVolumes, err = r.runSet(ctx, s, s.objects.Units()); err != nil {
 		return task.Done, err
 	}
-	s.status.Endpoint = manifest.Endpoint(s.cluster)
 	s.status.Selector = metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: manifest.Selector(s.cluster)})
 	return task.Done, nil
 }
