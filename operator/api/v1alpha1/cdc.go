@@ -164,6 +164,7 @@ type ConnectSpec struct {
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(p, has(p.ipBlock) ? !has(p.podSelector) && !has(p.namespaceSelector) : has(p.podSelector) || has(p.namespaceSelector))",message="from: each peer is an ipBlock, or has a podSelector, a namespaceSelector, or both of these"
 	// +listType=atomic
 	// +optional
 	From []networkingv1.NetworkPolicyPeer `json:"from,omitempty"`

@@ -76,6 +76,7 @@ type StorageSpec struct {
 	// Size in bytes, with a suffix such as Gi. It may be raised where the volume's storage class has allowVolumeExpansion.
 	//
 	// +kubebuilder:default="20Gi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="size: give more than 0"
 	// +optional
 	Size resource.Quantity `json:"size,omitzero"`
 

@@ -16,6 +16,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name: use at most 40 characters, names of pods are made of it"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.contains('.')",message="metadata.name: use no dots, names of services are made of it"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]')",optionalOldSelf=true,message="metadata.name: begin with a letter, names of services are made of it"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.oltp) || !has(self.spec.oltp.postgresql) || !has(self.spec.oltp.postgresql.recovery) || !has(self.spec.oltp.postgresql.recovery.claimName) || self.spec.oltp.postgresql.recovery.claimName != self.metadata.name + '-oltp-archive'",message="recovery.claimName: it is this cluster's own archive; give the HTAPCluster another name"
 type HTAPCluster struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -44,6 +44,9 @@ func noSchedule(s string) string {
 		"minute, hour, day of the month, month, day of the week", s)
 }
 
+// noPeers is what is said of workers that a NetworkPolicy cannot name.
+const noPeers = "spec.cdc.kafka.connect.from: Invalid value: from: each peer is an ipBlock, or has a podSelector, a namespaceSelector, or both of these"
+
 // kafkaTransport is the least that an external Kafka needs.
 var kafkaTransport = kafkaWith("bootstrapServers: ['kafka:9092']", "url: 'http://connect:8083'")
 
@@ -86,6 +89,17 @@ func TestHTAPCluster_refusesWhatCannotWork(t *testing.T) {
 		{"Kafka with accounts", cluster(external, kafkaWith(
 			"bootstrapServers: ['k-0:9093', 'k-1:9093'], tls: true, sasl: {mechanism: PLAIN, username: u}, secretRef: {name: k}",
 			"url: 'https://connect:8443/', username: u, secretRef: {name: c}, from: [{podSelector: {}}]")), nil},
+		{"workers of no kind", cluster(external, kafkaWith("bootstrapServers: ['k:1']", "url: 'http://c', from: [{}]")),
+			[]string{noPeers}},
+		{"workers of two kinds", cluster(external, kafkaWith("bootstrapServers: ['k:1']", "url: 'http://c', from: [{podSelector: {}, ipBlock: {cidr: 10.0.0.0/8}}]")),
+			[]string{noPeers}},
+		{"workers by address", cluster(external, kafkaWith("bootstrapServers: ['k:1']", "url: 'http://c', from: [{ipBlock: {cidr: 10.0.0.0/8}}]")), nil},
+		{"a volume of nothing", cluster(external, "columnar: {storage: {size: '0'}}"),
+			[]string{`spec.columnar.storage.size: Invalid value: "0": size: give more than 0`}},
+		{"a volume of less than nothing", cluster("oltp: {engine: postgresql, postgresql: {storage: {size: -5Gi}, archive: {storage: {size: 0}}}}"),
+			[]string{`spec.oltp.postgresql.archive.storage.size: Invalid value: 0: size: give more than 0`, `spec.oltp.postgresql.storage.size: Invalid value: "-5Gi": size: give more than 0`}},
+		{"a name that no Service can have", strings.Replace(cluster(external), "shop,", "1shop,", 1),
+			[]string{`<nil>: Invalid value: metadata.name: begin with a letter, names of services are made of it`}},
 		{"unknown transport", cluster(external, "cdc: {transport: pigeon}"),
 			[]string{`spec.cdc.transport: Unsupported value: "pigeon": supported values: "direct", "kafka"`}},
 		{"transport kafka without Kafka", cluster(external, "cdc: {transport: kafka}"),

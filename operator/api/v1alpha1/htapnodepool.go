@@ -48,6 +48,8 @@ type HTAPNodePoolSpec struct {
 	// Tolerations of the pool's pods, for nodes that are tainted to keep others off.
 	//
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.operator) && t.operator == 'Exists' ? !has(t.value) || t.value == '' : has(t.key) && t.key != '')",message="tolerations: with operator Exists leave value out; with another give key"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.tolerationSeconds) || has(t.effect) && t.effect == 'NoExecute')",message="tolerations: tolerationSeconds are for effect NoExecute"
 	// +listType=atomic
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`

@@ -19,6 +19,7 @@ func pool(spec ...string) string {
 func TestHTAPNodePool_refusesWhatCannotWork(t *testing.T) {
 	def := loadCRD(t, "freshet.io_htapnodepools.yaml")
 	const whole = "amount: give one page or more, whole ones, and no fraction: 1536Mi instead of 1.5Gi"
+	const noToleration = "spec.tolerations: Invalid value: tolerations: with operator Exists leave value out; with another give key"
 	long := strings.Repeat("a", 254) + "/x"
 	for _, c := range []struct {
 		name, manifest string
@@ -43,6 +44,11 @@ func TestHTAPNodePool_refusesWhatCannotWork(t *testing.T) {
 			`spec.rdma.resourceName: Invalid value: "kubernetes.io/batteries": resourceName: names of kubernetes.io are no devices`}},
 		{"a long name", pool("rdma: {resourceName: " + long + "}"), []string{
 			fmt.Sprintf(`spec.rdma.resourceName: Too long: may not be more than %d bytes`, 253)}},
+		{"tolerations", pool("tolerations: [{key: dedicated, value: olap}, {operator: Exists}, {key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]"), nil},
+		{"a toleration of every key with a value", pool("tolerations: [{value: olap}]"), []string{noToleration}},
+		{"a toleration of any value with one", pool("tolerations: [{key: a, operator: Exists, value: olap}]"), []string{noToleration}},
+		{"a toleration for a while of what evicts nobody", pool("tolerations: [{key: a, tolerationSeconds: 60}]"), []string{
+			`spec.tolerations: Invalid value: tolerations: tolerationSeconds are for effect NoExecute`}},
 		{"no device", pool("rdma: {resourceName: rdma/a, count: 0}"), []string{`spec.rdma.count: Invalid value: 0: spec.rdma.count in body should be greater than or equal to 1`}},
 		{"too many devices", pool("rdma: {resourceName: rdma/a, count: 65}"), []string{`spec.rdma.count: Invalid value: 65: spec.rdma.count in body should be less than or equal to 64`}},
 	} {
