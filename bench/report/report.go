@@ -66,6 +66,20 @@ func figure(format string, measured float64) string {
 	return fmt.Sprintf(format, measured)
 }
 
+// Missed tells the targets that were missed; nil: none was.
+func (r *Report) Missed() error {
+	var missed []string
+	for _, t := range r.Targets {
+		if !t.Met {
+			missed = append(missed, fmt.Sprintf("%s: %s, target %s", t.Name, t.Measured, t.Target))
+		}
+	}
+	if missed == nil {
+		return nil
+	}
+	return fmt.Errorf("%d of %d targets were missed: %s", len(missed), len(r.Targets), strings.Join(missed, "; "))
+}
+
 // Text writes the report as text.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder

@@ -57,6 +57,18 @@ func TestReport_formsCarrySettingsAndTargets(t *testing.T) {
 	}
 }
 
+func TestReport_tellsWhatWasMissed(t *testing.T) {
+	const want = "1 of 2 targets were missed: loss: 5 %, target ≤ 5 %"
+	if err := sample().Missed(); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	var met Report
+	met.AtMost("violations", 0, 0, "%.0f")
+	if err := met.Missed(); err != nil {
+		t.Errorf("%v, although none was", err)
+	}
+}
+
 func TestHTML_isWellFormedAndSelfContained(t *testing.T) {
 	var page bytes.Buffer
 	if err := sample().HTML(&page); err != nil {

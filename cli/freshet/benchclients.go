@@ -1,14 +1,26 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/freshet-io/freshet/bench"
+	"github.com/freshet-io/freshet/bench/report"
 	"github.com/freshet-io/freshet/workload/driver"
 )
+
+// conclude writes the results. A target that was missed is an error then: consistency is what the targets are about.
+func (o *outputs) conclude(r *report.Report, text io.Writer) error {
+	err := o.write(r, text)
+	if missed := r.Missed(); missed != nil {
+		err = errors.Join(err, fmt.Errorf("bench clients: %w", missed))
+	}
+	return err
+}
 
 func benchClientsCommand() *cobra.Command {
 	var cfg driver.Config
@@ -34,7 +46,7 @@ func benchClientsCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("bench clients: %w", err)
 			}
-			return out.write(r, cmd.OutOrStdout())
+			return out.conclude(r, cmd.OutOrStdout())
 		},
 	}
 	out.flags(cmd)

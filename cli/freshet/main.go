@@ -23,12 +23,20 @@ func main() {
 	if err == nil {
 		return
 	}
-	code := 1
+	code := exitCode(err)
 	if interrupted && errors.Is(err, context.Canceled) {
 		code, err = 130, fmt.Errorf("interrupted: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
 	os.Exit(code)
+}
+
+// exitCode is that of a program that was run for the user, who may have asked for it to be told apart, else 1.
+func exitCode(err error) int {
+	if ended, ok := errors.AsType[*kubectl.ProgramError](err); ok {
+		return ended.Code
+	}
+	return 1
 }
 
 // ending are the signals that ask this program to end: a terminal that is closed sends SIGHUP, which nohup has it ignore.
@@ -51,6 +59,8 @@ func command(program string) *cobra.Command {
 	cmd := kubectl.NewCommand()
 	cmd.Use = pluginName
 	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl freshet"}
+	cmd.InitDefaultCompletionCmd()
+	knowSubcommands(cmd)
 	return cmd
 }
 
@@ -62,12 +72,18 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.AddCommand(localCommand(), gatewayCommand(), demoCommand(), benchCommand(), kubectl.NewCommand())
-	for _, c := range cmd.Commands() {
+	cmd.InitDefaultCompletionCmd()
+	knowSubcommands(cmd)
+	return cmd
+}
+
+// knowSubcommands has the commands of the program know their subcommands, see [knowsItsSubcommands].
+func knowSubcommands(program *cobra.Command) {
+	for _, c := range program.Commands() {
 		if c.HasSubCommands() {
 			knowsItsSubcommands(c)
 		}
 	}
-	return cmd
 }
 
 // knowsItsSubcommands makes it an error to give cmd another one than it has. Otherwise it would show its help and say that all was well.

@@ -62,7 +62,7 @@ The database must hold the benchmark's tables, which the transactions change. --
 			if err != nil {
 				return fmt.Errorf("bench: %w", err)
 			}
-			return errors.Join(r.Text(p.out), writeJSON(r))
+			return p.conclude(r, writeJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -75,6 +75,15 @@ The database must hold the benchmark's tables, which the transactions change. --
 	f.Uint64Var(&o.workload.Seed, "seed", 1, "seed of the data and the clients")
 	f.StringVar(&o.json, "json", "", "file for the results as JSON")
 	return cmd
+}
+
+// conclude writes the results. A target that was missed is an error then: consistency is what the targets are about.
+func (p *plugin) conclude(r *report.Report, writeJSON func(*report.Report) error) error {
+	err := errors.Join(r.Text(p.out), writeJSON(r))
+	if missed := r.Missed(); missed != nil {
+		err = errors.Join(err, fmt.Errorf("bench: %w", missed))
+	}
+	return err
 }
 
 func (p *plugin) bench(ctx context.Context, e *endpoint, o benchOptions) (_ *report.Report, err error) {

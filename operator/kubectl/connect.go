@@ -50,8 +50,25 @@ func (p *plugin) connect(e *endpoint, psql string, args []string) (err error) {
 	cmd := exec.Command(psql, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.in, p.out, p.errOut
 	cmd.Env = append(withoutPostgres(os.Environ()), environment...)
-	if err := p.run(cmd); err != nil {
-		return fmt.Errorf("psql: %w", err)
+	return programError("psql", p.run(cmd))
+}
+
+// ProgramError says that a program which was run for the user has failed. Code is its exit code.
+type ProgramError struct {
+	Program string
+	Code    int
+}
+
+// Error implements error.
+func (e *ProgramError) Error() string { return fmt.Sprintf("%s: exit status %d", e.Program, e.Code) }
+
+// programError tells what a program ended with.
+func programError(program string, err error) error {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.Exited() {
+		return &ProgramError{Program: program, Code: ended.ExitCode()}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", program, err)
 	}
 	return nil
 }

@@ -58,6 +58,9 @@ func (p *plugin) statusCommand() *cobra.Command {
 			if !slices.Contains([]string{"", "json", "yaml"}, format) {
 				return fmt.Errorf("output format %q is not known; use json or yaml", format)
 			}
+			if everywhere && len(args) > 0 {
+				return fmt.Errorf("HTAPCluster %q in all namespaces: give its name, or --all-namespaces; its namespace by --namespace", args[0])
+			}
 			a, err := p.open()
 			if err != nil {
 				return err
