@@ -69,6 +69,14 @@ func TestCluster_runsACockroachDB(t *testing.T) {
 		}
 	})
 	w.isSteady()
+	// Units go on while it does not answer, and nothing but that is told.
+	w.cockroaches.change(func(c *cockroaches) { c.refuse = errors.New("connection refused") })
+	w.look(1)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionFalse, "DatabaseUnreachable")
+	w.isSteady()
+	w.cockroaches.change(func(c *cockroaches) { c.refuse = nil })
+	w.look(1)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
 	w.endCockroachDB(c)
 }
 

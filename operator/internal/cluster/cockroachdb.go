@@ -121,6 +121,7 @@ func (r *Reconciler) prepareCockroachDB(ctx context.Context, s *state) (task.Res
 	if err == nil {
 		return task.Done, r.resizeCockroachDB(ctx, s)
 	}
+	s.refused = true
 	s.isNot(v1alpha1.ConditionOLTPReady, database.ReasonUnreachable, "%s; see the logs of pods %s-*", refusal(s, err), manifest.OLTPName(s.cluster))
 	if len(s.status.Units) > 0 {
 		return task.Done, nil

@@ -159,6 +159,9 @@ func (r *Reconciler) cleanAfterUnits(ctx context.Context, s *state) (task.Result
 	}
 	prefix := manifest.SlotPrefix(s.cluster)
 	if s.cluster.Spec.OLTP.CockroachDB != nil {
+		if s.refused {
+			return task.Done, nil // OLTPReady tells of it; changefeeds end before their topics do
+		}
 		if err := r.Cockroaches.EndChangefeeds(ctx, s.root, prefix, keep); err != nil {
 			return task.Done, err
 		}
