@@ -99,6 +99,7 @@ func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Ma
 				&batchv1.Job{}:                  {Label: ours},
 				&corev1.PersistentVolumeClaim{}: {Label: claims},
 				&corev1.Node{}:                  {Transform: nodepool.Slim},
+				&corev1.ConfigMap{}:             {Transform: slim},
 			},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: orNone(cfg.MetricsAddr)},
@@ -117,6 +118,17 @@ func newManager(api *rest.Config, cfg Config, tune func(*ctrl.Options)) (ctrl.Ma
 		return nil, fmt.Errorf("add probes: %w", err)
 	}
 	return mgr, nil
+}
+
+// slim takes out of somebody else's ConfigMap what is in it: nobody here reads more than whose it is, and a Kubernetes cluster may have gigabytes of them.
+func slim(obj any) (any, error) {
+	if c, ok := obj.(*corev1.ConfigMap); ok {
+		c.ManagedFields = nil
+		if c.Labels[manifest.ManagedByLabel] != manifest.ManagedBy {
+			c.Data, c.BinaryData = nil, nil
+		}
+	}
+	return obj, nil
 }
 
 // newScheme returns the types that the operator reads and writes.
