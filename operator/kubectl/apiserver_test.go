@@ -229,7 +229,7 @@ func TestErrors_sayWhatToDo(t *testing.T) {
 		{"no such cluster", environment.KubeConfig, []string{"status", "-n", n, "sohp"}, []string{`"sohp" not found`, "kubectl get htapclusters --all-namespaces"}},
 		{"no clusters", environment.KubeConfig, []string{"lag", "-n", "default"}, []string{`no HTAPCluster in namespace "default"`, "--namespace"}},
 		{"no permission", config, []string{"status", "-n", n}, []string{"forbidden", "docs/kubectl.md"}},
-		{"no units", environment.KubeConfig, []string{"explain", "-n", n, "shop", "SELECT 1"}, []string{"not found"}},
+		{"no units", environment.KubeConfig, []string{"explain", "-n", n, "shop", "SELECT 1"}, []string{"not found", "kubectl freshet status says what is missing"}},
 		{"no CRDs", environment.KubeConfig, []string{"status", "--server", bare.URL}, []string{"knows no HTAPClusters", "install Freshet"}},
 		{"no such context", environment.KubeConfig, []string{"status", "--context", "moon"}, []string{`context "moon" does not exist`}},
 	} {

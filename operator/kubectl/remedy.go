@@ -10,6 +10,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
+// ofCluster says that an error of the API server is about an HTAPCluster.
+func ofCluster(err error) bool {
+	var said apierrors.APIStatus
+	return errors.As(err, &said) && said.Status().Details != nil && said.Status().Details.Kind == "htapclusters"
+}
+
 // remedy adds what to do about it to an error of the API server, or of the way there.
 func remedy(err error) error {
 	var unreachable *net.OpError
@@ -18,6 +24,8 @@ func remedy(err error) error {
 		return nil
 	case apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // there is no such path
 		return fmt.Errorf("this Kubernetes cluster knows no HTAPClusters: %w; install Freshet by its chart, or choose another cluster with --context", err)
+	case apierrors.IsNotFound(err) && !ofCluster(err):
+		return fmt.Errorf("%w; kubectl freshet status says what is missing, and why", err)
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w; kubectl get htapclusters --all-namespaces lists those that are there", err)
 	case apierrors.IsForbidden(err):
