@@ -134,6 +134,27 @@ func TestTenant_isAppliedWhenEveryUnitUsesIt(t *testing.T) {
 	}
 }
 
+func TestTenant_isNotAppliedWhileAUnitInServiceCannotBeAsked(t *testing.T) {
+	w := newWorld(t)
+	c, secret := external(2)
+	w.create(secret)
+	w.create(c)
+	w.create(newTenant("office", "ann"))
+	file := w.tenantsFile(ofTenant("ann", "office", 100))
+	set := w.startUnits(using(file))
+	w.awaitTenant("office", v1alpha1.ConditionApplied, metav1.ConditionTrue, "Applied")
+	silent := w.run("shop-unit-1", set.Spec.Template, "10.0.0.2")
+	silent.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if err := w.Status().Update(t.Context(), silent); err != nil {
+		t.Fatal(err)
+	}
+	if m := w.awaitTenant("office", v1alpha1.ConditionApplied, metav1.ConditionFalse, "UnitsBehind"); m != "1 of 2 units in service use it, shop-unit-1 does not yet" {
+		t.Errorf("message %q", m)
+	}
+	w.units.answer("10.0.0.2", using(file))
+	w.awaitTenant("office", v1alpha1.ConditionApplied, metav1.ConditionTrue, "Applied")
+}
+
 func TestTenant_leavesTheFileWhenItIsDeletedOrRefused(t *testing.T) {
 	w := newWorld(t)
 	c, secret := external(1)

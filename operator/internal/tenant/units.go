@@ -48,7 +48,11 @@ func (r *Reconciler) spread(ctx context.Context, c *v1alpha1.HTAPCluster, digest
 		}
 		status, err := r.Units.Status(ctx, pod.Status.PodIP)
 		if err != nil {
-			continue // it is not in service, or leaves it at this moment
+			if manifest.PodReady(pod) { // it is in service, and nobody knows what it uses
+				p.ready++
+				p.behind = pod.Name
+			}
+			continue
 		}
 		uses := status.Tenants.Digest == digest
 		if !uses {
