@@ -227,3 +227,28 @@ func (w *world) awaitImage(image string, state corev1.ContainerState) *corev1.Po
 	})
 	return &pod
 }
+
+func TestCluster_givesAUnitAnotherVolumeAsTheRunbookSays(t *testing.T) {
+	w := newIdleWorld(t, withControllers(t))
+	w.operate()
+	c, secret := external(1)
+	w.create(secret)
+	w.create(c)
+	_, before := w.settled("shop-unit", "20Gi", 1)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	for _, o := range []client.Object{
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-shop-unit-0", Namespace: w.namespace}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "shop-unit-0", Namespace: w.namespace}},
+	} {
+		if err := w.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.eventually(func() error {
+		if _, now := w.settled("shop-unit", "20Gi", 1); now[0] == before[0] || now[1] == before[1] {
+			return fmt.Errorf("pod and claim are %v, and were %v", now, before)
+		}
+		return nil
+	})
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+}
