@@ -44,12 +44,18 @@ func (w *world) startDatabase() *appsv1.StatefulSet {
 	return &set
 }
 
-// backupJob plays the CronJob's controller: a Job of it, with a condition.
-func (w *world) backupJob(name string, of *batchv1.CronJob, condition batchv1.JobConditionType) {
-	w.t.Helper()
+// backupOf is a Job of the CronJob.
+func backupOf(of *batchv1.CronJob, name string) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: *of.Spec.JobTemplate.ObjectMeta.DeepCopy(), Spec: *of.Spec.JobTemplate.Spec.DeepCopy()}
 	job.Name = name
 	job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, batchv1.SchemeGroupVersion.WithKind("CronJob"))}
+	return job
+}
+
+// backupJob plays the CronJob's controller: a Job of it, with a condition.
+func (w *world) backupJob(name string, of *batchv1.CronJob, condition batchv1.JobConditionType) {
+	w.t.Helper()
+	job := backupOf(of, name)
 	w.create(job)
 	job.Status.StartTime = ptr.To(metav1.Now())
 	before := []batchv1.JobConditionType{batchv1.JobFailureTarget}
@@ -100,6 +106,34 @@ func TestCluster_archivesItsDatabase(t *testing.T) {
 		t.Errorf("OLTPReady says %q, want %q", said, want)
 	}
 	w.isSteady()
+}
+
+func TestCluster_saysThatABaseBackupDoesNotBegin(t *testing.T) {
+	w := newWorld(t)
+	w.create(archived())
+	w.startDatabase()
+	w.startUnits(fresh)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	var backups batchv1.CronJob
+	if err := w.get("shop-oltp-archive", &backups); err != nil {
+		t.Fatal(err)
+	}
+	job := backupOf(&backups, "shop-oltp-archive-1")
+	w.create(job)
+	job.Status.StartTime, job.Status.Active = ptr.To(metav1.NewTime(time.Now().Add(-2*time.Hour))), 1
+	runs := func(ready int32) {
+		job.Status.Ready = &ready
+		if err := w.Status().Update(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs(0)
+	w.says(v1alpha1.ConditionOLTPReady, metav1.ConditionFalse, "BackupWaits",
+		"base backup shop-oltp-archive-1 has waited for more than 1h0m0s for its pod to run, and no other is begun meanwhile; "+
+			"see kubectl describe pods --selector=batch.kubernetes.io/job-name=shop-oltp-archive-1: it runs on the database's node, which must have room for it")
+	w.isSteady()
+	runs(1) // a large database takes its time
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
 }
 
 func TestCluster_endsBackupsWithItsArchive(t *testing.T) {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/freshet-io/freshet/operator/internal/lack"
@@ -57,7 +59,7 @@ func (r *Reconciler) backups(ctx context.Context, s *state) (*batchv1.CronJob, e
 	return &backups, nil
 }
 
-// failedBackup says that the last base backup has failed; nil: it has not.
+// failedBackup says that the last base backup has failed, or does not begin; nil: neither.
 func (r *Reconciler) failedBackup(ctx context.Context, s *state, backups *batchv1.CronJob) (*lack.Lack, error) {
 	var jobs batchv1.JobList
 	err := r.Client.List(ctx, &jobs, client.InNamespace(s.cluster.Namespace), client.MatchingLabels(s.objects.Backups().Labels))
@@ -71,15 +73,31 @@ func (r *Reconciler) failedBackup(ctx context.Context, s *state, backups *batchv
 			last = job
 		}
 	}
-	if last == nil || !slices.ContainsFunc(last.Status.Conditions, func(c batchv1.JobCondition) bool {
+	switch {
+	case last == nil:
+		return nil, nil
+	case r.waits(last):
+		return &lack.Lack{
+			Reason: ReasonBackupWaits, Detail: fmt.Sprintf("base backup %s has waited for more than %v for its pod to run, and no other is begun meanwhile", last.Name, backupWait),
+			Remedy: fmt.Sprintf("see kubectl describe pods --selector=%s=%s: it runs on the database's node, which must have room for it", batchv1.JobNameLabel, last.Name),
+		}, nil
+	case !slices.ContainsFunc(last.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
-	}) {
+	}):
 		return nil, nil
 	}
 	return &lack.Lack{
 		Reason: ReasonBackupFailed, Detail: fmt.Sprintf("base backup %s failed", last.Name),
 		Remedy: fmt.Sprintf("see kubectl logs job/%s, and take another by kubectl create job --from=cronjob/%s NAME", last.Name, backups.Name),
 	}, nil
+}
+
+// backupWait is how long the pod of a base backup may take to run.
+const backupWait = time.Hour
+
+// waits says that a Job's pod has not run for long.
+func (r *Reconciler) waits(job *batchv1.Job) bool {
+	return job.Status.StartTime != nil && job.Status.Active > 0 && ptr.Deref(job.Status.Ready, 0) == 0 && r.Clock().Sub(job.Status.StartTime.Time) > backupWait
 }
 
 // endBackups takes no more base backups where there is no archive any more. Its claim is left: nobody asked to lose it.

@@ -146,6 +146,7 @@ const (
 	ReasonVolumeRefused             = "VolumeRefused"
 	ReasonVolumeResizeFailed        = "VolumeResizeFailed"
 	ReasonBackupFailed              = "BackupFailed"
+	ReasonBackupWaits               = "BackupWaits"
 	ReasonUnitsNotRunning           = "UnitsNotRunning"
 	ReasonUnitsHindered             = "UnitsHindered"
 	ReasonStreaming                 = "Streaming"
