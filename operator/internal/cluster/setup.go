@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,7 +48,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(clusterByLabel)).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(clusterByLabel)).
 		Watches(&v1alpha1.HTAPNodePool{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfPool), spec).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("set up the controller of HTAPClusters: %w", err)
@@ -55,6 +57,12 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		return c.Watch(source.Kind(mgr.GetCache(), o, handler.EnqueueRequestsFromMapFunc(clusterByLabel)))
 	}}
 	return nil
+}
+
+// backoff is for how long a cluster with which something failed is left alone: longer and longer, and no longer than one that is well. What is in the way
+// need not be watched, as a quota, or an object of somebody else's.
+func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, whenReady)
 }
 
 // lateWatches are watches on kinds that may be installed after the operator. A watch on a kind that is not there would fail for ever.
