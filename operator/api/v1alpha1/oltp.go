@@ -54,7 +54,7 @@ type ExternalSpec struct {
 // PostgreSQLSpec is a PostgreSQL that the operator runs.
 //
 // +kubebuilder:validation:XValidation:rule="self.provider == 'cloudnativepg' || !has(self.instances)",message="provider builtin runs a single primary: leave instances out, or create an HTAPCluster with provider cloudnativepg"
-// +kubebuilder:validation:XValidation:rule="self.provider == 'cloudnativepg' || !has(self.memberOf)",message="provider builtin: its role is a superuser and may do everything; leave memberOf out"
+// +kubebuilder:validation:XValidation:rule="self.provider == 'cloudnativepg' || !has(self.memberOf)",message="provider builtin: leave memberOf out, and grant the owners of tables to freshet_units by SQL"
 // +kubebuilder:validation:XValidation:rule="self.provider == 'builtin' || !has(self.parameters) || !self.parameters.exists(k, k in ['sync_replication_slots', 'hot_standby_feedback'])",message="provider cloudnativepg: sync_replication_slots and hot_standby_feedback are set by the operator, so that the units' slots outlive a failover"
 // +kubebuilder:validation:XValidation:rule="self.provider == 'builtin' || !has(self.archive) && !has(self.recovery)",message="provider cloudnativepg: leave archive and recovery out, and use CloudNativePG's own backups"
 // +kubebuilder:validation:XValidation:rule="has(self.recovery) == has(oldSelf.recovery)",message="recovery is for a new database: create another HTAPCluster with it"
@@ -104,7 +104,7 @@ type PostgreSQLSpec struct {
 	//
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-z_][a-z0-9_.]*$') && size(k) <= 63)",message="names of parameters: use lower case letters, digits, _ and ."
-	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['wal_level', 'max_wal_senders', 'max_replication_slots', 'listen_addresses', 'port', 'hba_file', 'data_directory', 'unix_socket_directories'])",message="wal_level, max_wal_senders, max_replication_slots, listen_addresses, port, hba_file, data_directory and unix_socket_directories are set by the operator"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['wal_level', 'max_wal_senders', 'max_replication_slots', 'listen_addresses', 'port', 'hba_file', 'data_directory', 'unix_socket_directories', 'ssl', 'ssl_cert_file', 'ssl_key_file'])",message="wal_level, max_wal_senders, max_replication_slots, listen_addresses, port, hba_file, data_directory, unix_socket_directories, ssl, ssl_cert_file and ssl_key_file are set by the operator"
 	// +optional
 	Parameters map[string]ParameterValue `json:"parameters,omitempty"`
 
