@@ -411,7 +411,7 @@ type recorder struct {
 
 func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(q *http.Request) (*http.Response, error) {
-		if q.Method != http.MethodGet && !strings.HasSuffix(q.URL.Path, "/events") {
+		if q.Method != http.MethodGet && !strings.Contains(q.URL.Path, "/events") {
 			r.mu.Lock()
 			r.seen = append(r.seen, q.Method+" "+q.URL.Path)
 			r.mu.Unlock()
