@@ -46,7 +46,11 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 			if len(f.Args) != 1 {
 				fail("aggregate of several arguments")
 			}
-			arg = q.aggregateArgument(name, f.Args[0])
+			if it := q.rowCounted(name, f); it != nil {
+				arg = q.presence(it)
+			} else {
+				arg = q.aggregateArgument(name, f.Args[0])
+			}
 		}
 		return expr{}
 	})
@@ -82,6 +86,29 @@ func (q *query) aggregateArgument(name string, n *pg.Node) expr {
 	e := with(oidRecord, "tuple("+strings.Join(texts, ", ")+")", fields...)
 	e.null = false
 	return e
+}
+
+// rowCounted is the relation whose rows count counts by their name, as in count(t.*); nil: the argument is another one.
+func (q *query) rowCounted(name string, f *pg.FuncCall) *item {
+	row, ok := q.rowName(f.Args[0])
+	if !ok || name != "count" || f.AggDistinct {
+		return nil
+	}
+	if it := q.scope.item("", row); it != nil && !it.scalar {
+		return it
+	}
+	return nil
+}
+
+// presence is a value that is NULL only where an outer join lacks a row of the relation.
+func (q *query) presence(it *item) expr {
+	if len(it.key) > 0 {
+		return q.seen(it.key[0])
+	}
+	if !it.whole {
+		fail("row of this relation")
+	}
+	return q.value(pg.MakeAConstIntNode(1, 0))
 }
 
 // aggregateFilter is an aggregate's FILTER, as [aggregation] takes it, and whether it may fail.

@@ -86,14 +86,23 @@ func (w jsonWriter) values(nodes []*pg.Node) []expr {
 	return out
 }
 
-// rowOf is the relation whose rows an expression means by its name; nil: it is another expression.
-func (q *query) rowOf(n *pg.Node) *item {
+// rowName is the name by which an expression means a row of a relation; !ok: it is another expression.
+func (q *query) rowName(n *pg.Node) (name string, ok bool) {
 	fields := n.GetColumnRef().GetFields()
 	if len(fields) == 0 || len(fields) > 2 || fields[0].GetString_() == nil || len(fields) == 2 && fields[1].GetAStar() == nil {
-		return nil
+		return "", false
 	}
-	name := fields[0].GetString_().Sval
+	name = fields[0].GetString_().Sval
 	if len(fields) == 1 && q.showsColumn(name) {
+		return "", false
+	}
+	return name, true
+}
+
+// rowOf is the relation whose rows an expression means by its name; nil: it is another expression.
+func (q *query) rowOf(n *pg.Node) *item {
+	name, ok := q.rowName(n)
+	if !ok {
 		return nil
 	}
 	it := q.scope.item("", name)

@@ -232,11 +232,14 @@ func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 	}
 	stmt = q.liftTies(stmt)
 	first := limitsToOne(stmt)
-	if !isSimple(stmt) || !first && (stmt.LimitCount != nil || len(stmt.GroupClause) > 0) ||
-		len(stmt.TargetList) != 1 || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil {
-		fail("correlated subquery for a value with a LIMIT other than 1, GROUP BY, DISTINCT, WITH, windows or a set operation, or without FROM")
+	if !isSimple(stmt) || !first && stmt.LimitCount != nil || len(stmt.TargetList) != 1 || len(stmt.DistinctClause) > 0 || stmt.WithClause != nil {
+		fail("correlated subquery for a value with a LIMIT other than 1, DISTINCT, WITH, windows or a set operation, or without FROM")
 	}
 	c := q.correlate(stmt)
+	if !first && len(stmt.GroupClause) > 0 {
+		c.ungroup()
+		stmt = c.stmt
+	}
 	if len(c.inner) == 0 || len(c.residual) > 0 && first == isGrouped(stmt) {
 		fail("correlated subquery by more than equalities")
 	}
