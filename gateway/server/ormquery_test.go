@@ -49,3 +49,26 @@ CREATE TABLE plain (id int PRIMARY KEY, s int); INSERT INTO plain VALUES (1, NUL
 		`SELECT b.id, count(t) FROM buyer b LEFT JOIN (SELECT buyer, n FROM sale) t ON t.buyer = b.id GROUP BY b.id ORDER BY 1`,
 	})
 }
+
+// Hasura spells the row of which it makes a json out in two subqueries without tables.
+func TestGateway_makesJSONOfRowsThatAreSpelledOutAsPostgreSQLDoes(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, lateralSchema).routes()
+	wantAlikeIn(t, columnar, oltp, 1, []string{
+		`SELECT row_to_json((SELECT "_e" FROM (SELECT "b"."id" AS "id", "b"."name", b.since::text AS "day", 'x' AS k, NULL AS none) AS "_e")) AS "root" FROM buyer b ORDER BY b.id`,
+		`SELECT coalesce(json_agg("root" ORDER BY "root.pg.id" ASC NULLS LAST), '[]') AS "root" FROM (SELECT row_to_json((SELECT "_e" FROM (SELECT "_root.base"."id" AS "id", "_root.base"."total" AS "total") AS "_e")) AS "root", "_root.base"."id" AS "root.pg.id" FROM (SELECT * FROM sale WHERE (sale.n) > (('3')::int) ORDER BY id LIMIT 20) AS "_root.base" ORDER BY "root.pg.id") AS "_root"`,
+		`SELECT to_jsonb((SELECT r FROM (SELECT b.name AS longest, b.id AS id, b.since AS s) r)) FROM buyer b ORDER BY b.id`,
+		`SELECT json_build_object('row', (SELECT r FROM (SELECT state, count) r)) FROM (SELECT state, count(*) FROM sale GROUP BY state) s ORDER BY state`,
+		`SELECT row_to_json((SELECT r FROM (SELECT s.state) r)) FROM sale s GROUP BY s.state ORDER BY s.state`,
+	})
+	wantAlikeIn(t, columnar, oltp, 0, []string{
+		`SELECT row_to_json((SELECT r FROM (SELECT s.state, row_to_json((SELECT x FROM (SELECT s.state AS inner) x)) AS more) r)) FROM sale s GROUP BY s.state ORDER BY s.state`,
+		`SELECT row_to_json((SELECT r FROM (SELECT b.*) r)) FROM buyer b ORDER BY b.id`,
+		`SELECT row_to_json((SELECT r FROM (SELECT b.id AS r) r)) FROM buyer b ORDER BY b.id`, // the column, which is no row
+		`SELECT row_to_json((SELECT r FROM (SELECT b.id AS a) r WHERE b.id > 3)) FROM buyer b ORDER BY b.id`,
+		`SELECT row_to_json((SELECT r FROM (SELECT b.id AS a LIMIT 0) r)) FROM buyer b ORDER BY b.id`,
+		`SELECT row_to_json((SELECT r FROM (SELECT b.id AS a UNION SELECT 1) r LIMIT 1)) FROM buyer b ORDER BY b.id`,
+		`SELECT row_to_json((SELECT r FROM (SELECT count(b.id) AS n) r)) FROM buyer b ORDER BY b.id`,
+		`SELECT row_to_json((SELECT r FROM (SELECT b.id) r (a))) FROM buyer b ORDER BY b.id`,
+	})
+}
