@@ -11,6 +11,7 @@ func several(sql string) bool {
 // severalClass is the class of a text that may hold several statements, of which only the words are looked at.
 func severalClass(sql string) *class {
 	c := unknownClass
+	c.Reason = "it may be several statements in one message"
 	rest, _ := skipBlanks(sql)
 	c.leaves = leavesBlock(rest, firstWord(rest))
 	c.forgets, c.ends = wordEffects(sql)

@@ -1,6 +1,9 @@
 package server_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Django groups a subquery for a value by the column that ties it. Where it finds no row it is NULL, a count too.
 func TestGateway_takesAGroupedSubqueryForAValueAsPostgreSQLDoes(t *testing.T) {
@@ -71,4 +74,22 @@ func TestGateway_makesJSONOfRowsThatAreSpelledOutAsPostgreSQLDoes(t *testing.T) 
 		`SELECT row_to_json((SELECT r FROM (SELECT count(b.id) AS n) r)) FROM buyer b ORDER BY b.id`,
 		`SELECT row_to_json((SELECT r FROM (SELECT b.id) r (a))) FROM buyer b ORDER BY b.id`,
 	})
+}
+
+// Several statements in one message PostgreSQL runs, whose snapshot is another than the block's: the error says what to change.
+func TestGateway_saysThatABlocksSnapshotIsNotReadByManyStatementsInOneMessage(t *testing.T) {
+	t.Parallel()
+	columnar, _ := start(t, lateralSchema).routes()
+	ask := func(sql string) error {
+		_, err := columnar.PgConn().Exec(t.Context(), sql).ReadAll()
+		return err
+	}
+	for _, sql := range []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT count(*) FROM buyer"} {
+		if err := ask(sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	if err := ask("SELECT count(*) FROM buyer; SELECT 1"); err == nil || !strings.Contains(err.Error(), "several statements in one message") {
+		t.Errorf("two statements in one message: %v", err)
+	}
 }
