@@ -67,7 +67,7 @@ func (w jsonWriter) value(n *pg.Node) expr {
 	var members []jsonMember
 	var columns []expr
 	for _, c := range it.columns {
-		if strings.HasPrefix(c.name, marker) { // which PostgreSQL's does not have
+		if isAdded(c.name) {
 			continue
 		}
 		e := w.q.seen(c)

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
@@ -9,6 +10,9 @@ import (
 
 // orderName is the column in which a subquery numbers its rows. No column of PostgreSQL's is called so.
 const orderName = marker + "order"
+
+// isAdded reports whether a column is one that the translation has added to a subquery: no * stands for it.
+func isAdded(name string) bool { return strings.HasPrefix(name, marker) }
 
 // orderAggregates has json_agg and jsonb_agg without an order take that of the only subquery in FROM, which is the
 // order in which PostgreSQL hands them its rows: it neither merges an ordered subquery into the query around, nor

@@ -107,6 +107,9 @@ func (t *translator) selected(s *pg.SelectStmt, ctes *cteList, by reader) *rows 
 	case len(s.ValuesLists) > 0:
 		return t.values(s, ctes, by)
 	}
+	if by == readByClient || cuts(s) {
+		s, ctes = inheritOrder(s, ctes)
+	}
 	s = orderAggregates(unnestFrom(seriesFrom(seriesOverAggregates(s))))
 	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing, picking: t.picking}
 	q.base(s)
@@ -225,6 +228,9 @@ func (q *query) expand(list []*pg.Node) []target {
 			columns = it.columns
 		}
 		for _, c := range columns {
+			if isAdded(c.name) {
+				continue
+			}
 			// The column travels by identity: its name may be ambiguous.
 			ref := &pg.ColumnRef{}
 			q.stars[ref] = c

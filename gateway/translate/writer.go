@@ -23,7 +23,7 @@ func (w *writer) write() *rows {
 	var keys []sortKey
 	if w.q.reader == readByClient || cuts {
 		keys = w.sortKeys()
-	} else if slices.ContainsFunc(s.SortClause, func(n *pg.Node) bool { return w.sortExpr(n.GetSortBy().Node).fails }) {
+	} else if slices.ContainsFunc(s.SortClause, func(n *pg.Node) bool { e := w.sortExpr(n.GetSortBy().Node); return e.fails && !w.isExposed(e) }) {
 		fail("ORDER BY of a value that may fail, in a subquery that needs no order")
 	}
 	ranked := len(distinctOn) == 0 && w.ranked(keys)
@@ -93,6 +93,11 @@ func (w *writer) write() *rows {
 		}
 	}
 	return out
+}
+
+// isExposed reports whether a query around sorts by a value.
+func (w *writer) isExposed(e expr) bool {
+	return slices.ContainsFunc(w.targets, func(t target) bool { return isAdded(t.name) && t.e.sql == e.sql })
 }
 
 // eager has the engine compute the output of rows that are skipped, or cut off after sorting, as PostgreSQL does, where

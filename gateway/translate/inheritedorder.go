@@ -1,0 +1,189 @@
+package translate
+
+import (
+	"strconv"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
+)
+
+// inheritOrder has a query without an ORDER BY, of which somebody sees the order, show rows in that of the subquery or WITH query that they come from, as
+// PostgreSQL does: it merges no ordered subquery into the query around, and hands on its rows as they come where no more than conditions are applied to
+// them. Many a tool writes SELECT * FROM (…) t LIMIT 1000 around what its user wrote. The WITH queries that it returns are those that the query is to read.
+func inheritOrder(s *pg.SelectStmt, ctes *cteList) (*pg.SelectStmt, *cteList) {
+	if len(s.SortClause) > 0 || len(s.FromClause) != 1 {
+		return s, ctes
+	}
+	sub, around := onlySource(s, ctes)
+	switch {
+	case sub == nil || !around.isOrdered(sub):
+		return s, ctes
+	case numbersRows(s):
+		fail("window without ORDER BY over rows that have an order")
+	case !handsOn(s):
+		return s, ctes
+	}
+	s = proto.CloneOf(s)
+	if ref := s.FromClause[0].GetRangeVar(); ref != nil {
+		c, _ := ctes.find(ref.Relname)
+		c.stmt = proto.CloneOf(c.stmt)
+		name := ref.Relname
+		if ref.Alias != nil {
+			name = ref.Alias.Aliasname
+		}
+		renamed := len(c.stmt.Aliascolnames)+len(ref.GetAlias().GetColnames()) > 0
+		s.SortClause = orderOf(name, exposeOrder(c.stmt.Ctequery.GetSelectStmt(), renamed))
+		return s, &cteList{c, ctes}
+	}
+	s.SortClause = exposeItem(s.FromClause[0].GetRangeSubselect())
+	return s, ctes
+}
+
+// onlySource is the query that is all of a FROM clause with one item, and the WITH queries that it may refer to; nil: the item is no query.
+func onlySource(s *pg.SelectStmt, ctes *cteList) (*pg.SelectStmt, *cteList) {
+	if item := s.FromClause[0].GetRangeSubselect(); item != nil && !item.Lateral {
+		return item.Subquery.GetSelectStmt(), ctes
+	}
+	if ref := s.FromClause[0].GetRangeVar(); ref != nil && ref.Schemaname == "" {
+		if c, ok := ctes.find(ref.Relname); ok {
+			return c.stmt.Ctequery.GetSelectStmt(), c.outer
+		}
+	}
+	return nil, nil
+}
+
+// isOrdered reports whether PostgreSQL yields the rows of a query, which may refer to the WITH queries, in an order that is asked for in it or below.
+func (l *cteList) isOrdered(s *pg.SelectStmt) bool {
+	if len(s.SortClause) > 0 || len(s.FromClause) != 1 || !handsOn(s) {
+		return len(s.SortClause) > 0
+	}
+	sub, around := onlySource(s, withClause(s, l))
+	return sub != nil && around.isOrdered(sub)
+}
+
+// handsOn reports whether a query shows rows in the order in which it reads them.
+func handsOn(s *pg.SelectStmt) bool {
+	if s.Op != pg.SetOperation_SETOP_NONE || len(s.DistinctClause) > 0 || isGrouped(s) {
+		return false
+	}
+	for w, showsOrder := range windowsOf(s) {
+		if !isWhole(w) || showsOrder {
+			return false
+		}
+	}
+	return true
+}
+
+// numbersRows reports whether a query shows by window functions in which order it reads rows.
+func numbersRows(s *pg.SelectStmt) bool {
+	for w, showsOrder := range windowsOf(s) {
+		if isWhole(w) && showsOrder {
+			return true
+		}
+	}
+	return false
+}
+
+// isWhole reports whether a window is all rows as they come.
+func isWhole(w *pg.WindowDef) bool {
+	return len(w.PartitionClause) == 0 && len(w.OrderClause) == 0 && w.Refname == ""
+}
+
+// windowsOf yields the windows of a query's output, and whether what is computed over them depends on the order of their rows.
+func windowsOf(s *pg.SelectStmt) func(func(w *pg.WindowDef, showsOrder bool) bool) {
+	return func(yield func(*pg.WindowDef, bool) bool) {
+		more := true
+		syntax.WalkAll(s.TargetList, func(n *pg.Node) bool {
+			f := n.GetFuncCall()
+			w := f.GetOver()
+			if w == nil || !more {
+				return more && n.GetSelectStmt() == nil
+			}
+			for _, named := range s.WindowClause {
+				if d := named.GetWindowDef(); w.Name != "" && d.Name == w.Name {
+					w = d
+				}
+			}
+			more = yield(w, !peersAlike[syntax.FunctionName(f)] || !showsPeersAlike(w))
+			return more
+		})
+	}
+}
+
+// exposeItem is [exposeOrder] for a subquery in FROM.
+func exposeItem(item *pg.RangeSubselect) []*pg.Node {
+	if item.Alias == nil {
+		item.Alias = &pg.Alias{Aliasname: orderName}
+	}
+	return orderOf(item.Alias.Aliasname, exposeOrder(item.Subquery.GetSelectStmt(), len(item.Alias.Colnames) > 0))
+}
+
+// orderOf is an ORDER BY by columns of a relation.
+func orderOf(relation string, keys []*pg.Node) []*pg.Node {
+	for _, n := range keys {
+		fields := &n.GetSortBy().Node.GetColumnRef().Fields
+		*fields = append([]*pg.Node{pg.MakeStrNode(relation)}, *fields...)
+	}
+	return keys
+}
+
+// exposeOrder has a query yield the values that its rows are ordered by, and returns the ORDER BY of a query around by these columns. Renamed says that
+// those it has already are called something else there.
+func exposeOrder(s *pg.SelectStmt, renamed bool) []*pg.Node {
+	var keys []*pg.Node
+	distinct := s.Op != pg.SetOperation_SETOP_NONE || isDistinct(s)
+	switch {
+	case distinct && renamed:
+		fail("order of distinct rows, or of a set operation, whose columns are renamed")
+	case distinct || len(s.SortClause) > 0:
+		keys = s.SortClause
+		if !distinct {
+			keys = sortNodes(s)
+		}
+	default:
+		item := s.FromClause[0].GetRangeSubselect()
+		if item == nil {
+			fail("order of a WITH query that a subquery hands on")
+		}
+		keys = exposeItem(item)
+	}
+	out := make([]*pg.Node, len(keys))
+	for i, n := range keys {
+		by := n.GetSortBy()
+		name := orderName + strconv.Itoa(i+1)
+		if distinct {
+			name = outputColumn(s, by.Node)
+		} else {
+			s.TargetList = append(s.TargetList, pg.MakeResTargetNodeWithNameAndVal(name, by.Node, -1))
+		}
+		out[i] = pg.MakeSortByNode(pg.MakeColumnRefNode([]*pg.Node{pg.MakeStrNode(name)}, -1), by.SortbyDir, by.SortbyNulls, -1)
+		out[i].GetSortBy().UseOp = by.UseOp
+	}
+	return out
+}
+
+// outputColumn is the name of the output column that distinct rows, or those of a set operation, are ordered by.
+func outputColumn(s *pg.SelectStmt, by *pg.Node) string {
+	for s.Op != pg.SetOperation_SETOP_NONE {
+		s = s.Larg
+	}
+	if fields := by.GetColumnRef().GetFields(); len(fields) == 1 {
+		return fields[0].GetString_().GetSval()
+	}
+	for i, n := range s.TargetList {
+		target := n.GetResTarget()
+		if fields := target.Val.GetColumnRef().GetFields(); len(fields) > 0 && fields[len(fields)-1].GetAStar() != nil {
+			break
+		}
+		if c := by.GetAConst(); c != nil && int(c.GetIval().GetIval()) == i+1 {
+			if target.Name != "" {
+				return target.Name
+			}
+			return outputName(target.Val)
+		}
+	}
+	fail("order of distinct rows, or of a set operation, by what has no name")
+	return ""
+}
