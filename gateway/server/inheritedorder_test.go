@@ -51,6 +51,8 @@ func TestGateway_showsRowsInTheOrderOfTheSubqueryTheyComeFrom(t *testing.T) {
 		"SELECT count(*) FROM (SELECT id FROM shop ORDER BY score / n) t",
 		"SELECT row_number() OVER () AS place, * FROM (SELECT id FROM shop ORDER BY score) t LIMIT 4",
 		"SELECT id, lag(id) OVER () FROM (SELECT id FROM shop ORDER BY score) t",
+		"SELECT id, last_value(score) OVER (PARTITION BY region) FROM (SELECT * FROM shop ORDER BY region, score) t ORDER BY id",
+		"SELECT sum(r) FROM (SELECT row_number() OVER () AS r, id FROM (SELECT id FROM shop ORDER BY score) t) u WHERE id < 20",
 		"SELECT x FROM (SELECT DISTINCT id, score FROM shop ORDER BY score) t (x, y) LIMIT 4",
 		"SELECT * FROM (SELECT DISTINCT score % 7 FROM shop ORDER BY score % 7) t LIMIT 4",
 		"SELECT * FROM (SELECT * FROM (WITH q AS (SELECT id FROM shop ORDER BY score) SELECT * FROM q) a) b LIMIT 4",

@@ -12,8 +12,8 @@ import (
 // inheritOrder has a query without an ORDER BY, of which somebody sees the order, show rows in that of the subquery or WITH query that they come from, as
 // PostgreSQL does: it merges no ordered subquery into the query around, and hands on its rows as they come where no more than conditions are applied to
 // them. Many a tool writes SELECT * FROM (…) t LIMIT 1000 around what its user wrote. The WITH queries that it returns are those that the query is to read.
-func inheritOrder(s *pg.SelectStmt, ctes *cteList) (*pg.SelectStmt, *cteList) {
-	if len(s.SortClause) > 0 || len(s.FromClause) != 1 {
+func inheritOrder(s *pg.SelectStmt, ctes *cteList, seen bool) (*pg.SelectStmt, *cteList) {
+	if len(s.FromClause) != 1 {
 		return s, ctes
 	}
 	sub, around := onlySource(s, ctes)
@@ -22,7 +22,7 @@ func inheritOrder(s *pg.SelectStmt, ctes *cteList) (*pg.SelectStmt, *cteList) {
 		return s, ctes
 	case numbersRows(s):
 		fail("window without ORDER BY over rows that have an order")
-	case !handsOn(s):
+	case !seen || len(s.SortClause) > 0 || !handsOn(s):
 		return s, ctes
 	}
 	s = proto.CloneOf(s)
@@ -76,10 +76,11 @@ func handsOn(s *pg.SelectStmt) bool {
 	return true
 }
 
-// numbersRows reports whether a query shows by window functions in which order it reads rows.
+// numbersRows reports whether a query shows by window functions in which order it reads rows. PostgreSQL does not sort those again that are in the order of
+// a window's partitions already.
 func numbersRows(s *pg.SelectStmt) bool {
 	for w, showsOrder := range windowsOf(s) {
-		if isWhole(w) && showsOrder {
+		if len(w.OrderClause) == 0 && w.Refname == "" && showsOrder {
 			return true
 		}
 	}

@@ -107,9 +107,7 @@ func (t *translator) selected(s *pg.SelectStmt, ctes *cteList, by reader) *rows 
 	case len(s.ValuesLists) > 0:
 		return t.values(s, ctes, by)
 	}
-	if by == readByClient || cuts(s) {
-		s, ctes = inheritOrder(s, ctes)
-	}
+	s, ctes = inheritOrder(s, ctes, by == readByClient || cuts(s))
 	s = orderAggregates(unnestFrom(seriesFrom(seriesOverAggregates(s))))
 	q := &query{t: t, ctes: ctes, reader: by, failing: t.failing, picking: t.picking}
 	q.base(s)
