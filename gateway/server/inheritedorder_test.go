@@ -63,3 +63,21 @@ func TestGateway_showsRowsInTheOrderOfTheSubqueryTheyComeFrom(t *testing.T) {
 		}
 	}
 }
+
+// Aggregates that collect values take those of an ordered subquery in its order.
+func TestGateway_collectsValuesInTheOrderOfASubquery(t *testing.T) {
+	t.Parallel()
+	columnar, oltp := start(t, rankings).routes()
+	wantAlikeIn(t, columnar, oltp, 1, []string{
+		"SELECT array_agg(id), count(*), string_agg(region, ',') FROM (SELECT id, region FROM shop ORDER BY score DESC) t",
+		"SELECT array_agg(n) FROM (SELECT n FROM shop ORDER BY score) t",
+		"SELECT (array_agg(place))[1] FROM (SELECT place FROM shop ORDER BY score) t",
+		"SELECT string_agg(region || id, ', ') FILTER (WHERE id % 2 = 0) FROM (SELECT region, id FROM shop ORDER BY score LIMIT 20) t WHERE id > 5",
+		"SELECT o.id, (SELECT string_agg(t.id::text, ',') FROM (SELECT id FROM shop u WHERE u.region = o.region ORDER BY score LIMIT 3) t) FROM shop o ORDER BY 1",
+	})
+	wantAlikeIn(t, columnar, oltp, 0, []string{
+		"SELECT array_agg(id) FROM (SELECT DISTINCT id, n FROM shop ORDER BY n, id) t",
+		"SELECT array_agg(id), string_agg(region, ',' ORDER BY id) FROM (SELECT id, region FROM shop ORDER BY score) t",
+		"SELECT region, array_agg(id) FROM (SELECT id, region FROM shop ORDER BY region, score) t GROUP BY region ORDER BY region",
+	})
+}

@@ -161,6 +161,18 @@ func limitsToSome(s *pg.SelectStmt) bool {
 // limitsToOne reports whether a LIMIT leaves one row at most.
 func limitsToOne(s *pg.SelectStmt) bool { return s.LimitCount.GetAConst().GetIval().GetIval() == 1 }
 
+// requireLocal refuses outer expressions that read beyond the enclosing query.
+func (q *query) requireLocal(outer []expr) {
+	if q.noJoins {
+		fail("correlated subquery in this place")
+	}
+	for _, e := range outer {
+		if q.outer&e.refs != 0 {
+			fail("outer reference two levels down")
+		}
+	}
+}
+
 // joinGroups groups a subquery by the keys that tie it and joins the groups; expressions of the
 // subquery are then those over its groups.
 func (q *query) joinGroups(c *correlated) {

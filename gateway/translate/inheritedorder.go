@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"iter"
+	"slices"
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -93,22 +95,19 @@ func isWhole(w *pg.WindowDef) bool {
 }
 
 // windowsOf yields the windows of a query's output, and whether what is computed over them depends on the order of their rows.
-func windowsOf(s *pg.SelectStmt) func(func(w *pg.WindowDef, showsOrder bool) bool) {
+func windowsOf(s *pg.SelectStmt) iter.Seq2[*pg.WindowDef, bool] {
 	return func(yield func(*pg.WindowDef, bool) bool) {
 		more := true
 		syntax.WalkAll(s.TargetList, func(n *pg.Node) bool {
 			f := n.GetFuncCall()
-			w := f.GetOver()
-			if w == nil || !more {
-				return more && n.GetSelectStmt() == nil
-			}
-			for _, named := range s.WindowClause {
-				if d := named.GetWindowDef(); w.Name != "" && d.Name == w.Name {
-					w = d
+			if w := f.GetOver(); w != nil && more {
+				named := slices.IndexFunc(s.WindowClause, func(d *pg.Node) bool { return w.Name != "" && d.GetWindowDef().Name == w.Name })
+				if named >= 0 {
+					w = s.WindowClause[named].GetWindowDef()
 				}
+				more = yield(w, !peersAlike[syntax.FunctionName(f)] || !showsPeersAlike(w))
 			}
-			more = yield(w, !peersAlike[syntax.FunctionName(f)] || !showsPeersAlike(w))
-			return more
+			return more && n.GetSelectStmt() == nil
 		})
 	}
 }
@@ -175,7 +174,7 @@ func outputColumn(s *pg.SelectStmt, by *pg.Node) string {
 	}
 	for i, n := range s.TargetList {
 		target := n.GetResTarget()
-		if fields := target.Val.GetColumnRef().GetFields(); len(fields) > 0 && fields[len(fields)-1].GetAStar() != nil {
+		if isAnyStar(target.Val) {
 			break
 		}
 		if c := by.GetAConst(); c != nil && int(c.GetIval().GetIval()) == i+1 {

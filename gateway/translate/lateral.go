@@ -217,8 +217,7 @@ func sortedBy(n *pg.Node, targets []*pg.Node) *pg.Node {
 	fields := n.GetColumnRef().GetFields()
 	for i, target := range targets {
 		r := target.GetResTarget()
-		star := r.Val.GetColumnRef().GetFields()
-		if len(star) > 0 && star[len(star)-1].GetAStar() != nil {
+		if isAnyStar(r.Val) {
 			if n.GetAConst() != nil {
 				fail("number of a column of * in ORDER BY")
 			}

@@ -199,6 +199,12 @@ func resolveUnknown(e expr) expr {
 	return textLiteral(oidText, *e.lit.text)
 }
 
+// isAnyStar reports whether an output item is *, of all relations or of one.
+func isAnyStar(n *pg.Node) bool {
+	fields := n.GetColumnRef().GetFields()
+	return len(fields) > 0 && fields[len(fields)-1].GetAStar() != nil
+}
+
 // expand replaces * by columns.
 func (q *query) expand(list []*pg.Node) []target {
 	var out []target
@@ -207,8 +213,7 @@ func (q *query) expand(list []*pg.Node) []target {
 		if len(r.Indirection) > 0 {
 			fail("subscript in the output")
 		}
-		fields := r.Val.GetColumnRef().GetFields()
-		if len(fields) == 0 || fields[len(fields)-1].GetAStar() == nil {
+		if !isAnyStar(r.Val) {
 			name := r.Name
 			if name == "" {
 				name = outputName(r.Val)
@@ -217,7 +222,7 @@ func (q *query) expand(list []*pg.Node) []target {
 			continue
 		}
 		columns := q.scope.visible
-		if len(fields) > 1 {
+		if fields := r.Val.GetColumnRef().Fields; len(fields) > 1 {
 			names := syntax.Strings(fields[:len(fields)-1])
 			it := q.scope.item(strings.Join(names[:len(names)-1], "."), names[len(names)-1])
 			if it == nil {

@@ -207,18 +207,6 @@ func (t *translator) wrapJoins(sub *query, ns namespace, where []expr) *tree {
 	return sub.wrap(sub.from, ns, where)
 }
 
-// requireLocal refuses outer expressions that read beyond the enclosing query.
-func (q *query) requireLocal(outer []expr) {
-	if q.noJoins {
-		fail("correlated subquery in this place")
-	}
-	for _, e := range outer {
-		if q.outer&e.refs != 0 {
-			fail("outer reference two levels down")
-		}
-	}
-}
-
 // scalarSubquery translates a subquery that stands for a value.
 func (q *query) scalarSubquery(stmt *pg.SelectStmt) expr {
 	if e, ok := q.overWith(stmt); ok {

@@ -14,10 +14,10 @@ const orderName = marker + "order"
 // isAdded reports whether a column is one that the translation has added to a subquery: no * stands for it.
 func isAdded(name string) bool { return strings.HasPrefix(name, marker) }
 
-// orderAggregates has json_agg and jsonb_agg without an order take that of the only subquery in FROM, which is the
+// orderAggregates has aggregates that collect values take the order of the only subquery in FROM where they have none, which is the
 // order in which PostgreSQL hands them its rows: it neither merges an ordered subquery into the query around, nor
-// aggregates these two in parts. A query that groups may sort the rows by its keys before, and one with an ordered
-// aggregate by that's.
+// aggregates its rows in parts (create_ordered_paths in planner.c yields no partial paths). A query that groups may sort the rows by its keys before, and
+// one with an ordered aggregate by that's.
 func orderAggregates(s *pg.SelectStmt) *pg.SelectStmt {
 	if len(s.FromClause) != 1 || !takesOrder(s) {
 		return s
@@ -56,5 +56,5 @@ func columnOf(alias, name string) *pg.Node {
 	return pg.MakeColumnRefNode([]*pg.Node{pg.MakeStrNode(alias), pg.MakeStrNode(name)}, 0)
 }
 
-// ordered are the aggregates that show in which order rows come, and that PostgreSQL does not compute in parts.
-var ordered = setOf("json_agg jsonb_agg")
+// ordered are the aggregates that show in which order rows come.
+var ordered = setOf("json_agg jsonb_agg array_agg string_agg")
