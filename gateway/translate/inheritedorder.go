@@ -2,7 +2,6 @@ package translate
 
 import (
 	"iter"
-	"slices"
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -13,21 +12,23 @@ import (
 
 // inheritOrder has a query without an ORDER BY, of which somebody sees the order, show rows in that of the subquery or WITH query that they come from, as
 // PostgreSQL does: it merges no ordered subquery into the query around, and hands on its rows as they come where no more than conditions are applied to
-// them. Many a tool writes SELECT * FROM (…) t LIMIT 1000 around what its user wrote. The WITH queries that it returns are those that the query is to read.
+// them. Many a tool writes SELECT * FROM (…) t LIMIT 1000 around what its user wrote. So are the rows numbered by row_number() OVER () and the like. The
+// WITH queries that it returns are those that the query is to read.
 func inheritOrder(s *pg.SelectStmt, ctes *cteList, seen bool) (*pg.SelectStmt, *cteList) {
 	if len(s.FromClause) != 1 {
 		return s, ctes
 	}
 	sub, around := onlySource(s, ctes)
+	numbers := numbersRows(s)
+	shows := seen && len(s.SortClause) == 0 && handsOn(s)
 	switch {
-	case sub == nil || !around.isOrdered(sub):
+	case !numbers && !shows || sub == nil || !around.isOrdered(sub):
 		return s, ctes
-	case numbersRows(s):
+	case numbers && !handsOn(s):
 		fail("window without ORDER BY over rows that have an order")
-	case !seen || len(s.SortClause) > 0 || !handsOn(s):
-		return s, ctes
 	}
 	s = proto.CloneOf(s)
+	var keys []*pg.Node
 	if ref := s.FromClause[0].GetRangeVar(); ref != nil {
 		c, _ := ctes.find(ref.Relname)
 		c.stmt = proto.CloneOf(c.stmt)
@@ -36,12 +37,33 @@ func inheritOrder(s *pg.SelectStmt, ctes *cteList, seen bool) (*pg.SelectStmt, *
 			name = ref.Alias.Aliasname
 		}
 		renamed := len(c.stmt.Aliascolnames)+len(ref.GetAlias().GetColnames()) > 0
-		s.SortClause = orderOf(name, exposeOrder(c.stmt.Ctequery.GetSelectStmt(), renamed))
-		return s, &cteList{c, ctes}
+		keys = orderOf(name, exposeOrder(c.stmt.Ctequery.GetSelectStmt(), renamed))
+		ctes = &cteList{c, ctes}
+	} else {
+		keys = exposeItem(s.FromClause[0].GetRangeSubselect())
 	}
-	s.SortClause = exposeItem(s.FromClause[0].GetRangeSubselect())
+	orderWindows(s, keys)
+	if shows {
+		s.SortClause = keys
+	}
 	return s, ctes
 }
+
+// orderWindows has the windows of a query whose functions show in which order it reads rows be in this order.
+func orderWindows(s *pg.SelectStmt, order []*pg.Node) {
+	for call, showsOrder := range windowCalls(s) {
+		switch name := syntax.FunctionName(call); {
+		case !showsOrder:
+		case call.Over.Name != "" || call.Over.FrameOptions&frameNonDefault != 0 || !heedsNoFrame[name]:
+			fail("%s without ORDER BY over rows that have an order", name)
+		default:
+			call.Over.OrderClause = order
+		}
+	}
+}
+
+// heedsNoFrame are functions of a row's place in its partition, whatever the frame is.
+var heedsNoFrame = setOf("row_number ntile lag lead")
 
 // onlySource is the query that is all of a FROM clause with one item, and the WITH queries that it may refer to; nil: the item is no query.
 func onlySource(s *pg.SelectStmt, ctes *cteList) (*pg.SelectStmt, *cteList) {
@@ -70,8 +92,8 @@ func handsOn(s *pg.SelectStmt) bool {
 	if s.Op != pg.SetOperation_SETOP_NONE || len(s.DistinctClause) > 0 || isGrouped(s) {
 		return false
 	}
-	for w, showsOrder := range windowsOf(s) {
-		if !isWhole(w) || showsOrder {
+	for call := range windowCalls(s) {
+		if w := windowIn(s, call); len(w.PartitionClause) > 0 || len(w.OrderClause) > 0 || w.Refname != "" {
 			return false
 		}
 	}
@@ -81,35 +103,35 @@ func handsOn(s *pg.SelectStmt) bool {
 // numbersRows reports whether a query shows by window functions in which order it reads rows. PostgreSQL does not sort those again that are in the order of
 // a window's partitions already.
 func numbersRows(s *pg.SelectStmt) bool {
-	for w, showsOrder := range windowsOf(s) {
-		if len(w.OrderClause) == 0 && w.Refname == "" && showsOrder {
+	for call, showsOrder := range windowCalls(s) {
+		if w := windowIn(s, call); showsOrder && len(w.OrderClause) == 0 && w.Refname == "" {
 			return true
 		}
 	}
 	return false
 }
 
-// isWhole reports whether a window is all rows as they come.
-func isWhole(w *pg.WindowDef) bool {
-	return len(w.PartitionClause) == 0 && len(w.OrderClause) == 0 && w.Refname == ""
-}
-
-// windowsOf yields the windows of a query's output, and whether what is computed over them depends on the order of their rows.
-func windowsOf(s *pg.SelectStmt) iter.Seq2[*pg.WindowDef, bool] {
-	return func(yield func(*pg.WindowDef, bool) bool) {
+// windowCalls yields the calls with OVER in a query's output, and whether what they yield depends on the order of rows that the window's does not tell apart.
+func windowCalls(s *pg.SelectStmt) iter.Seq2[*pg.FuncCall, bool] {
+	return func(yield func(*pg.FuncCall, bool) bool) {
 		more := true
 		syntax.WalkAll(s.TargetList, func(n *pg.Node) bool {
-			f := n.GetFuncCall()
-			if w := f.GetOver(); w != nil && more {
-				named := slices.IndexFunc(s.WindowClause, func(d *pg.Node) bool { return w.Name != "" && d.GetWindowDef().Name == w.Name })
-				if named >= 0 {
-					w = s.WindowClause[named].GetWindowDef()
-				}
-				more = yield(w, !peersAlike[syntax.FunctionName(f)] || !showsPeersAlike(w))
+			if f := n.GetFuncCall(); f.GetOver() != nil && more {
+				more = yield(f, !peersAlike[syntax.FunctionName(f)] || !showsPeersAlike(windowIn(s, f)))
 			}
 			return more && n.GetSelectStmt() == nil
 		})
 	}
+}
+
+// windowIn is the window of a call in a query.
+func windowIn(s *pg.SelectStmt, call *pg.FuncCall) *pg.WindowDef {
+	for _, n := range s.WindowClause {
+		if w := n.GetWindowDef(); call.Over.Name != "" && w.Name == call.Over.Name {
+			return w
+		}
+	}
+	return call.Over
 }
 
 // exposeItem is [exposeOrder] for a subquery in FROM.
