@@ -44,7 +44,23 @@ func (g *gen) top() Query {
 	} else if g.chance(0.02) {
 		q.SQL += " LIMIT 0"
 	}
+	if len(q.OrderBy) > 0 && g.chance(0.05) {
+		g.wrap(&q)
+	}
 	return q
+}
+
+// wrap writes around an ordered query what tools do, which shows its rows in the same order.
+func (g *gen) wrap(q *Query) {
+	g.use("order of a subquery")
+	shape := "SELECT * FROM (%s) wrapped"
+	if g.chance(0.3) {
+		shape = "WITH wrapped AS (%s) SELECT * FROM wrapped"
+	}
+	q.SQL = fmt.Sprintf(shape, q.SQL)
+	if q.Total && g.chance(0.6) {
+		q.SQL += g.limit()
+	}
 }
 
 func (g *gen) with() string {
