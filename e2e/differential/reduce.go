@@ -110,7 +110,8 @@ func (m *mutation) visitList(message protoreflect.Message, f protoreflect.FieldD
 			}
 			return
 		}
-		if list.Get(i).Message().Descriptor().Name() == "Node" {
+		// What takes a list in each place, as VALUES does, takes nothing else: the deparser would read it as one.
+		if n, ok := list.Get(i).Message().Interface().(*pg.Node); ok && n.GetList() == nil {
 			for _, child := range operands(list.Get(i).Message()) {
 				if m.chosen() {
 					list.Set(i, protoreflect.ValueOfMessage(child))

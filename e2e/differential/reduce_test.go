@@ -29,3 +29,15 @@ func TestReduce_keepsTheOrderThatLimitNeeds(t *testing.T) {
 		t.Errorf("reduced to %q", got)
 	}
 }
+
+// A row of VALUES is a list. The deparser reads whatever stands in its place as one.
+func TestReduce_leavesRowsOfValuesLists(t *testing.T) {
+	tried := 0
+	got, err := Reduce("SELECT a FROM (VALUES ($1, 2)) v(a, b) WHERE a > 0", 1000, func(sql string) bool {
+		tried++
+		return strings.Contains(sql, "VALUES ($1)")
+	})
+	if want := "SELECT FROM (VALUES ($1))"; err != nil || !strings.HasPrefix(got, want) || tried == 0 {
+		t.Errorf("reduced to %q (%v) in %d steps, want %q", got, err, tried, want)
+	}
+}
