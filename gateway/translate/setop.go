@@ -54,7 +54,12 @@ func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, by reader) *
 }
 
 func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
+	failing := t.failing
 	left, right := t.arm(s.Larg, ctes), t.arm(s.Rarg, ctes)
+	if s.Op != pg.SetOperation_SETOP_UNION && t.failing > failing {
+		// Where one side is empty, which of the two each database computes is its own choice.
+		fail("INTERSECT or EXCEPT of rows of which one may fail")
+	}
 	if len(left.columns) != len(right.columns) || len(left.columns) == 0 {
 		fail("set operation over different numbers of columns")
 	}
@@ -84,8 +89,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			requireGroupable(e)
 		}
 		if e.fails && s.Op != pg.SetOperation_SETOP_UNION {
-			// Where one side is empty, which of the two each database computes is its own choice.
-			fail("INTERSECT or EXCEPT of values that may fail")
+			fail("INTERSECT or EXCEPT of values that may fail") // as those of another arm's type
 		}
 		for _, o := range own {
 			out.uniform = out.uniform && (o.isUnknown() || o.oid == e.oid)
