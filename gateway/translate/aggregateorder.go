@@ -48,7 +48,7 @@ func takesOrder(s *pg.SelectStmt) bool {
 func orderBy(s *pg.SelectStmt) {
 	alias := s.FromClause[0].GetRangeSubselect().Alias.Aliasname
 	for _, n := range callsOf(s.TargetList, ordered) {
-		n.GetFuncCall().AggOrder = []*pg.Node{{Node: &pg.Node_SortBy{SortBy: &pg.SortBy{Node: columnOf(alias, orderName)}}}}
+		n.GetFuncCall().AggOrder = []*pg.Node{pg.MakeSortByNode(columnOf(alias, orderName), pg.SortByDir_SORTBY_DEFAULT, pg.SortByNulls_SORTBY_NULLS_DEFAULT, 0)}
 	}
 }
 

@@ -15,10 +15,7 @@ func perColumn(s *pg.SelectStmt) *pg.SelectStmt {
 	out := &pg.SelectStmt{Op: pg.SetOperation_SETOP_NONE}
 	for _, n := range s.TargetList {
 		target := n.GetResTarget()
-		name := target.Name
-		if name == "" {
-			name = outputName(target.Val)
-		}
+		name := targetName(target)
 		one := &pg.SelectStmt{Op: s.Op, LimitOption: s.LimitOption, FromClause: s.FromClause, WhereClause: s.WhereClause, TargetList: []*pg.Node{n}}
 		value := &pg.Node{Node: &pg.Node_SubLink{SubLink: &pg.SubLink{
 			SubLinkType: pg.SubLinkType_EXPR_SUBLINK, Subselect: &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: one}},

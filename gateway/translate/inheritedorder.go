@@ -37,7 +37,7 @@ func inheritOrder(s *pg.SelectStmt, ctes *cteList, seen bool) (*pg.SelectStmt, *
 			name = ref.Alias.Aliasname
 		}
 		renamed := len(c.stmt.Aliascolnames)+len(ref.GetAlias().GetColnames()) > 0
-		keys = orderOf(name, exposeOrder(c.stmt.Ctequery.GetSelectStmt(), renamed))
+		keys = exposeOrder(c.stmt.Ctequery.GetSelectStmt(), name, renamed)
 		ctes = &cteList{c, ctes}
 	} else {
 		keys = exposeItem(s.FromClause[0].GetRangeSubselect())
@@ -139,21 +139,12 @@ func exposeItem(item *pg.RangeSubselect) []*pg.Node {
 	if item.Alias == nil {
 		item.Alias = &pg.Alias{Aliasname: orderName}
 	}
-	return orderOf(item.Alias.Aliasname, exposeOrder(item.Subquery.GetSelectStmt(), len(item.Alias.Colnames) > 0))
+	return exposeOrder(item.Subquery.GetSelectStmt(), item.Alias.Aliasname, len(item.Alias.Colnames) > 0)
 }
 
-// orderOf is an ORDER BY by columns of a relation.
-func orderOf(relation string, keys []*pg.Node) []*pg.Node {
-	for _, n := range keys {
-		fields := &n.GetSortBy().Node.GetColumnRef().Fields
-		*fields = append([]*pg.Node{pg.MakeStrNode(relation)}, *fields...)
-	}
-	return keys
-}
-
-// exposeOrder has a query yield the values that its rows are ordered by, and returns the ORDER BY of a query around by these columns. Renamed says that
-// those it has already are called something else there.
-func exposeOrder(s *pg.SelectStmt, renamed bool) []*pg.Node {
+// exposeOrder has a query yield the values that its rows are ordered by, and returns the ORDER BY of a query around by these columns, where it is called
+// alias. Renamed says that the columns it has already are called something else there.
+func exposeOrder(s *pg.SelectStmt, alias string, renamed bool) []*pg.Node {
 	var keys []*pg.Node
 	distinct := s.Op != pg.SetOperation_SETOP_NONE || isDistinct(s)
 	switch {
@@ -180,7 +171,7 @@ func exposeOrder(s *pg.SelectStmt, renamed bool) []*pg.Node {
 		} else {
 			s.TargetList = append(s.TargetList, pg.MakeResTargetNodeWithNameAndVal(name, by.Node, -1))
 		}
-		out[i] = pg.MakeSortByNode(pg.MakeColumnRefNode([]*pg.Node{pg.MakeStrNode(name)}, -1), by.SortbyDir, by.SortbyNulls, -1)
+		out[i] = pg.MakeSortByNode(columnOf(alias, name), by.SortbyDir, by.SortbyNulls, -1)
 		out[i].GetSortBy().UseOp = by.UseOp
 	}
 	return out
@@ -200,10 +191,7 @@ func outputColumn(s *pg.SelectStmt, by *pg.Node) string {
 			break
 		}
 		if c := by.GetAConst(); c != nil && int(c.GetIval().GetIval()) == i+1 {
-			if target.Name != "" {
-				return target.Name
-			}
-			return outputName(target.Val)
+			return targetName(target)
 		}
 	}
 	fail("order of distinct rows, or of a set operation, by what has no name")

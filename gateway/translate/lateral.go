@@ -223,10 +223,7 @@ func sortedBy(n *pg.Node, targets []*pg.Node) *pg.Node {
 			}
 			continue
 		}
-		name := r.Name
-		if name == "" {
-			name = outputName(r.Val)
-		}
+		name := targetName(r)
 		if len(fields) == 1 && fields[0].GetString_().GetSval() == name || n.GetAConst() != nil && int(n.GetAConst().GetIval().GetIval()) == i+1 {
 			return r.Val
 		}

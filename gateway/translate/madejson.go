@@ -24,7 +24,7 @@ func (q *query) rowMadeBy(n *pg.Node) []*pg.Node {
 		return nil
 	}
 	name := from.Alias.Aliasname
-	if q.showsColumn(name) || slices.ContainsFunc(made.TargetList, func(n *pg.Node) bool { return targetName(n) == name }) {
+	if q.showsColumn(name) || slices.ContainsFunc(made.TargetList, func(n *pg.Node) bool { return targetName(n.GetResTarget()) == name }) {
 		return nil // which the name means then
 	}
 	return made.TargetList
@@ -40,18 +40,9 @@ func (w jsonWriter) madeRow(targets []*pg.Node) expr {
 			fail("aggregate in a subquery that makes a row")
 		}
 		e := resolveUnknown(w.q.value(value))
-		members, columns = append(members, jsonMember{targetName(n), w.inside(e)}), append(columns, e)
+		members, columns = append(members, jsonMember{targetName(n.GetResTarget()), w.inside(e)}), append(columns, e)
 	}
 	e := w.of(w.members(members, `":`, ","), columns)
 	e.oid = oidRecord
 	return e
-}
-
-// targetName is what an output column is called.
-func targetName(n *pg.Node) string {
-	target := n.GetResTarget()
-	if target.Name != "" {
-		return target.Name
-	}
-	return outputName(target.Val)
 }

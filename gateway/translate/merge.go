@@ -115,12 +115,12 @@ func (m *merged) takes(c expr, leaf *tree) bool {
 func (m *merged) agree(c expr) bool {
 	other := false
 	for _, r := range references(c.sql) {
-		i, err := strconv.Atoi(strings.TrimPrefix(r.column, "c"))
-		if err != nil || i < 1 || i > len(m.columns) {
+		i, ok := columnIndex(r.column, len(m.columns))
+		if !ok {
 			return false
 		}
 		for _, arm := range m.arms {
-			own, all := arm.columns[i-1].e, m.columns[i-1].e
+			own, all := arm.columns[i].e, m.columns[i].e
 			if own.oid != all.oid {
 				return false
 			}
@@ -200,14 +200,20 @@ func (m *merged) inside(c expr, leaf *tree) (expr, bool) {
 	return c, c.refs != 0
 }
 
+// columnIndex is the index of a subquery's output column by the name that the engine knows it by; false: the name is of what stands beside one.
+func columnIndex(name string, columns int) (int, bool) {
+	i, err := strconv.Atoi(strings.TrimPrefix(name, "c"))
+	return i - 1, err == nil && i >= 1 && i <= columns
+}
+
 // insideText puts the values that a leaf's columns are in their place; false: it reads something else, too.
 func (m *merged) insideText(sql string, leaf int) (string, bool) {
 	return substituted(sql, leaf, func(column string) (string, bool) {
-		i, err := strconv.Atoi(strings.TrimPrefix(column, "c"))
-		if err != nil || i < 1 || i > len(m.targets) || m.passes != nil && !m.passes(i-1) {
+		i, ok := columnIndex(column, len(m.targets))
+		if !ok || m.passes != nil && !m.passes(i) {
 			return "", false // what stands beside a column, or is asked once the windows are computed
 		}
-		e := m.targets[i-1].e
+		e := m.targets[i].e
 		return boolText(e), e.lit == nil
 	})
 }

@@ -15,6 +15,14 @@ func outputName(n *pg.Node) string {
 	return name
 }
 
+// targetName is what an output column is called.
+func targetName(target *pg.ResTarget) string {
+	if target.Name != "" {
+		return target.Name
+	}
+	return outputName(target.Val)
+}
+
 // figureName follows PostgreSQL's FigureColnameInternal. A weak name yields to that of a type cast around it.
 func figureName(n *pg.Node) (name string, strong bool) {
 	switch v := n.GetNode().(type) {

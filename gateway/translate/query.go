@@ -214,11 +214,7 @@ func (q *query) expand(list []*pg.Node) []target {
 			fail("subscript in the output")
 		}
 		if !isAnyStar(r.Val) {
-			name := r.Name
-			if name == "" {
-				name = outputName(r.Val)
-			}
-			out = append(out, target{name: name, node: r.Val})
+			out = append(out, target{name: targetName(r), node: r.Val})
 			continue
 		}
 		columns := q.scope.visible

@@ -57,11 +57,7 @@ func spelledBy(s *pg.SelectStmt) *spelledRows {
 		if !isValue(target.Val) {
 			return nil
 		}
-		name := target.Name
-		if name == "" {
-			name = outputName(target.Val)
-		}
-		r.values[0], r.names = append(r.values[0], target.Val), append(r.names, name)
+		r.values[0], r.names = append(r.values[0], target.Val), append(r.names, targetName(target))
 	}
 	return r
 }

@@ -17,7 +17,8 @@ func (c *correlated) ungroup() {
 			fail("correlated subquery for a value, grouped by what does not tie it")
 		}
 	}
-	count := &pg.Node{Node: &pg.Node_FuncCall{FuncCall: &pg.FuncCall{Funcname: []*pg.Node{pg.MakeStrNode("count")}, AggStar: true}}}
+	count := pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode("count")}, nil, 0)
+	count.GetFuncCall().AggStar = true
 	some := pg.MakeAExprNode(pg.A_Expr_Kind_AEXPR_OP, []*pg.Node{pg.MakeStrNode(">")}, count, pg.MakeAConstIntNode(0, 0), 0)
 	s := proto.CloneOf(c.stmt)
 	s.GroupClause, s.GroupDistinct = nil, false

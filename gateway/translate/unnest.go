@@ -203,10 +203,7 @@ func isStar(n *pg.Node) bool {
 // elements before it groups then.
 func groupsElements(s *pg.SelectStmt) bool {
 	grouped := func(i int, r *pg.ResTarget) bool {
-		name := r.Name
-		if name == "" {
-			name = outputName(r.Val)
-		}
+		name := targetName(r)
 		return slices.ContainsFunc(s.GroupClause, func(n *pg.Node) bool {
 			fields := n.GetColumnRef().GetFields()
 			return n.GetAConst().GetIval() != nil && int(n.GetAConst().GetIval().Ival) == i+1 ||
