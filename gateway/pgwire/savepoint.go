@@ -27,13 +27,12 @@ func (s *session) noteExecuted() {
 	}
 }
 
-// noteReverted accounts for a rollback to a savepoint.
+// noteReverted accounts for a rollback to a savepoint. Portals are in doubt also where it cannot have ended them: the
+// block may be open again, of which PostgreSQL's last status says that it has failed.
 func (s *session) noteReverted() {
 	s.doubtCursors()
 	s.block.unmarked = true
-	for _, p := range s.block.portals {
-		s.block.doubted = s.block.doubted || p.mark > 0
-	}
+	s.block.doubted = len(s.block.portals) > 0
 }
 
 // mark tells the portal that an execution may leave from those of before the last savepoint. The backend must be held.
