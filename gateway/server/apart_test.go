@@ -104,7 +104,7 @@ func wantFailures(t *testing.T, statements ...string) {
 	c := g.client()
 	_, oltp := g.routes()
 	for _, sql := range statements {
-		if code := outcome(t, oltp, sql); !strings.HasPrefix(code[0], "SQLSTATE 22") {
+		if code := outcome(t, oltp, sql); len(code) == 0 || !strings.HasPrefix(code[0], "SQLSTATE 22") {
 			t.Errorf("%s: PostgreSQL answers %v", sql, code)
 		}
 		wantSameOutcome(t, c, oltp, sql)

@@ -54,6 +54,20 @@ func TestGateway_failsWherePostgreSQLMovesConditionsIntoASubquery(t *testing.T) 
 	)
 }
 
+// Of an INTERSECT with an empty arm PostgreSQL spares itself the arm that it takes for the larger, of an EXCEPT the second.
+func TestGateway_failsWherePostgreSQLComputesAnArm(t *testing.T) {
+	t.Parallel()
+	wantFailures(t,
+		"SELECT id FROM n WHERE id + 0 > 77 INTERSECT SELECT id FROM n WHERE 10 / i4n = 3",
+		"SELECT id FROM n WHERE id + 0 > 77 INTERSECT ALL SELECT id FROM n WHERE 10 / i4n = 3",
+		"SELECT id FROM n WHERE 10 / i4n = 3 INTERSECT ALL SELECT id FROM n WHERE id + 0 > 77",
+		"SELECT id FROM n INTERSECT SELECT 10 / i4n FROM n",
+		"SELECT * FROM (SELECT id FROM n WHERE id + 0 > 77 INTERSECT SELECT i4n FROM n WHERE abs(i4n) = 0) q WHERE 10 / id = 3",
+		"SELECT id FROM n WHERE 10 / i4n = 3 EXCEPT SELECT id FROM n WHERE id + 0 > 77",
+		"SELECT id FROM n EXCEPT ALL SELECT id FROM n WHERE 10 / i4n = 3",
+	)
+}
+
 // What is moved changes nothing else, and conditions on what is aggregated or numbered stay where they are.
 func TestGateway_answersWhereConditionsAreMovedIntoASubquery(t *testing.T) {
 	t.Parallel()
@@ -64,6 +78,8 @@ func TestGateway_answersWhereConditionsAreMovedIntoASubquery(t *testing.T) {
 		"SELECT * FROM (SELECT id, 'x' AS c FROM n WHERE id + i4n < 17 UNION ALL SELECT k, 'y' FROM a1 WHERE k + x > 1) q WHERE id + 1 > 4 AND c = 'x' ORDER BY 1, 2",
 		"SELECT * FROM (SELECT id AS k, i4n AS v FROM n WHERE i4n > 0 UNION ALL SELECT k, x + 0.5 FROM a1 WHERE k > 1) q WHERE 10 / k >= 0 AND v > 1 ORDER BY 1, 2",
 		"SELECT * FROM (SELECT id FROM n WHERE id + i4n < 17 INTERSECT SELECT k FROM a1 WHERE k + x > 1) q WHERE id + 1 > 4 ORDER BY 1",
+		"SELECT i4n, t FROM n WHERE id + i4n < 17 INTERSECT ALL SELECT i4n, t FROM n WHERE id + i4n > 2 ORDER BY 1, 2",
+		"SELECT i4n FROM n WHERE id + i4n < 17 INTERSECT SELECT i4n FROM n WHERE id + i4n > 2 ORDER BY 1",
 		"SELECT * FROM (SELECT id FROM n WHERE id + i4n < 17 EXCEPT SELECT k FROM a1 WHERE k + x > 20) q WHERE id + 1 > 4 ORDER BY 1",
 		"SELECT * FROM (SELECT DISTINCT id % 4 AS k, id / 4 AS d FROM n WHERE id + i4n < 17) q WHERE k + d > 2 ORDER BY 1, 2",
 		"SELECT * FROM (SELECT DISTINCT ON (id % 4) id % 4 AS k, id, i4n FROM n WHERE id + i4n > 3 ORDER BY id % 4, id) q WHERE k + 1 > 2 AND i4n + 1 > 1 ORDER BY 1",

@@ -56,10 +56,6 @@ func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, by reader) *
 func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	failing := t.failing
 	left, right := t.arm(s.Larg, ctes), t.arm(s.Rarg, ctes)
-	if s.Op != pg.SetOperation_SETOP_UNION && t.failing > failing {
-		// Where one side is empty, which of the two each database computes is its own choice.
-		fail("INTERSECT or EXCEPT of rows of which one may fail")
-	}
 	if len(left.columns) != len(right.columns) || len(left.columns) == 0 {
 		fail("set operation over different numbers of columns")
 	}
@@ -113,7 +109,12 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			out.sql = left.sql + " UNION ALL (" + rightSQL + ")"
 			return
 		}
-		out.sql = joinArms(&pg.SelectStmt{Op: s.Op, All: s.All || mixed}, "SELECT "+strings.Join(leftItems, ", ")+" FROM ("+left.sql+")", rightSQL, out.columns)
+		leftSQL := "SELECT " + strings.Join(leftItems, ", ") + " FROM (" + left.sql + ")"
+		if s.Op == pg.SetOperation_SETOP_INTERSECT && t.failing > failing {
+			out.sql = countedIntersect(leftSQL, rightSQL, len(out.columns), s.All)
+			return
+		}
+		out.sql = joinArms(&pg.SelectStmt{Op: s.Op, All: s.All || mixed}, leftSQL, rightSQL, out.columns)
 	}
 	join()
 	if mixed {
@@ -157,15 +158,33 @@ func joinArms(s *pg.SelectStmt, left, right string, columns []outColumn) string 
 	if !s.All {
 		return "(" + left + ")" + op + "(" + right + ")"
 	}
-	names := make([]string, len(columns))
-	for i := range columns {
-		names[i] = "c" + strconv.Itoa(i+1)
-	}
-	list := strings.Join(names, ", ")
+	list := columnList(len(columns))
 	numbered := func(sql string) string {
 		return "(SELECT " + list + ", row_number() OVER (PARTITION BY " + list + ") AS n FROM (" + sql + "))"
 	}
 	return "SELECT " + list + " FROM (" + numbered(left) + op + numbered(right) + ")"
+}
+
+// countedIntersect writes an INTERSECT of which both arms are computed whatever they yield. Where an arm is empty either database spares itself the other:
+// the engine the second, PostgreSQL that which it takes for the larger.
+func countedIntersect(left, right string, columns int, all bool) string {
+	list := columnList(columns)
+	side := func(n, sql string) string { return "SELECT " + list + ", " + n + " AS side FROM (" + sql + ")" }
+	grouped := " FROM (" + side("1", left) + " UNION ALL " + side("2", right) + ") GROUP BY " + list
+	const inLeft, inRight = "countIf(side = 1)", "countIf(side = 2)"
+	if all {
+		return "SELECT " + list + " FROM (SELECT " + list + ", least(" + inLeft + ", " + inRight + ") AS n" + grouped + ") ARRAY JOIN range(n) AS copy"
+	}
+	return "SELECT " + list + grouped + " HAVING " + inLeft + " > 0 AND " + inRight + " > 0"
+}
+
+// columnList lists output columns.
+func columnList(columns int) string {
+	names := make([]string, columns)
+	for i := range names {
+		names[i] = "c" + strconv.Itoa(i+1)
+	}
+	return strings.Join(names, ", ")
 }
 
 // of is a column as a set operation sees it.
