@@ -14,40 +14,82 @@ import (
 // temporal are types whose values without columns are mostly made of what is stable: PostgreSQL computes those by the row.
 var temporal = []uint32{oidDate, oidTime, oidTimestamp, oidTimestampTZ, oidInterval}
 
-// refuseFolded refuses a value that PostgreSQL may refuse and that reads no column: PostgreSQL computes it as it plans, also where no row needs it.
-func (t *translator) refuseFolded(n *pg.Node, e expr) {
-	switch {
-	case !t.isFolded(n, e), slices.Contains(temporal, e.oid) && !isSecondsToTimestamp(n):
-	case isFloat(e.oid) && modest(n) <= maxModest:
-	default:
-		fail("value without columns that PostgreSQL may refuse")
+// noteFolded notes a value that PostgreSQL may refuse and that reads nothing but constants: PostgreSQL computes it as it plans, also where no row needs it. Where
+// it depends on a setting PostgreSQL leaves that to the rows: the replica may have the statement answered for nothing then.
+func (t *translator) noteFolded(n *pg.Node, e expr) {
+	if !t.isFolded(n, e) || isFloat(e.oid) && modest(n) <= maxModest {
+		return
 	}
+	for _, text := range t.constantTexts(e.sql) {
+		switch {
+		case text != "" && !slices.Contains(t.folded, text):
+			t.folded = append(t.folded, text)
+		case text == "" && !slices.Contains(temporal, e.oid):
+			fail("value that PostgreSQL may refuse of constants of several subqueries")
+		}
+	}
+}
+
+// foldedFirst is a condition that holds, and has the engine compute all values that were noted, as it analyzes the statement.
+func (t *translator) foldedFirst() expr {
+	return expr{oid: oidBool, sql: selecting("ignore(" + strings.Join(t.folded, ", ") + ")) = 0")}
 }
 
 // isFolded reports whether PostgreSQL computes a value as it plans, which it does if the value reads nothing but constants. PostgreSQL puts those
 // that a subquery yields in the place of its columns.
 func (t *translator) isFolded(n *pg.Node, e expr) bool {
-	reads := e.refs != 0 || len(references(e.sql)) > 0
-	return !(reads && !t.isFoldedColumn(e)) && !strings.Contains(e.sql, subselect) && !contains(n, isUnfolded)
+	return !(dependsOnRows(e) && !t.isFoldedColumn(e)) && !strings.Contains(e.sql, subselect) && !contains(n, isUnfolded)
 }
+
+func dependsOnRows(e expr) bool { return e.refs != 0 || len(references(e.sql)) > 0 }
 
 // isFoldedColumn reports whether of the columns in an expression all are constants that subqueries yield.
 func (t *translator) isFoldedColumn(e expr) bool {
 	read := references(e.sql)
-	return len(read) > 0 && !slices.ContainsFunc(read, func(r reference) bool { return !t.constants[r.sql()] })
+	return len(read) > 0 && !slices.ContainsFunc(read, func(r reference) bool { return len(t.constants[r.sql()]) == 0 })
 }
 
-// fold notes whether a subquery's column is a constant.
-func (t *translator) fold(column expr, constant bool) {
-	if constant {
-		t.constants[column.sql] = true
+// maxConstants bounds what constants make of an expression.
+const maxConstants = 16
+
+// constantTexts is what becomes of an expression by the constants in the place of its columns, by each of those that one may be; empty: of one that is not
+// known here, or of too many.
+func (t *translator) constantTexts(sql string) []string {
+	texts := []string{""}
+	for _, r := range references(sql) {
+		before, after, _ := strings.Cut(sql, r.sql())
+		sql = after
+		constants := t.constants[r.sql()]
+		if slices.Contains(constants, "") || len(texts)*len(constants) > maxConstants {
+			return []string{""}
+		}
+		var longer []string
+		for _, text := range texts {
+			for _, c := range constants {
+				longer = append(longer, text+before+"("+c+")")
+			}
+		}
+		texts = longer
 	}
+	for i := range texts {
+		texts[i] += sql
+	}
+	return texts
 }
 
-// isSecondsToTimestamp reports whether a node is to_timestamp() of a number, whose value depends on no setting.
-func isSecondsToTimestamp(n *pg.Node) bool {
-	f := n.GetFuncCall()
-	return f != nil && syntax.FunctionName(f) == "to_timestamp" && len(f.Args) == 1
+// foldedColumn is constantTexts of what a subquery passes on; nil: it is not constant.
+func (t *translator) foldedColumn(e expr) []string {
+	if !t.isFoldedColumn(e) {
+		return nil
+	}
+	return t.constantTexts(e.sql)
+}
+
+// fold notes the constants that a subquery's column is; nil: it is none.
+func (t *translator) fold(column expr, constants []string) {
+	if len(constants) > 0 {
+		t.constants[column.sql] = constants
+	}
 }
 
 // isUnfolded reports whether PostgreSQL does not compute what has the node as it plans.

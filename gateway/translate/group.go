@@ -240,7 +240,7 @@ func (q *query) keyOf(e expr) (expr, bool) {
 // key is a key seen over groups.
 func (q *query) key(i int) expr {
 	e := describe(q.group.keys[i], "k"+strconv.Itoa(i+1)).of(leafName(q.group.id), bit(q.group.id))
-	q.t.fold(e, q.t.isFoldedColumn(q.group.keys[i]))
+	q.t.fold(e, q.t.foldedColumn(q.group.keys[i]))
 	if len(q.group.sets) > 0 { // which yield no texts
 		e.blanks = nil
 	}

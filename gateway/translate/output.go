@@ -278,12 +278,17 @@ func describe(e expr, name string) expr {
 	return d
 }
 
+// columnText is a value as a query selects it.
+func (e expr) columnText() string {
+	if e.lit != nil {
+		return e.typed()
+	}
+	return e.sql
+}
+
 // selectItem writes an output column, with its display scale, or its text with blanks, in a second one where that differs by row.
 func selectItem(e expr, name string) string {
-	item := e.sql + " AS " + name
-	if e.lit != nil {
-		item = e.typed() + " AS " + name
-	}
+	item := e.columnText() + " AS " + name
 	if e.displaysByRow() {
 		item += ", " + e.dec.displaySQL + " AS " + name + "s"
 	}

@@ -82,8 +82,9 @@ type rows struct {
 type outColumn struct {
 	name string
 	e    expr
-	// folded says that PostgreSQL may put a constant in the place of the column where a query around reads it.
-	folded bool
+	// folded are the constants of which PostgreSQL may put one in the place of the column where a query around reads it, as the engine computes them; an
+	// empty one: a constant that is not known here.
+	folded []string
 }
 
 // selectStmt translates a query, which refers to nothing outside.

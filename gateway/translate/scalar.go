@@ -121,7 +121,7 @@ func (q *query) value(n *pg.Node) expr { return q.computedSpread(q.shown(n)) }
 func (q *query) shown(n *pg.Node) expr {
 	e := q.translated(n)
 	if e.fails {
-		q.t.refuseFolded(n, e)
+		q.t.noteFolded(n, e)
 		q.t.failing++
 	}
 	e.simplified = e.simplified && n.GetFuncCall() == nil

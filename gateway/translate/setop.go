@@ -84,9 +84,6 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 		case distinct:
 			requireGroupable(e)
 		}
-		if e.fails && s.Op != pg.SetOperation_SETOP_UNION {
-			fail("INTERSECT or EXCEPT of values that may fail") // as those of another arm's type
-		}
 		for _, o := range own {
 			out.uniform = out.uniform && (o.isUnknown() || o.oid == e.oid)
 		}
@@ -99,7 +96,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			leftItems[i] += ", " + l.displayText() + " AS " + name + "s"
 			rightItems[i] += ", " + r.displayText() + " AS " + name + "s"
 		}
-		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name), left.columns[i].folded || right.columns[i].folded})
+		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name), slices.Concat(left.foldedAs(i, e), right.foldedAs(i, e))})
 	}
 	out.list = s.All && s.Op == pg.SetOperation_SETOP_UNION
 	continues := out.list && left.continuesAs(out.columns)
@@ -136,6 +133,15 @@ func (r *rows) continuesAs(columns []outColumn) bool {
 		}
 	}
 	return r.list
+}
+
+// foldedAs are the constants that a column is, as those of the set operation whose column it is.
+func (r *rows) foldedAs(i int, column expr) []string {
+	c := r.columns[i]
+	if len(c.folded) > 0 && (c.e.oid != column.oid || c.e.engineType() != column.engineType()) {
+		return []string{""}
+	}
+	return c.folded
 }
 
 // joinArms writes the operation. INTERSECT ALL and EXCEPT ALL count: the n-th copy of a row is made distinct by its
@@ -271,7 +277,10 @@ func (t *translator) values(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 				texts[r][last] = strings.TrimSuffix(display, " AS "+name) + " AS " + name + "s"
 			}
 		}
-		out.columns = append(out.columns, outColumn{"column" + strconv.Itoa(c+1), describe(e, name), len(table) == 1 && e.refs == 0})
+		out.columns = append(out.columns, outColumn{"column" + strconv.Itoa(c+1), describe(e, name), nil})
+		if len(table) == 1 && e.refs == 0 {
+			out.columns[c].folded = []string{column[0].columnText()}
+		}
 	}
 	arms := make([]string, len(texts))
 	for r := range texts {

@@ -35,7 +35,7 @@ func Translate(t *syntax.Tree, env Env) (plan *Plan, err error) {
 			plan, err = nil, u
 		}
 	}()
-	tr := &translator{env: env, unsorted: len(stmt.SortClause) == 0 && !isGrouped(stmt), constants: map[string]bool{}}
+	tr := &translator{env: env, unsorted: len(stmt.SortClause) == 0 && !isGrouped(stmt), constants: map[string][]string{}}
 	tr.checkEnv()
 	env.Dialect.checkStatement(stmt)
 	plan = tr.plan(stmt)
@@ -73,8 +73,10 @@ type translator struct {
 	sort *finish.Sort
 	// outer says that there is an outer join, noElements an ANY over none.
 	outer, noElements bool
-	// constants are the columns, as the engine's SQL names them, of subqueries that yield constants there.
-	constants map[string]bool
+	// constants are the columns, as the engine's SQL names them, of subqueries that yield constants there, which are as [outColumn].folded.
+	constants map[string][]string
+	// folded are values that PostgreSQL computes as it plans, and may refuse.
+	folded []string
 	// failing counts the expressions up to now that may fail.
 	failing int
 	// picking counts the queries up to now that may yield other rows when they are computed again.

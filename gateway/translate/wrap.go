@@ -32,7 +32,7 @@ func (q *query) wrap(inner *tree, ns namespace, where []expr) *tree {
 		x := &export{from: c.e, use: c.onUse}
 		exports = append(exports, x)
 		c.e = describe(c.e, fmt.Sprintf("c%d", len(exports))).of(leafName(id), bit(id))
-		q.t.fold(c.e, q.t.isFoldedColumn(x.from))
+		q.t.fold(c.e, q.t.foldedColumn(x.from))
 		c.onUse = func() { x.taken = true }
 	}
 	leaf := &tree{id: id, fails: inner.failing}

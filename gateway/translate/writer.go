@@ -26,6 +26,9 @@ func (w *writer) write() *rows {
 	} else if slices.ContainsFunc(s.SortClause, func(n *pg.Node) bool { e := w.sortExpr(n.GetSortBy().Node); return e.fails && !w.isExposed(e) }) {
 		fail("ORDER BY of a value that may fail, in a subquery that needs no order")
 	}
+	if w.q.reader == readByClient && len(w.q.t.folded) > 0 {
+		w.q.where = append(w.q.where, w.q.t.foldedFirst())
+	}
 	ranked := len(distinctOn) == 0 && w.ranked(keys)
 	if len(keys) > 0 && !ranked {
 		order = " ORDER BY " + w.orderText(keys, distinct)
@@ -53,7 +56,11 @@ func (w *writer) write() *rows {
 			items[i] = w.q.t.topItem(t.e, i)
 			continue
 		}
-		out.columns = append(out.columns, outColumn{t.name, column, t.node != nil && w.q.t.isFolded(t.node, t.e)})
+		var folded []string
+		if t.node != nil && w.q.t.isFolded(t.node, t.e) {
+			folded = w.q.t.constantTexts(t.e.columnText())
+		}
+		out.columns = append(out.columns, outColumn{t.name, column, folded})
 		items[i] = selectItem(t.e, name)
 	}
 	if ranked {
