@@ -2,11 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-DURATION   ?= 60s
-WAREHOUSES ?= 2
-REPORT     ?=
-CDC        ?= direct
-CLUSTER    ?= bare
+CLUSTER ?= bare
 
 # Package patterns and flags for tests: make test PKG=./gateway/... ARGS='-run TestX -v'. Without PKG all are run, one more
 # at a time than there are CPUs, for they wait a good deal, and the longest first, lest they run on alone at the end; those
@@ -45,7 +41,7 @@ build: need-go ## Build freshet and freshet-engine into bin/
 
 .PHONY: demo
 demo: need-npm build ## Transactions and analytics side by side [DURATION=60s WAREHOUSES=2 REPORT=FILE CDC=direct]
-	@bin/freshet demo --duration $(DURATION) --warehouses $(WAREHOUSES) --cdc $(CDC) $(if $(REPORT),--report "$(REPORT)")
+	@bin/freshet demo $(if $(DURATION),--duration $(DURATION)) $(if $(WAREHOUSES),--warehouses $(WAREHOUSES)) $(if $(CDC),--cdc $(CDC)) $(if $(REPORT),--report "$(REPORT)")
 
 # What runs Kafka, and the tags of tests with it.
 HAVE_KAFKA := $(and $(shell command -v java),$(shell command -v mvn))

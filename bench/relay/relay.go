@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/freshet-io/freshet/bench"
 	"github.com/freshet-io/freshet/bench/report"
 	"github.com/freshet-io/freshet/bench/rig"
@@ -52,15 +54,16 @@ func Run(ctx context.Context, o bench.Options) (_ *report.Report, err error) {
 		}
 	}
 	o.Rig.Warehouses = 1
+	o.Rig.Prepare = func(ctx context.Context, conn *pgx.Conn) error { // before the replica's copy, which would run beside the first rounds
+		o.Progress("loading pgbench's tables")
+		_, err := pgbench(ctx, "-i", "-q", "-s", strconv.Itoa(scale), conn.Config().ConnString())
+		return err
+	}
 	r, err := rig.Start(ctx, o.Rig)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Stop(context.WithoutCancel(ctx))) }()
-	o.Progress("loading pgbench's tables")
-	if _, err := pgbench(ctx, "-i", "-q", "-s", strconv.Itoa(scale), r.OLTP()); err != nil {
-		return nil, err
-	}
 	bouncer, err := startBouncer(ctx, r, o.Rig)
 	if err != nil {
 		return nil, err
