@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/freshet-io/freshet/bench/report"
@@ -191,24 +192,35 @@ func engineStatement(ctx context.Context, conn *pgx.Conn, q ch.Query) (statement
 	return "", reason, nil
 }
 
-// runLive runs the query through the endpoint and finds its CPU time in the engine's log.
+// runLive runs the query through the endpoint. If it counts, it finds the CPU time in the engine's log. What was computed before on the same snapshot is not run
+// again, hence not logged: then it asks until there is a new snapshot.
 func (q *scanned) runLive(ctx context.Context, r *rig.Rig, conn *pgx.Conn, counted bool) error {
-	start := time.Now()
-	if _, err := conn.PgConn().Exec(ctx, q.query.Text()).ReadAll(); err != nil {
-		return err
+	entry, err := backoff.Retry(ctx, func() (logEntry, error) {
+		start := time.Now()
+		if _, err := conn.PgConn().Exec(ctx, q.query.Text()).ReadAll(); err != nil {
+			return logEntry{}, backoff.Permanent(err)
+		}
+		if !counted {
+			return logEntry{}, nil
+		}
+		entry, err := q.loggedSince(ctx, r, start)
+		if err != nil && !errors.Is(err, errNotLogged) {
+			err = backoff.Permanent(err)
+		}
+		return entry, err
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(100*time.Millisecond)), backoff.WithMaxElapsedTime(time.Minute))
+	if err == nil && counted {
+		q.live, q.settings = append(q.live, entry.cpuMS()), entry.Settings
 	}
-	if !counted {
-		return nil
-	}
+	return err
+}
+
+// loggedSince returns the newest log entry of the query's statement that is not older than a time.
+func (q *scanned) loggedSince(ctx context.Context, r *rig.Rig, start time.Time) (logEntry, error) {
 	prefix, _, _ := strings.Cut(q.statement, "public.")
-	entry, err := logged(ctx, r, fmt.Sprintf(
+	return logged(ctx, r, fmt.Sprintf(
 		"event_time_microseconds >= fromUnixTimestamp64Micro(toInt64(%d)) AND startsWith(replaceAll(query, '\\n', ' '), %s)",
 		start.UnixMicro(), engine.Literal(prefix)))
-	if err != nil {
-		return err
-	}
-	q.live, q.settings = append(q.live, entry.cpuMS()), entry.Settings
-	return nil
 }
 
 // runPlain runs the statement in the engine itself, with the settings that the gateway sent.
@@ -237,7 +249,9 @@ type logEntry struct {
 
 func (e logEntry) cpuMS() float64 { return float64(e.Micros) / 1000 }
 
-// logged returns the newest log entry of a finished SELECT under a condition.
+var errNotLogged = errors.New("the engine has not logged it")
+
+// logged returns the newest log entry of a finished SELECT under a condition, or errNotLogged.
 func logged(ctx context.Context, r *rig.Rig, condition string) (logEntry, error) {
 	var entry logEntry
 	if _, err := r.Query(ctx, "SYSTEM FLUSH LOGS", nil); err != nil {
@@ -251,7 +265,7 @@ func logged(ctx context.Context, r *rig.Rig, condition string) (logEntry, error)
 		return entry, err
 	}
 	if line == "" {
-		return entry, errors.New("the engine has not logged it")
+		return entry, errNotLogged
 	}
 	return entry, json.Unmarshal([]byte(line), &entry)
 }

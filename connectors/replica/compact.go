@@ -34,7 +34,7 @@ const compactCheck = 500 * time.Millisecond
 func (c *compactor) run(ctx context.Context) error {
 	tick := time.NewTicker(compactCheck)
 	defer tick.Stop()
-	wait := backoff{least: compactCheck, most: 10 * compactCheck}
+	wait := newPauses(compactCheck, 10*compactCheck)
 	for {
 		force := false
 		select {
@@ -54,7 +54,7 @@ func (c *compactor) run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			c.s.r.compactionWell()
-			wait.reset()
+			wait.Reset()
 			continue
 		case !engine.Refused(err):
 			return err

@@ -62,7 +62,7 @@ func (c *copier) request() {
 
 // run copies what is asked for once the stream has begun.
 func (c *copier) run(ctx context.Context) error {
-	wait := backoff{least: 100 * time.Millisecond, most: 5 * time.Second}
+	wait := newPauses(100*time.Millisecond, 5*time.Second)
 	for {
 		select {
 		case <-ctx.Done():
@@ -72,7 +72,7 @@ func (c *copier) run(ctx context.Context) error {
 		for c.s.hasStarted() {
 			_, more, err := c.copy(ctx)
 			if err == nil {
-				wait.reset()
+				wait.Reset()
 				if !more {
 					break
 				}

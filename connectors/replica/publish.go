@@ -376,7 +376,7 @@ func (p *publisher) giveBack(b *batch) {
 // memory or disk for a while. Nothing is published meanwhile.
 func (p *publisher) insist(ctx context.Context, statement func() error) error {
 	const attempts = 8
-	wait := backoff{least: 50 * time.Millisecond, most: 2 * time.Second}
+	wait := newPauses(50*time.Millisecond, 2*time.Second)
 	for n := 1; ; n++ {
 		err := statement()
 		if err == nil || n == attempts || !engine.Refused(err) || ctx.Err() != nil {

@@ -86,7 +86,7 @@ func Open(ctx context.Context, cfg Config, src cdc.Source, clock func() time.Tim
 // Run copies, streams, publishes and compacts until ctx ends or the source or
 // the engine needs a person. After any other error it recovers and goes on.
 func (r *Replica) Run(ctx context.Context) error {
-	wait := backoff{least: 100 * time.Millisecond, most: 5 * time.Second}
+	wait := newPauses(100*time.Millisecond, 5*time.Second)
 	for {
 		began := time.Now()
 		err := r.live(ctx)
@@ -96,8 +96,8 @@ func (r *Replica) Run(ctx context.Context) error {
 		if _, ok := errors.AsType[*cdc.TerminalError](err); ok {
 			return err
 		}
-		if time.Since(began) > wait.most {
-			wait.reset()
+		if time.Since(began) > wait.MaxInterval {
+			wait.Reset()
 		}
 		if err := wait.sleep(ctx); err != nil {
 			return err

@@ -113,7 +113,7 @@ func (s *session) close() error {
 // keepStreaming keeps the stream going: it finds out what to replicate, takes the
 // first copies and streams, again and again after errors of the source.
 func (s *session) keepStreaming(ctx context.Context) error {
-	wait := backoff{least: 50 * time.Millisecond, most: 5 * time.Second}
+	wait := newPauses(50*time.Millisecond, 5*time.Second)
 	for {
 		began := time.Now()
 		err := s.stream(ctx)
@@ -125,8 +125,8 @@ func (s *session) keepStreaming(ctx context.Context) error {
 		if errors.As(err, &terminal) || errors.Is(err, errTorn) || errors.As(err, &lost) && !engine.Refused(err) {
 			return err
 		}
-		if time.Since(began) > wait.most {
-			wait.reset()
+		if time.Since(began) > wait.MaxInterval {
+			wait.Reset()
 		}
 		s.r.sourceDown(err)
 		if err := wait.sleep(ctx); err != nil {
@@ -242,22 +242,5 @@ func (s *session) wake() {
 	select {
 	case s.publisher.wake <- struct{}{}:
 	default:
-	}
-}
-
-// backoff doubles the time between attempts.
-type backoff struct{ least, most, next time.Duration }
-
-func (b *backoff) reset() { b.next = 0 }
-
-func (b *backoff) sleep(ctx context.Context) error {
-	b.next = min(max(b.least, 2*b.next), b.most)
-	timer := time.NewTimer(b.next)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }
