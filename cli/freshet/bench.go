@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -95,10 +94,11 @@ func benchmarkCommand(b benchmark) *cobra.Command {
 					return err
 				}
 			}
-			if err := out.open(); err != nil {
+			files, err := out.open()
+			if err != nil {
 				return err
 			}
-			defer out.discard()
+			defer files.Discard()
 			if err := findTools(&o.Rig); err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ func benchmarkCommand(b benchmark) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("bench %s: %w", b.name, err)
 				}
-				return out.write(r, text)
+				return files.Write(r, text)
 			})
 		},
 	}
@@ -159,10 +159,9 @@ func findTools(cfg *rig.Config) (err error) {
 	return err
 }
 
-// outputs are the files that a benchmark's report goes to.
+// outputs are the flags for the files that a benchmark's report goes to.
 type outputs struct {
 	jsonPath, htmlPath string
-	json, html         output
 }
 
 func (o *outputs) flags(cmd *cobra.Command) {
@@ -170,21 +169,4 @@ func (o *outputs) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.htmlPath, "html", "", "file for the report as a page with charts")
 }
 
-func (o *outputs) open() (err error) {
-	if o.json, err = openOutput(o.jsonPath, "the results"); err != nil {
-		return err
-	}
-	if o.html, err = openOutput(o.htmlPath, "the report"); err != nil {
-		o.json.discard()
-	}
-	return err
-}
-
-func (o *outputs) discard() {
-	o.json.discard()
-	o.html.discard()
-}
-
-func (o *outputs) write(r *report.Report, text io.Writer) error {
-	return errors.Join(r.Text(text), o.json.write(r.JSON), o.html.write(r.HTML))
-}
+func (o *outputs) open() (*report.Files, error) { return report.OpenFiles(o.jsonPath, o.htmlPath) }

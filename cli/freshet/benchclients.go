@@ -1,26 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/freshet-io/freshet/bench"
-	"github.com/freshet-io/freshet/bench/report"
 	"github.com/freshet-io/freshet/workload/driver"
 )
-
-// conclude writes the results. A target that was missed is an error then: consistency is what the targets are about.
-func (o *outputs) conclude(r *report.Report, text io.Writer) error {
-	err := o.write(r, text)
-	if missed := r.Missed(); missed != nil {
-		err = errors.Join(err, fmt.Errorf("bench clients: %w", missed))
-	}
-	return err
-}
 
 func benchClientsCommand() *cobra.Command {
 	var cfg driver.Config
@@ -35,10 +23,11 @@ func benchClientsCommand() *cobra.Command {
 				cfg.OLTP = cfg.Endpoint
 			}
 			cfg.CompareAtEnd = cfg.Postgres != ""
-			if err := out.open(); err != nil {
+			files, err := out.open()
+			if err != nil {
 				return err
 			}
-			defer out.discard()
+			defer files.Discard()
 			if err := bench.AwaitReplica(cmd.Context(), cfg.Endpoint, wait); err != nil {
 				return fmt.Errorf("bench clients: %w", err)
 			}
@@ -46,7 +35,10 @@ func benchClientsCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("bench clients: %w", err)
 			}
-			return out.conclude(r, cmd.OutOrStdout())
+			if err := files.Conclude(r, cmd.OutOrStdout()); err != nil {
+				return fmt.Errorf("bench clients: %w", err)
+			}
+			return nil
 		},
 	}
 	out.flags(cmd)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/freshet-io/freshet/bench"
+	"github.com/freshet-io/freshet/bench/report"
 	"github.com/freshet-io/freshet/local/platform"
 	"github.com/freshet-io/freshet/local/toolchain"
 	"github.com/freshet-io/freshet/workload/ch"
@@ -68,29 +69,29 @@ func demo(ctx context.Context, o demoOptions, out, progressOut io.Writer) error 
 	if err := o.run.Validate(); err != nil {
 		return err
 	}
-	results, err := openOutput(o.report, "the report")
+	results, err := report.OpenFile(o.report, "the report")
 	if err != nil {
 		return err
 	}
-	defer results.discard()
+	defer results.Discard()
 	p := newProgress(progressOut)
 	defer p.end()
-	report, err := onOwnPlatform(ctx, o, p, func(ctx context.Context, at platform.Platform) (*driver.Report, error) {
+	measured, err := onOwnPlatform(ctx, o, p, func(ctx context.Context, at platform.Platform) (*driver.Report, error) {
 		return runDemo(ctx, o, at, p, out)
 	})
 	if err != nil {
 		return err
 	}
-	printDemo(out, report)
-	err = results.write(func(w io.Writer) error {
+	printDemo(out, measured)
+	err = results.Write(func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		return e.Encode(report)
+		return e.Encode(measured)
 	})
 	if err != nil {
 		return err
 	}
-	if report.Violations > 0 || report.AnswersDifferent > 0 {
+	if measured.Violations > 0 || measured.AnswersDifferent > 0 {
 		return errDemoFailed
 	}
 	return nil

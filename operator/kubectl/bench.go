@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,10 +48,11 @@ The database must hold the benchmark's tables, which the transactions change. --
 			if err := o.check(); err != nil {
 				return fmt.Errorf("bench: %w", err)
 			}
-			writeJSON, err := openJSON(o.json)
+			files, err := report.OpenFiles(o.json, "")
 			if err != nil {
 				return err
 			}
+			defer files.Discard()
 			e, err := p.endpoint(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -62,7 +62,10 @@ The database must hold the benchmark's tables, which the transactions change. --
 			if err != nil {
 				return fmt.Errorf("bench: %w", err)
 			}
-			return p.conclude(r, writeJSON)
+			if err := files.Conclude(r, p.out); err != nil {
+				return fmt.Errorf("bench: %w", err)
+			}
+			return nil
 		},
 	}
 	f := cmd.Flags()
@@ -75,15 +78,6 @@ The database must hold the benchmark's tables, which the transactions change. --
 	f.Uint64Var(&o.workload.Seed, "seed", 1, "seed of the data and the clients")
 	f.StringVar(&o.json, "json", "", "file for the results as JSON")
 	return cmd
-}
-
-// conclude writes the results. A target that was missed is an error then: consistency is what the targets are about.
-func (p *plugin) conclude(r *report.Report, writeJSON func(*report.Report) error) error {
-	err := errors.Join(r.Text(p.out), writeJSON(r))
-	if missed := r.Missed(); missed != nil {
-		err = errors.Join(err, fmt.Errorf("bench: %w", missed))
-	}
-	return err
 }
 
 func (p *plugin) bench(ctx context.Context, e *endpoint, o benchOptions) (_ *report.Report, err error) {
@@ -129,16 +123,3 @@ const (
 	copyLimit = 15 * time.Minute
 	lookLimit = 30 * time.Second
 )
-
-// openJSON opens the file for the results, so that a wrong path is told before anything is measured. What it returns writes them; without a
-// path there is nothing to write.
-func openJSON(path string) (write func(*report.Report) error, err error) {
-	if path == "" {
-		return func(*report.Report) error { return nil }, nil
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("open file for the results: %w", err)
-	}
-	return func(r *report.Report) error { return errors.Join(r.JSON(f), f.Close()) }, nil
-}

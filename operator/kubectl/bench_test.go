@@ -1,14 +1,13 @@
 package kubectl
 
 import (
-	"bytes"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/freshet-io/freshet/bench/report"
 )
 
 func TestBench_refusesWhatCannotBeBeforeItAsksTheCluster(t *testing.T) {
@@ -25,22 +24,19 @@ func TestBench_refusesWhatCannotBeBeforeItAsksTheCluster(t *testing.T) {
 	}
 }
 
-func TestBench_failsWhereATargetWasMissed(t *testing.T) {
-	var out bytes.Buffer
-	p := &plugin{out: &out}
-	var r report.Report
-	r.AtMost("violations", 0, 0, "%.0f")
-	written := 0
-	write := func(*report.Report) error { written++; return nil }
-	if err := p.conclude(&r, write); err != nil {
-		t.Errorf("all targets are met: %v", err)
+func TestBench_keepsEarlierResultsUntilThereAreOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	if err := os.WriteFile(path, []byte("earlier results"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	r.AtMost("answers different", 2, 0, "%.0f")
-	if err := p.conclude(&r, write); err == nil || !strings.Contains(err.Error(), "answers different: 2, target ≤ 0") {
-		t.Errorf("a target is missed: %v", err)
+	cmd := NewCommand()
+	cmd.SetOut(io.Discard)
+	cmd.SetArgs([]string{"bench", "shop", "--kubeconfig=/nowhere/kubeconfig", "--json=" + path})
+	if err := cmd.Execute(); err == nil {
+		t.Error("bench without a cluster succeeded")
 	}
-	if written != 2 || !strings.Contains(out.String(), "answers different") {
-		t.Errorf("results were written %d times; the text is\n%s", written, out.String())
+	if b, err := os.ReadFile(path); string(b) != "earlier results" {
+		t.Errorf("after a bench that failed the file holds %q (%v)", b, err)
 	}
 }
 
