@@ -11,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/freshet-io/freshet/operator/api/v1alpha1"
 )
 
 func TestManager_keepsNothingOfOthersConfigMapsButWhoseTheyAre(t *testing.T) {
@@ -23,11 +21,7 @@ func TestManager_keepsNothingOfOthersConfigMapsButWhoseTheyAre(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "theirs", Labels: map[string]string{"app": "theirs"}},
 		Data:       map[string]string{"large": large}, BinaryData: map[string][]byte{"larger": []byte(large)},
 	})
-	c, secret := external(1)
-	w.create(secret)
-	w.create(c)
-	w.startUnits(fresh)
-	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.serving()
 	cached := func(name string) (c corev1.ConfigMap) {
 		w.eventually(func() error {
 			return o.manager.GetCache().Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, &c)

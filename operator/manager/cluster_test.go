@@ -53,6 +53,17 @@ func (w *world) startUnits(answers ...unit.Status) *appsv1.StatefulSet {
 	return &set
 }
 
+// serving creates a cluster on an external database, whose one unit serves, and waits until the cluster is Ready.
+func (w *world) serving() (*v1alpha1.HTAPCluster, *corev1.Secret) {
+	w.t.Helper()
+	c, secret := external(1)
+	w.create(secret)
+	w.create(c)
+	w.startUnits(fresh)
+	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	return c, secret
+}
+
 func TestCluster_becomesReadyWhenAllItsUnitsServe(t *testing.T) {
 	w := newWorld(t)
 	c, secret := external(2)
@@ -93,11 +104,7 @@ func TestCluster_becomesReadyWhenAllItsUnitsServe(t *testing.T) {
 
 func TestCluster_causesNoWriteWhileNothingChanges(t *testing.T) {
 	w := newWorld(t)
-	c, secret := external(1)
-	w.create(secret)
-	w.create(c)
-	w.startUnits(fresh)
-	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.serving()
 	w.look(2) // what was begun before Ready was written has ended
 	w.writes.take()
 	w.look(5)
@@ -219,11 +226,7 @@ func TestCluster_waitsForADatabaseThatCanBeReplicated(t *testing.T) {
 
 func TestCluster_leavesNothingInTheDatabaseWhenItGoes(t *testing.T) {
 	w := newWorld(t)
-	c, secret := external(1)
-	w.create(secret)
-	w.create(c)
-	w.startUnits(fresh)
-	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	c, _ := w.serving()
 	w.databases.change(func(d *databases) { d.inUse = []string{"freshet_x_0"} })
 	if err := w.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)

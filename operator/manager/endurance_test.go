@@ -35,11 +35,7 @@ func certified(t *testing.T) map[string][]byte {
 
 func TestCluster_tellsOfUnitsAlthoughTheDatabaseIsNotThere(t *testing.T) {
 	w := newWorld(t)
-	c, secret := external(1)
-	w.create(secret)
-	w.create(c)
-	w.startUnits(fresh)
-	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	_, secret := w.serving()
 	if err := w.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +54,7 @@ func TestCluster_tellsOfUnitsAlthoughTheDatabaseIsNotThere(t *testing.T) {
 
 func TestCluster_doesNotRestartUnitsWithASecretThatLetsNobodyIn(t *testing.T) {
 	w := newWorld(t)
-	c, secret := external(1)
-	w.create(secret)
-	w.create(c)
-	w.startUnits(fresh)
-	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	_, secret := w.serving()
 	_, before := w.endpointSecret()
 	w.databases.change(func(d *databases) {
 		d.away = &lack.Lack{Reason: database.ReasonAuthenticationFailed, Detail: "wrong", Remedy: "correct it"}
@@ -119,11 +111,7 @@ func TestCluster_doesNotRestartUnitsWithACertificateThatIsNone(t *testing.T) {
 
 func TestCluster_tellsOfLongMessagesByAnEventAndOnce(t *testing.T) {
 	w := newWorld(t)
-	c, secret := external(1)
-	w.create(secret)
-	w.create(c)
-	w.startUnits(fresh)
-	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.serving()
 	for _, problem := range []string{strings.Repeat("ä", 700), "x" + strings.Repeat("ä", 700), "R\xf6lle"} { // of two bytes each, and of a server with another encoding
 		hindered := fresh
 		hindered.Problem = problem

@@ -210,11 +210,7 @@ func TestTenant_causesNoWriteWhileNothingChanges(t *testing.T) {
 
 func TestTenant_clusterWithoutTenantsHasNoFile(t *testing.T) {
 	w := newWorld(t)
-	c, secret := external(1)
-	w.create(secret)
-	w.create(c)
-	w.startUnits(fresh)
-	w.awaitCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.serving()
 	w.look(2)
 	if err := w.get("shop-tenants", &corev1.ConfigMap{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("reading the file of no tenants: %v, want that it is not found", err)
