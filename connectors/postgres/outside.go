@@ -119,9 +119,6 @@ func (c Companion) CopyAnew(id cdc.TableID) { c.s.registry.setGap(id) }
 // StopTable has a table announced as stopped.
 func (c Companion) StopTable(id cdc.TableID, why *cdc.TableError) { c.s.registry.stop(id, why) }
 
-// Pending reports whether announcements wait.
-func (c Companion) Pending() bool { return c.s.registry.pending() }
-
 // Next takes the next announcement: a table that was discovered, or the ID of one that was dropped, with a nil Table then.
 func (c Companion) Next() (d cdc.Discovered, dropped cdc.TableID, ok bool) {
 	return c.s.registry.next()
