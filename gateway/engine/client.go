@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"slices"
@@ -171,16 +172,18 @@ func classify(ctx context.Context, err, sinkErr error) error {
 	if ex, ok := ch.AsException(err); ok {
 		return ex
 	}
-	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, ch.ErrClosed) || isDisconnect(err) {
+	if isDisconnect(err) {
 		// Not wrapped: an io.EOF of the connection must not be taken for the end of a result.
 		return fmt.Errorf("%w: %v", ErrUnavailable, err) //nolint:errorlint // as said
 	}
 	return fmt.Errorf("query columnar engine: %w", err)
 }
 
+// isDisconnect reports whether a query failed for want of a connection: none could be made, it was closed on either side, or it timed out. All errors of
+// the network itself, such as a reset, are a [net.Error].
 func isDisconnect(err error) bool {
-	s := err.Error()
-	return strings.Contains(s, "EOF") || strings.Contains(s, "connection re") || strings.Contains(s, "broken pipe")
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ch.ErrClosed)
 }
 
 func settingList(m map[string]string) []ch.Setting {

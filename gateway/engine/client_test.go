@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,9 +52,17 @@ func TestRunOn_keepsOnlyConnectionsWhoseQueryTheEngineEnded(t *testing.T) {
 }
 
 func TestClassify_hidesHowAConnectionWasLost(t *testing.T) {
-	err := classify(t.Context(), fmt.Errorf("packet: %w", io.EOF), nil)
-	if !errors.Is(err, ErrUnavailable) || errors.Is(err, io.EOF) {
-		t.Errorf("error %v, want one that is ErrUnavailable and not io.EOF, which ends results", err)
+	for _, lost := range []error{
+		io.EOF, io.ErrUnexpectedEOF, ch.ErrClosed, net.ErrClosed, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, &net.OpError{Op: "write", Err: syscall.EPIPE},
+		&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, os.ErrDeadlineExceeded,
+	} {
+		err := classify(t.Context(), fmt.Errorf("packet: %w", lost), nil)
+		if !errors.Is(err, ErrUnavailable) || errors.Is(err, lost) {
+			t.Errorf("%v: error %v, want one that is ErrUnavailable, and not io.EOF, which ends results", lost, err)
+		}
+	}
+	if err := classify(t.Context(), errors.New("decode block: column GEOFENCE is not of type String"), nil); errors.Is(err, ErrUnavailable) {
+		t.Errorf("an answer that is not understood counts as a lost connection: %v", err)
 	}
 }
 
