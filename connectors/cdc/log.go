@@ -1,6 +1,7 @@
 package cdc
 
-// Log says whose write-ahead log positions are of. A position means the same in logs that are equal; in others it may mean other changes.
+// Log identifies the write-ahead log that positions belong to. A position means the same changes in logs that are equal; in another log it may
+// mean others.
 type Log struct {
 	// Timeline is PostgreSQL's: a server that is promoted or restored from a backup begins one of its own.
 	Timeline uint64

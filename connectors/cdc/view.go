@@ -11,9 +11,11 @@ type View struct {
 	Owner uint32
 	// Barrier says that a reader's conditions must not see rows that the view leaves out (security_barrier).
 	Barrier bool
-	// Version changes with everything that changes the view's rows but for rows and versions of the relations in Reads.
+	// Version changes with everything that may change the view's rows, except for what happens to the relations in Reads: those have rows and
+	// versions of their own.
 	Version string
-	// Reads are the relations in Query by their versions then: under others Query may name them, or their columns, in another way.
+	// Reads are the relations that Query names, with the versions that they had when the server printed Query. Under other versions the text
+	// might name them, or their columns, differently.
 	Reads map[TableID]string
 }
 

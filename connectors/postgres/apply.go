@@ -21,7 +21,7 @@ type relation struct {
 	// strays is the transaction, by its commit, with changes of a partition that the table does not have; 0: none.
 	strays uint64
 	isKey  []bool
-	// into says which of the table's columns each of the shape's is; -1: one that is not replicated.
+	// into has, for each column of the shape, the index of the table's column that it is; -1: that column is not replicated.
 	into []int
 	// generation is the registry's when table was looked up.
 	generation uint64
@@ -112,8 +112,8 @@ func (st *stream) partitionDescribed(ctx context.Context, root *relation, id cdc
 	return nil
 }
 
-// missed has a table copied anew because changes of the open transaction do not belong to its definition, unless a copy by that has them: one
-// transaction may describe a table more than once.
+// missed has a table copied anew because changes of the open transaction do not belong to its definition. It does nothing if a copy under that
+// definition has these changes already: one transaction may describe a table more than once.
 func (st *stream) missed(id cdc.TableID) {
 	if !st.src.registry.covers(id, st.commitLSN) {
 		st.src.registry.setGap(id)
@@ -264,8 +264,9 @@ func (st *stream) rowChange(ctx context.Context, kind byte, body []byte) error {
 	return nil
 }
 
-// keyless deals with a change that lacks the row's key. It was made under another key if the server said so, or if a copy by the definition that is
-// known has it: it is handed over with a definition that nobody was told of. Otherwise the table cannot be followed.
+// keyless deals with a change that lacks the row's key. The change was made under another key if the server described the table so, or if a
+// copy under the known definition has it already; it is then handed over with a definition that the handler was not told of, which says that a
+// copy of the table is to come (see [Source.Stream]). Otherwise the table cannot be followed, and stops.
 func (st *stream) keyless(id cdc.TableID, rel *relation, c cdc.Change) error {
 	if d, _ := st.src.registry.get(id); d != nil && (st.src.registry.covers(id, st.commitLSN) || !d.shape.equal(rel.shape)) {
 		c.Table = rel.withoutKey()
@@ -280,7 +281,7 @@ func (st *stream) keyless(id cdc.TableID, rel *relation, c cdc.Change) error {
 	return nil
 }
 
-// withoutKey returns a definition for changes that the table does not have as it is known.
+// withoutKey returns the table without its key: the definition to hand changes over with that do not belong to the table as it is known.
 func (rel *relation) withoutKey() *cdc.Table {
 	if rel.unkeyed == nil {
 		unkeyed := *rel.table

@@ -14,8 +14,8 @@ type Attendance struct{ conn *pgx.Conn }
 // attendInterval is how often an attendance says something: what is in between must not take the connection for one that was left.
 const attendInterval = 10 * time.Second
 
-// Attend connects to the server to notice its end at once. Whoever is told of changes by others would go on with the server that takes its
-// place, and not know.
+// Attend connects to the server, so that the end of the server is noticed at once. A source that gets its changes from elsewhere (see
+// [Companion]) would not notice that another server has taken this one's place, and go on with that.
 func (c Companion) Attend(ctx context.Context) (*Attendance, error) {
 	conn, err := pgx.ConnectConfig(ctx, c.s.pool.Config().ConnConfig)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/freshet-io/freshet/connectors/cdc"
 )
 
-// start is one of a server's: what its log has from there on was written since. A data folder that was put back to an
-// earlier state has less than what was told of it when it starts, whatever it has later.
+// start is a start of the server: whatever its log has after Began was written since. It shows that a data folder was put back to an earlier
+// state: the log then ended, at that start, before what had been told of it, however far it has come by now.
 type start struct {
 	// Started is as in [cdc.Log].
 	Started string `json:"started,omitzero"`
@@ -44,8 +44,8 @@ func readStart(ctx context.Context, conn *pgconn.PgConn, log cdc.Log) (start, er
 	return start{Started: log.Started, Began: began.Major}, err
 }
 
-// undone reports whether a transaction was committed before the start, by the server's clock, at a position that the
-// log had not come to then: it is not in the log any more.
+// undone reports whether the log does not have a transaction any more: it was committed before this start, by the server's clock, but its
+// position is after the end that the log had at this start.
 func (s start) undone(position cdc.Position, committed time.Time) bool {
 	if s.Began == 0 || position.Major <= s.Began || committed.IsZero() {
 		return false
@@ -68,9 +68,9 @@ func parseSeconds(seconds string) (at time.Time, err error) {
 	return time.UnixMicro(int64(s * 1e6)), nil
 }
 
-// hasAll makes sure that a server has all that was told, and that a replica at a position has, by where its log ended
-// when it was started. It is for who does not read the log from where the replica is: a stream shows more (see
-// [stream.prove]). What it was told after that end is what since finds there.
+// hasAll makes sure that a server still has everything that was told, and that a replica at a position has. It goes by where the server's log
+// ended when the server was started, for callers that do not read the log itself (a stream shows more, see [stream.prove]); since looks for
+// what was told of the log after that end.
 func (l *lineage) hasAll(log cdc.Log, at start, position uint64, since CommittedSince) error {
 	l.mu.Lock()
 	reached, known, stepped := max(position, l.reached), cmp.Or(l.start.Started, l.started), l.stepped

@@ -157,7 +157,8 @@ func (s *Source) discover(ctx context.Context, ids ...cdc.TableID) ([]*definitio
 	return selected, nil
 }
 
-// refuse stops the tables that the transport refuses. It is asked where defs are all there are; some of them are judged as they were then.
+// refuse stops the tables that the transport refuses. The transport judges all tables together, so it is asked only where defs are all that
+// there are; a part of them is judged by what it said then.
 func (s *Source) refuse(ctx context.Context, defs []*definition, all bool) {
 	if s.cfg.Refuse == nil {
 		return

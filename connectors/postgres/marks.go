@@ -25,11 +25,11 @@ func (m commitMark) is(other commitMark) bool {
 	return m.Position == other.Position && m.Time == other.Time
 }
 
-// commitMarks are transactions in the order in which they were told. A data folder that was put back to an earlier state goes on, on the same timeline,
-// with other transactions: what tells is that one which was told is not there any more.
+// commitMarks are transactions in the order in which they were told. They show whether a data folder was put back to an earlier state: the
+// server then goes on, on the same timeline, with other transactions, and one that was told is not in its log any more.
 type commitMarks []commitMark
 
-// mostMarks bounds how many are kept: of more, every second is forgotten.
+// mostMarks bounds how many are kept. Beyond it every second one is forgotten.
 const mostMarks = 4096
 
 func (m *commitMarks) add(mark commitMark) {
