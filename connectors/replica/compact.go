@@ -59,7 +59,7 @@ func (c *compactor) run(ctx context.Context) error {
 		case !engine.Refused(err):
 			return err
 		}
-		// The bases that are there stay; a later round tries again. What it has left behind would ask for one at once.
+		// The present bases stay, and a later round tries again. It must not begin at once, as what this round has left behind asks for.
 		c.s.r.compactionTrouble(err)
 		if force {
 			c.record()
@@ -70,7 +70,8 @@ func (c *compactor) run(ctx context.Context) error {
 	}
 }
 
-// round does what is due. What the engine refuses of it keeps no other table from its turn; the error comes at the end.
+// round does what is due. Where the engine refuses something for one table, the others still get their turn; round returns the refusals at its
+// end.
 func (c *compactor) round(ctx context.Context, force bool) error {
 	var r refusals
 	if err := r.note(c.dropUnseen(ctx)); err != nil {
@@ -127,9 +128,9 @@ func (r *refusals) note(err error) error {
 	return nil
 }
 
-// pick returns the tables that are due, the one that waited longest first, and one whose base may be merged. idle says
-// that a record would let the source forget something, though no table is due. A session that catches up with a snapshot from before
-// a restart has published nothing to build a base from.
+// pick returns the tables that are due, beginning with the one that has waited longest, and one whose base may be merged. idle says that a
+// record is worth writing although no table is due: the source could then forget something. While a session catches up with a snapshot that
+// was handed out before a restart, it has published nothing from which a base could be built, and pick returns nothing.
 func (c *compactor) pick(ctx context.Context) (due []*table, mergeable *table, idle bool, err error) {
 	cfg, now := c.s.cfg, c.s.r.clock()
 	err = c.s.publisher.do(ctx, func() {
@@ -237,7 +238,7 @@ func (c *compactor) cut(ctx context.Context, t *table) (at cut, ok bool, err err
 		c.s.ledger.drop(st.prune()...)
 		at.dead = len(st.dead)
 		at.deltas, at.born = objects(st.deltas), st.born()
-		// A join keeps what was born in memory.
+		// Learning joins the base with the deltas' rows, which it keeps in memory: those on disk are too many.
 		at.learn = st.base != nil && at.dead > 0 && !anyOnDisk(at.deltas) && st.learns(&st.lineage, st.at)
 		c.s.ledger.hold(at.deltas...)
 		st.deltas, st.open = append(st.deltas, &delta{object: next}), true

@@ -15,17 +15,18 @@ type copier struct {
 	s    *session
 	wake chan struct{}
 	busy chan struct{} // holds a token while nobody copies
-	// since is where the stream was when the copy under way began, which the copy's position is not before; zero: there is none.
+	// since is where the stream was when the copy under way began: the copy's position is there or later. Zero: no copy is under way.
 	// session.mu guards it.
 	since cdc.Watermark
-	// giveUp ends the copy under way, which waits for its snapshot; nil: there is none, or it has that. session.mu guards it.
+	// giveUp ends the copy under way as long as that still waits for its snapshot; nil: there is no such copy. session.mu guards it.
 	giveUp context.CancelCauseFunc
-	// hold is how long it may hold the stream meanwhile; zero: holdLimit. session.mu guards it.
+	// hold is how long the copy under way may hold the stream; zero: holdLimit. session.mu guards it.
 	hold time.Duration
 }
 
-// holdLimit is how long the stream is held by a copy that waits for a transaction of the database to end, which may never happen. The copy begins to
-// wait anew then, and has what the stream handed over until then. Each time it gets twice as long, up to mostHold: other transactions have begun.
+// A copy waits until the transactions that ran when it began have ended, and one of these may never end. Once the changes that are deferred
+// for the copy are too many, the stream waits for the copy. holdLimit is how long it does: then the copy is given up and begun anew, which
+// makes those changes superfluous, since the new copy will contain them. Each time the stream is held twice as long, up to mostHold.
 const (
 	holdLimit = 30 * time.Second
 	mostHold  = 8 * holdLimit
@@ -170,8 +171,8 @@ func (c *copier) copy(ctx context.Context) (at cdc.Watermark, ok bool, err error
 	return at, true, nil
 }
 
-// forgetCommitted forgets what transactions that ended have changed in a table: a copy that begins has it. Where copies
-// fail again and again, nobody waits for one that does not. It needs mu.
+// forgetCommitted drops the deferred changes of transactions that have ended: the copy that begins will contain them. Otherwise, where one
+// copy after the other fails, they would pile up until the stream waits for a copy that never succeeds. It needs mu.
 func (s *session) forgetCommitted(t *table) {
 	s.forget(t, false)
 	s.changed.Broadcast()
@@ -184,8 +185,8 @@ func (s *session) forget(t *table, open bool) {
 	s.deferredBytes += t.deferred.bytes()
 }
 
-// complete gives a table its base. It becomes live as soon as the stream is there, be it inside a transaction: what comes of a large one must not
-// be deferred to its end.
+// complete gives a table its base. The table becomes live as soon as the stream has come to the base's position, even if that is inside a
+// transaction: the changes of a large one must not be deferred to its end.
 func (s *session) complete(t *table, c copied) {
 	t.progress, t.activated = behind, &c
 	s.waiting[t] = struct{}{}

@@ -297,8 +297,8 @@ func (k *copySink) misfit(id cdc.TableID, why error) {
 	k.giveUp(id, func(t *table) { k.c.s.misfit(t, why) })
 }
 
-// giveUp ends the copy of one table, unless that was done. What is to become of the table is then's to say, which needs the session's mu, unless
-// it was announced anew meanwhile: what the copy finds is about the old definition.
+// giveUp ends the copy of one table, unless it has ended already, and calls then, with the session's mu held, to decide what becomes of the
+// table. It does not call then if the table was announced anew meanwhile: what the copy has found is about the former definition.
 func (k *copySink) giveUp(id cdc.TableID, then func(*table)) {
 	t := k.forget(id)
 	if t == nil {

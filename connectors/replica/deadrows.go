@@ -2,8 +2,8 @@ package replica
 
 import "github.com/ClickHouse/ch-go/proto"
 
-// groupBits is the logarithm of how many row ids share a number of a mask. The engine computes a look-up in numbers as wide as these: with 32 bits a
-// look-up takes 4 ns, with 8 bits 3 ns. There are more of them to load into each mask then, though not many more, for most rows die apart from each other.
+// groupBits is the logarithm of how many row ids share one number of a mask. The engine computes a look-up in numbers of that width: with 32
+// bits it takes 4 ns, with 8 bits 3 ns. Narrower numbers are more to load into each mask, but not many more: most dead rows are far apart.
 const groupBits = 3
 
 // deadRows is the set of the row ids of dead rows.
@@ -17,7 +17,7 @@ func (d *deadRows) add(rid uint32) {
 	d.stale = true
 }
 
-// remove takes row ids out of the set that are about to be given to other rows.
+// remove takes row ids out of the set because other rows are about to get them.
 func (d *deadRows) remove(rids []uint32) {
 	for _, rid := range rids {
 		d.rowSet.remove(rid)

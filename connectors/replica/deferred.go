@@ -60,7 +60,7 @@ func (d *deferred) bytes() int { return len(d.data) }
 // reset forgets everything.
 func (d *deferred) reset() { *d = deferred{} }
 
-// forget forgets the committed transactions and, if it is to, what the open one has so far.
+// forget drops what the committed transactions have changed and, if open is set, what the open one has changed so far.
 func (d *deferred) forget(open bool) {
 	rest := d.data[d.open:]
 	if open || len(rest) == 0 {
@@ -72,8 +72,8 @@ func (d *deferred) forget(open bool) {
 	}
 }
 
-// replay hands the changes of transactions after from to apply, in
-// order, and forgets everything if apply never fails. The open one is after it.
+// replay hands the changes of transactions after from to apply, in order; the open transaction counts as one after from. If apply never fails,
+// replay drops everything.
 func (d *deferred) replay(from cdc.Position, apply func(*cdc.Change) error) error {
 	start := 0
 	for i := range len(d.txs) + 1 {

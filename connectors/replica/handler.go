@@ -15,7 +15,7 @@ const (
 	maxDeferred = 128 << 20
 	// maxAttempts is how often a table is copied anew because a change did not fit, or compaction was refused.
 	maxAttempts = 3
-	// fitting is for how long a live table has to have fitted for its attempts to be forgotten.
+	// fitting is how long a live table's changes have to have fitted until its attempts are forgotten.
 	fitting = time.Hour
 	// datumOverhead is what a staged value takes beside its bytes, about.
 	datumOverhead = 8
@@ -116,7 +116,8 @@ func (s *session) misfit(t *table, err error) {
 // backPressure holds the stream while too much waits in memory.
 func (s *session) backPressure(ctx context.Context) error {
 	if s.stagedBytes > s.cfg.StageBytes {
-		// A copy that completes meanwhile stages what was deferred: once the publisher has taken what there was, that waits to be taken too.
+		// A copy that completes meanwhile stages what was deferred, after the publisher has taken what was staged: that has to be taken as
+		// well.
 		if err := s.await(ctx, func() bool {
 			s.spill = s.inTx && s.stagedBytes > 0
 			return s.stagedBytes == 0
@@ -194,7 +195,8 @@ func (s *session) arrive(commit cdc.Position, w cdc.Watermark) {
 	if s.arrived.Position.Before(w.Position) {
 		s.arrived.Position = w.Position
 	}
-	// Commits may overtake each other, so the time does not fall with each; but one that is still to come is of a clock that was set back.
+	// Commit times may be a little out of order, so an earlier one does not set the time back. A time that is still to come, though, is from
+	// before the clock was set back, and any other is better.
 	if s.arrived.Time.Before(w.Time) || s.arrived.Time.After(s.r.clock()) {
 		s.arrived.Time = w.Time
 	}
@@ -206,14 +208,14 @@ func (s *session) arrive(commit cdc.Position, w cdc.Watermark) {
 	s.wake()
 }
 
-// reached reports whether all transactions up to a position were handed over: those that come in the order of their positions, of
-// which the open one may be the first after it.
+// reached reports whether all transactions up to a position were handed over. Transactions come in the order of their positions: if the open
+// one ends after p, all up to p have come.
 func (s *session) reached(p cdc.Position) bool {
 	return !s.arrived.Position.Before(p) || s.inTx && p.Before(s.ends)
 }
 
-// catchUp makes a table live once the stream has reached its base's position. Until then the base has what was deferred, but for a transaction of which
-// it is not known where it ends. It needs mu.
+// catchUp makes a table live once the stream has reached the position of its base. Until then the base contains what was deferred, which is
+// dropped, unless it is of an open transaction of which it is not known where it ends. It needs mu.
 func (s *session) catchUp(t *table) {
 	if t.progress != behind {
 		return

@@ -23,7 +23,8 @@ type schooling struct {
 const (
 	// mostBroken is how many bases in a row may end as broken before the steady columns are looked for again.
 	mostBroken = 2
-	// restBases is how many bases long nothing is tried after that did not help: rows are deleted, say. It doubles each time, mostDoubled times.
+	// restBases is for how many bases the steady columns are not looked for after that came to nothing, as where rows are deleted all the
+	// time. It doubles each time, at most mostDoubled times.
 	restBases   = 32
 	mostDoubled = 7
 )

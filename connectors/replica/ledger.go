@@ -31,7 +31,8 @@ type ledger struct {
 	wake   func() // the compactor drops objects
 }
 
-// mostIdle is how many masks are kept to be loaded again. Without any, an epoch takes a millisecond longer.
+// mostIdle is how many masks that nobody holds are kept, to be loaded anew. Where there is none, making one takes an epoch a millisecond
+// longer.
 const mostIdle = 4
 
 // freed is a set of row ids that no snapshot from serial on can see.

@@ -35,7 +35,7 @@ type record struct {
 	Objects uint64 `json:"objects"`
 	// Position is where the stream goes on; no table is behind it.
 	Position cdc.Position `json:"position"`
-	// Bookmark is the source's for Position, from one that is a [cdc.Bookmarker].
+	// Bookmark is what the source gave for Position, if it is a [cdc.Bookmarker].
 	Bookmark []byte `json:"bookmark,omitempty"`
 	// Time is the one that Position deserves: all that was committed then is before it.
 	Time   time.Time       `json:"time"`
