@@ -2,7 +2,8 @@ package analytics
 
 import "strings"
 
-// besides returns err as the cause of a refusal that says in its reason already what the error said does. Nil: there is nothing to add.
+// besides returns the cause of a refusal whose reason says already what said does: err without the words of said, so that a client does not
+// read the same twice. It returns nil if that leaves nothing, and err itself if said is nil or no part of err's text.
 func besides(err, said error) error {
 	if said == nil {
 		return err
@@ -19,7 +20,7 @@ func besides(err, said error) error {
 	return &cause{text, err}
 }
 
-// cause is an error that says less of itself.
+// cause is an error that is told by a part of its text.
 type cause struct {
 	text string
 	err  error

@@ -10,20 +10,19 @@ import (
 	"github.com/freshet-io/freshet/gateway/translate"
 )
 
-// hidden is what PostgreSQL said last of effects that no statement's text tells.
+// hidden is what PostgreSQL last said of hidden effects: what the database makes queries do that their text does not show.
 type hidden struct {
 	at time.Time
-	// any says that there may be some, be it on the session's settings alone, writes that they may include writes.
+	// any says that a query may have hidden effects, if only on the session's settings; writes says that it may write.
 	any, writes bool
 }
 
-// hiddenSQL asks whether a query may do more than read though it names nothing but built-in functions that only read, and whether it may write. It may
-// where the database defines a function by such a name, or one that views, operators, casts, domains or policies call. One that is declared to be
-// stable or immutable changes no row itself, but it may change settings, and call another that writes. Aggregates are always declared immutable, even if
-// their transition functions write. An event trigger on login may have written before the session's first query.
-// What extensions define is left out: pg_stat_statements would be found in every other database.
-//
-// Those that are called without being named, or by the name of a built-in one, are reached.
+// hiddenSQL asks for [hidden]: whether a query may do more than read though it names nothing but built-in functions that only read, and
+// whether it may write. It may where the database defines a function by such a name, or one that views, operators, casts, domains or policies
+// call: these are the reached functions, which run without being named, or by the name of a built-in one. One that is declared to be stable or
+// immutable changes no row itself, but it may change settings, and call another that writes. Aggregates are always declared immutable, even if
+// their transition functions write. An event trigger on login may have written before the session's first query. What extensions define is
+// left out: pg_stat_statements would be found in every other database.
 var hiddenSQL = "WITH reached AS MATERIALIZED (SELECT p.provolatile OPERATOR(pg_catalog.=) 'v' OR p.prokind OPERATOR(pg_catalog.=) 'a' AS writes FROM " + ownFunctions +
 	" AND (" + among("p.proname", syntax.HarmlessFunctions()) + ` OR EXISTS (SELECT FROM pg_catalog.pg_depend d
  WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid OPERATOR(pg_catalog.=) p.oid AND d.classid OPERATOR(pg_catalog.=) ANY (
@@ -47,7 +46,8 @@ func (r *Router) HiddenEffects() bool {
 	return last == nil || last.any || r.clock().Sub(last.at) >= checkLife
 }
 
-// noticeHidden takes queries that PostgreSQL ran for the session for writes where they may have been.
+// noticeHidden counts the queries that PostgreSQL has run for the session since its last columnar answer as writes, if they may have had
+// hidden ones.
 func (r *Router) noticeHidden(ctx context.Context, s *pgwire.SessionInfo) error {
 	if s.WroteSince || !s.ReadSince || r.cfg.Dialect != translate.PostgreSQL {
 		return nil

@@ -10,11 +10,12 @@ const (
 	// mostIndexedCost bounds the plans that PostgreSQL is the faster store for. A query on the replica takes 4 to 10 ms, however little it reads;
 	// that is about what PostgreSQL needs for this cost, some 250 pages that are found one by one.
 	mostIndexedCost = 1_000
-	// mostIndexedRows is how many rows an index may lead to: reading more is the replica's trade, and without statistics PostgreSQL's guess of a
-	// range's share is no more than that.
+	// mostIndexedRows is how many rows an index may lead to: the replica is better at reading more. And without statistics PostgreSQL's guess
+	// at how many rows a range has is no better than that.
 	mostIndexedRows = 1_000
-	// mostUnequalCost is that of plans for tables that no equality joins: the replica compares each row with each. It does not bound plans that look
-	// up what lies between two values of the other table's: PostgreSQL's planner does not know how much that is, and guesses a ninth of the index.
+	// mostUnequalCost bounds the cost of plans for tables that no equality joins: the replica would compare each row with each. Plans that
+	// look up what lies between two values of the other table have no such bound: PostgreSQL's planner does not know how much that is, and
+	// guesses a ninth of the index.
 	mostUnequalCost = 100_000
 	// rowsPerCost is how many rows the replica must have to read for each unit of a plan's cost where PostgreSQL looks up by an index what it joins to
 	// some rows of a table that it reads from its beginning to its end. The replica reads and joins so many in 3 to 8 µs of CPU, PostgreSQL

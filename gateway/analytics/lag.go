@@ -11,8 +11,9 @@ import (
 	"github.com/freshet-io/freshet/gateway/pgwire"
 )
 
-// withinLag ends with the time that a statement waits for the replica, or for what the source says of it. Unless the
-// session insists on the replica, one that lags for long is no reason to wait: PostgreSQL's answer is fresh by nature.
+// withinLag returns a context that ends with the time for which a statement may wait for the replica, or for what the source says of it. A
+// session that insists on the replica waits as long as it takes; any other gets PostgreSQL's answer, which is fresh by nature, where the
+// replica lags for long.
 func (r *Router) withinLag(ctx context.Context, s *pgwire.SessionInfo) (context.Context, context.CancelFunc) {
 	if s.Settings.Route == pgwire.RouteColumnar {
 		return context.WithCancel(ctx)
@@ -64,8 +65,8 @@ func (r *Router) await(ctx context.Context, s *pgwire.SessionInfo, need freshnes
 	return errLag
 }
 
-// stalledShare of LagLimit is what a statement waits while the replica stands where it stood all through a wait that
-// was in vain: its stream hangs, or a large transaction is on its way. The next snapshot ends that.
+// stalledShare divides LagLimit for statements that come while the replica has not moved since a wait that was in vain: its stream hangs, or a
+// large transaction is on its way. That ends with the next snapshot.
 const stalledShare = 20
 
 // reached is the position of the newest snapshot; zero: there is none.

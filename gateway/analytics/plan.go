@@ -109,8 +109,9 @@ func (r *Router) sessionFit(s *pgwire.SessionInfo) error {
 	switch {
 	case r.cfg.Database != "" && s.Database != r.cfg.Database:
 		return &pgwire.RelayError{Reason: fmt.Sprintf("database %q is not replicated", s.Database)}
-	// Its reads have to be among those that PostgreSQL finds conflicts of. CockroachDB, whose default it is, puts
-	// transactions in the order of their timestamps: a snapshot is what one of them would have read.
+	// PostgreSQL has to see the reads of a SERIALIZABLE transaction to find its conflicts with others. With CockroachDB, where every
+	// transaction is SERIALIZABLE unless it says otherwise, transactions are ordered by their timestamps: a snapshot is what one with its
+	// timestamp would read.
 	case s.Isolation == serializable && r.cfg.Dialect == translate.PostgreSQL:
 		return &pgwire.RelayError{Reason: "the transaction is SERIALIZABLE"}
 	case s.TransformNullEquals:

@@ -79,7 +79,7 @@ func (q *query) refusal(ctx context.Context, err error) error {
 	return q.router.refusal(ctx, err)
 }
 
-// isPassing reports whether an exception of the engine is no fault of the statement's: it may run the next time.
+// isPassing reports whether an exception of the engine has nothing to do with the statement, which may run the next time.
 func isPassing(code proto.Error) bool {
 	switch code {
 	case proto.ErrUnknownTable, proto.ErrUnknownDatabase, // after a restart

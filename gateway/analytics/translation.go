@@ -26,15 +26,15 @@ type planned struct {
 	zone *timezone.Zone
 	err  error
 	at   time.Time
-	// tooMany is when its rows were too many to sort, guarded when the engine came upon a value that only PostgreSQL computes, refused when the
-	// engine refused it, as for the memory that it takes.
+	// tooMany is when the statement last had too many rows to be sorted here, guarded when the engine last came upon a value that only
+	// PostgreSQL computes, and refused when the engine last refused it, as for want of memory.
 	tooMany, guarded, refused moment
-	// once says that it holds the time, which is another for the next statement.
+	// once says that the translation has the transaction's time in it, and is of no use to the next statement.
 	once bool
 }
 
-// refusalLife is how long a statement is refused for what a view is, or for a name that means nothing here: nothing tells that it has
-// become something else.
+// refusalLife is how long a refusal is kept that is due to a view's definition, or to a name that means nothing on the replica: nothing tells
+// the gateway when that changes.
 const refusalLife = 10 * time.Second
 
 // holds says whether the outcome may be used again at a time.
@@ -46,7 +46,7 @@ func (p *planned) holds(now time.Time) bool {
 	return !ok || refused.Absent == nil && len(p.views) == 0 || now.Sub(p.at) < refusalLife
 }
 
-// What a statement may need to be asked for at most.
+// The most time zones, views and enumerations that PostgreSQL is asked about for one statement.
 const (
 	mostZones = 8
 	mostViews = 32
@@ -118,7 +118,8 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *syn
 	}
 }
 
-// review has views that have other definitions by now read anew, by whoever plans the statement again.
+// review looks whether the definitions of views that a refused statement relied on have changed meanwhile. If so, the views are read anew when
+// the statement is planned again.
 func (r *Router) review(ctx context.Context, s *pgwire.SessionInfo, used []*view) error {
 	limited, cancel := r.withinLag(ctx, s)
 	defer cancel()
@@ -142,7 +143,7 @@ func unanswered(ctx context.Context, reason string, err error) error {
 	return &pgwire.RelayError{Reason: reason, Code: "55000", Err: besides(err, ErrUnavailable)}
 }
 
-// vainLife is how long a statement that the replica could not finish goes to PostgreSQL at once: it would be in vain again.
+// vainLife is for how long PostgreSQL gets a statement at once after the replica could not finish it: another attempt would be in vain.
 const vainLife = time.Minute
 
 // moment is when something happened last; its zero value: never.

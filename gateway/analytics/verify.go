@@ -60,8 +60,8 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	return verdict
 }
 
-// seesPresent reports whether PostgreSQL tells a session of the catalog as it is now. A block that keeps its snapshot may
-// be told what was long ago, which is nothing for other sessions.
+// seesPresent reports whether PostgreSQL answers the session by the catalog as it is now. In a block that keeps its snapshot the answer may be
+// long outdated: other sessions must not rely on it.
 func seesPresent(s *pgwire.SessionInfo) bool {
 	inBlock := s.AskPlan == nil
 	return !inBlock || s.Isolation == readCommitted
