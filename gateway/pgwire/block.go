@@ -35,8 +35,8 @@ type block struct {
 	columnar bool
 	// portals are results from the replica that the client may read on, by name.
 	portals map[string]*portal
-	// mark is the last that a portal was given, unmarked that a savepoint may have come behind that, and doubted that a
-	// rollback to one may have ended portals.
+	// mark is the last mark that a portal was given (see [settingMark]), unmarked says that there may have been a savepoint since then, and
+	// doubted that a rollback to a savepoint may have ended portals.
 	mark              uint64
 	unmarked, doubted bool
 	nests, reverts    bool // PostgreSQL may have portals that make savepoints, or roll back to one

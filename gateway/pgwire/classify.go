@@ -19,12 +19,12 @@ type class struct {
 	// setting and value are of SET freshet.… ; setting is empty otherwise.
 	setting, value string
 	freshet        bool // a SET, RESET or SHOW that names freshet
-	mentions       bool // of freshet.*, which PostgreSQL must then know the values of
+	mentions       bool // freshet.* stands in its text, so that PostgreSQL has to know the values of these settings
 	begins, ends   bool // a transaction block
-	leaves         bool // it ends the block before all else
+	leaves         bool // of several statements, the first one ends the block
 	readOnly       bool // the block that it begins may be READ ONLY
 	forgets        bool // it may drop or replace any prepared statement
-	// replaces is the name of the one that it drops or makes, if it is no other.
+	// replaces is the name of the prepared statement that it drops or makes, provided that it does so to no other; else forgets may be set.
 	replaces string
 	defines  bool // it may change definitions of tables
 	// relayed is the class of a point read where nothing asks for the columnar replica.
@@ -248,7 +248,7 @@ func (s *session) relaxed(c *class) *class {
 	return c
 }
 
-// ofCatalogs is the class of a statement that turns out to read system catalogs alone.
+// ofCatalogs returns the class of a statement of class c of which PostgreSQL has said that it reads system catalogs alone.
 func (c *class) ofCatalogs() *class {
 	r := *c
 	r.Kind, r.NoData, r.plain, r.data = Relay, true, true, false

@@ -64,11 +64,10 @@ func (b *backend) askBy(ctx context.Context, request []byte) ([][][]byte, error)
 	return b.s.askBy(ctx, request)
 }
 
-// keepInTouch speaks to PostgreSQL now and then until done is called, and then once more if the session may not be idle
-// for long. PostgreSQL knows nothing of the statement: it would end the session as an idle one
-// (idle_in_transaction_session_timeout, idle_session_timeout), also one that runs a short statement after the other.
-// Where it has ended it for another reason (pg_terminate_backend, transaction_timeout) lost is called with what it
-// said, or done returns it.
+// keepInTouch speaks to PostgreSQL now and then until done is called. PostgreSQL knows nothing of the statement on the replica, and would end
+// the session as an idle one (idle_in_transaction_session_timeout, idle_session_timeout). For the same reason done speaks to PostgreSQL once
+// more if the session may not be idle for long: a client may run one short statement after the other. If PostgreSQL has ended the session for
+// another reason (pg_terminate_backend, transaction_timeout), lost is called with what it said, or done returns that.
 func (b *backend) keepInTouch(ctx context.Context, status txStatus, lost context.CancelCauseFunc) (done func() error) {
 	limit := b.s.timeouts.ofIdle(status)
 	interval := touchInterval
@@ -123,9 +122,9 @@ func (s *session) wasBusy(status txStatus) error {
 // goodbye is how long a client that does not read may keep a session that has been ended.
 const goodbye = time.Second
 
-// boundWrites lets a write to a client that does not read end soon after ctx has ended with an error that ends the
-// session, as PostgreSQL's do. (A statement that is cancelled or times out waits there for its client.) It holds until
-// done is called.
+// boundWrites sees to it that a write to a client that does not read ends soon after ctx has ended with an error that ends the session:
+// PostgreSQL's sessions end then, too. (A statement that is merely cancelled or times out goes on waiting for its client, as there.) It holds
+// until done is called.
 func (s *session) boundWrites(ctx context.Context) (done func()) {
 	stop := context.AfterFunc(ctx, func() {
 		if endsSession(context.Cause(ctx)) {

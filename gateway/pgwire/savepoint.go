@@ -2,10 +2,11 @@ package pgwire
 
 import "strconv"
 
-// settingMark is where PostgreSQL keeps the mark of the portals that the replica answers, which it knows nothing of: a
-// setting that is local to the transaction. Rollback to a savepoint, which ends the portals that were bound behind it,
-// gives it the value back that it had at the savepoint, and RELEASE, which leaves them, leaves it. So those that there
-// are yet have no later mark than its value, whatever made and ended the savepoints.
+// settingMark is a setting of PostgreSQL's, local to the transaction, by which the session learns which portals a rollback to a savepoint has
+// ended. PostgreSQL does not know the portals that the replica answers. But it treats the setting as it treats portals: a rollback to a
+// savepoint ends the portals that were bound after the savepoint, and gives the setting the value back that it had there; RELEASE leaves both
+// alone. Each such portal has a mark, and the latest mark is the setting's value. So a portal that still exists has no later mark than that,
+// whatever savepoints were made and ended.
 const settingMark = "freshet.portals"
 
 // nests reports whether a statement of the class may make a savepoint.
@@ -14,7 +15,7 @@ func (c *class) nests() bool { return c.word == "savepoint" || c.word == "" && c
 // reverts reports whether a statement of the class is a rollback to a savepoint.
 func (c *class) reverts() bool { return c.word == "rollback" && !c.ends }
 
-// noteBoundSavepoint notes what the Executes to come may do.
+// noteBoundSavepoint notes that a portal was bound whose Executes may make a savepoint or roll back to one.
 func (b *block) noteBoundSavepoint(c *class) {
 	b.nests, b.reverts = b.nests || c.nests(), b.reverts || c.reverts()
 }
@@ -27,15 +28,16 @@ func (s *session) noteExecuted() {
 	}
 }
 
-// noteReverted accounts for a rollback to a savepoint. Portals are in doubt also where it cannot have ended them: the
-// block may be open again, of which PostgreSQL's last status says that it has failed.
+// noteReverted accounts for a rollback to a savepoint. It doubts the portals even if PostgreSQL's last status says that the block has failed,
+// in which nothing could have ended them: the block may be open again by then.
 func (s *session) noteReverted() {
 	s.doubtCursors()
 	s.block.unmarked = true
 	s.block.doubted = len(s.block.portals) > 0
 }
 
-// mark tells the portal that an execution may leave from those of before the last savepoint. The backend must be held.
+// mark sets a new mark if there may have been a savepoint since the last one, so that the portal which the execution may leave can be told
+// from those bound before. The backend must be held.
 func (s *session) mark(e *execution, status txStatus) error {
 	keeps := e.extended() && !e.closes && (e.class.Kind == Read || e.moves != nil && e.maxRows > 0)
 	if !keeps || status != txOpen || !s.block.unmarked {

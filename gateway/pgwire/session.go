@@ -130,14 +130,14 @@ func (s *session) endClient(err error) {
 	}
 }
 
-// finishFor ends PostgreSQL's input where the client's has ended, and waits while PostgreSQL answers what it was sent:
-// the client may have closed its writing side alone. One that is gone is noticed as by PostgreSQL, when it is written
-// to, or by client_connection_check_interval.
+// finishFor ends PostgreSQL's input where the client's has ended, and waits while PostgreSQL answers what it was sent: the client may have
+// closed its writing side alone, and still read. A client that is gone altogether is noticed in the ways in which PostgreSQL notices it: when
+// it is written to, or by client_connection_check_interval.
 func (s *session) finishFor(ended error) {
 	if !errors.Is(ended, io.EOF) && !errors.Is(ended, io.ErrUnexpectedEOF) {
 		return
 	}
-	// It fails otherwise where PostgreSQL has closed the connection already, whose answers may still be on their way.
+	// Any other error means that PostgreSQL has closed the connection already: its last answers may still be on their way.
 	if errors.Is(closeWrite(s.server), errors.ErrUnsupported) {
 		return
 	}
@@ -161,8 +161,8 @@ func closeWrite(conn net.Conn) error {
 	return errors.Join(err, c.CloseWrite())
 }
 
-// hangUp ends both connections once nothing is relayed from PostgreSQL to the client any more: clientLoop may be
-// writing to a PostgreSQL that reads no more before it has written, too.
+// hangUp ends both connections when nothing is relayed from PostgreSQL to the client any more. Otherwise clientLoop might wait for ever to
+// write to a PostgreSQL that does not read before its own output has been taken.
 func (s *session) hangUp() {
 	s.cancel(io.EOF)
 	s.close()
