@@ -57,15 +57,19 @@ func ReadGatewayConfig(path string) (GatewayConfig, error) {
 
 // gateway is the gateway's process.
 type gateway struct {
+	process.Child
 	executable string
 	dir        string
 	cores      []int
 	cfg        GatewayConfig
 	info       GatewayInfo
-	proc       *process.Process
 
 	port, monitorPort         int
 	reserved, monitorReserved ports.Reservation
+}
+
+func newGateway(executable, dir string) *gateway {
+	return &gateway{Child: process.NewChild("the gateway", syscall.SIGTERM), executable: executable, dir: dir}
 }
 
 // reserve keeps the ports of the endpoint and of its monitoring, so that a restart finds the addresses that clients know.
@@ -97,7 +101,8 @@ func (g *gateway) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.proc, g.info = proc, info
+	g.Adopt(proc)
+	g.info = info
 	return nil
 }
 
@@ -128,42 +133,13 @@ func LaunchGateway(ctx context.Context, spec process.Spec) (*process.Process, Ga
 	return proc, info, nil
 }
 
-// Stop ends the gateway in order; where ctx ends before that, by force.
+// Stop ends the gateway in order. Where ctx ends before that, it is killed, and the error has its last words: it logs where its goroutines stand
+// before it is given up.
 func (g *gateway) Stop(ctx context.Context) error {
-	if g.proc == nil {
-		return nil
+	err := g.Child.Stop(ctx)
+	if err != nil && ctx.Err() != nil {
+		const stacks = 32 << 10
+		return fmt.Errorf("%w; its log %s ends:\n%s", err, g.LogFile(), process.LastLines(g.LogFile(), stacks))
 	}
-	if err := g.proc.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stop the gateway: %w", err)
-	}
-	select {
-	case <-g.proc.Done():
-		return nil
-	case <-ctx.Done():
-		const stacks = 32 << 10 // the gateway logs where its goroutines stand before this is given up
-		return errors.Join(fmt.Errorf("stop the gateway: killed it, as it did not end in time: %w; its log %s ends:\n%s",
-			ctx.Err(), g.LogFile(), process.LastLines(g.LogFile(), stacks)), g.Kill())
-	}
-}
-
-// Kill ends the gateway with SIGKILL.
-func (g *gateway) Kill() error {
-	if g.proc == nil {
-		return nil
-	}
-	return g.proc.Kill()
-}
-
-func (g *gateway) Done() <-chan struct{} {
-	if g.proc == nil {
-		return nil
-	}
-	return g.proc.Done()
-}
-
-func (g *gateway) Identity() process.Identity {
-	if g.proc == nil {
-		return process.Identity{}
-	}
-	return g.proc.Identity()
+	return err
 }

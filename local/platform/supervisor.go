@@ -128,7 +128,7 @@ func (s *supervisor) prepare(ctx context.Context) (err error) {
 	if s.secrets, s.secretsMade, err = credentials(s.cfg.Dir); err != nil {
 		return err
 	}
-	s.gateway = &gateway{executable: s.cfg.GatewayExecutable, dir: s.cfg.Dir}
+	s.gateway = newGateway(s.cfg.GatewayExecutable, s.cfg.Dir)
 	if err := s.gateway.reserve(s.cfg.Port, s.cfg.MonitorPort); err != nil {
 		return err
 	}

@@ -25,9 +25,12 @@ func (c *Child) Launch(spec Spec) error {
 	if err != nil {
 		return err
 	}
-	c.proc = proc
+	c.Adopt(proc)
 	return nil
 }
+
+// Adopt is Launch for a process that has been started already.
+func (c *Child) Adopt(proc *Process) { c.proc = proc }
 
 // Running reports whether the process of the last Launch runs.
 func (c *Child) Running() bool {
