@@ -97,6 +97,8 @@ func (g *gate) dial() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	stop := context.AfterFunc(g.ctx, func() { raw.Close() }) // an endpoint may take connections and answer nothing
+	defer stop()
 	request := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 8), sslRequest)
 	answer := make([]byte, 1)
 	if _, err = raw.Write(request); err == nil {
