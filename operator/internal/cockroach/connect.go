@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-io/freshet/connectors/dial"
 )
 
 // limit bounds how long the operator waits for a node, and for one statement.
@@ -63,6 +65,7 @@ func with(ctx context.Context, r Root, do func(Session) error) error {
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol // all values are text
 	cfg.RuntimeParams["application_name"] = "freshet operator"
 	cfg.RuntimeParams["statement_timeout"] = fmt.Sprint(limit.Milliseconds())
+	dial.Bound(cfg, limit+time.Second) // a server that hangs keeps no limit
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("connect to CockroachDB: %w", err)

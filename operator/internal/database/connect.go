@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/freshet-io/freshet/connectors/dial"
 	"github.com/freshet-io/freshet/operator/internal/lack"
 )
 
@@ -44,7 +45,7 @@ func Refuses(l *lack.Lack) bool {
 	}, l.Reason)
 }
 
-// limit bounds how long the operator waits for a database.
+// limit bounds how long the operator waits for a database: for a connection, and for the end of each statement.
 const limit = 5 * time.Second
 
 // connect opens a connection. Where that fails for a reason that a person can do something about, it comes as *lack.Lack.
@@ -63,6 +64,7 @@ func connect(ctx context.Context, c Connection) (*pgx.Conn, error) {
 	cfg.RuntimeParams["application_name"] = "freshet operator"
 	cfg.RuntimeParams["search_path"] = "pg_catalog"
 	cfg.RuntimeParams["statement_timeout"] = fmt.Sprint(limit.Milliseconds())
+	dial.Bound(cfg, limit+time.Second) // a server that hangs keeps no limit
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	var refusal *pgconn.PgError
 	switch {
