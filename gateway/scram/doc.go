@@ -3,7 +3,7 @@
 //
 // SCRAM can bind a login to the TLS channel that it runs in, and PostgreSQL refuses a client that could bind and does not, which it takes
 // for an attack. A gateway in the middle has two channels, so that messages cannot just be relayed. Here it is the server of one login,
-// which a [Server] leads with what PostgreSQL stores of the password ([Verifier]), and the client of another, which a [Client] leads with the key that
+// which a [Server] leads with what PostgreSQL stores of the password ([Keys]), and the client of another, which a [Client] leads with the key that
 // the first one's proof reveals.
 //
 // Invariant: the gateway decides nothing. It never has the password, and a proof that is wrong for the client's login makes a proof that is
