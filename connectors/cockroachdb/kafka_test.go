@@ -188,14 +188,7 @@ func TestSource_resumesWithABookmark(t *testing.T) {
 
 func TestSource_resumesThroughKillsOfTheBroker(t *testing.T) {
 	b := newTestbed(t, changefeedtest.Wrapped)
-	sourcetest.Resumes(t, b.database(), 1, func(func()) {
-		if err := b.broker.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.broker.Start(stand.Within(t, 5*time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-	})
+	sourcetest.Resumes(t, b.database(), 1, sourcetest.Killed(t, b.broker))
 }
 
 func TestStream_reportsLostHistory(t *testing.T) {

@@ -38,38 +38,17 @@ func TestSource_resumesFromAPositionWithoutLossOrRepetition(t *testing.T) {
 
 func TestSource_resumesThroughKillsOfConnect(t *testing.T) {
 	b := newTestbed(t, sourcetest.Schema)
-	sourcetest.Resumes(t, b.database(), 2, func(func()) {
-		if err := b.stack.connect.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.stack.connect.Start(stand.Within(t, 5*time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-	})
+	sourcetest.Resumes(t, b.database(), 2, sourcetest.Killed(t, b.stack.connect))
 }
 
 func TestSource_resumesThroughKillsOfTheBroker(t *testing.T) {
 	b := newTestbed(t, sourcetest.Schema)
-	sourcetest.Resumes(t, b.database(), 1, func(func()) {
-		if err := b.stack.broker.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.stack.broker.Start(stand.Within(t, 5*time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-	})
+	sourcetest.Resumes(t, b.database(), 1, sourcetest.Killed(t, b.stack.broker))
 }
 
 func TestSource_resumesThroughKillsOfTheDatabase(t *testing.T) {
 	b := newTestbed(t, sourcetest.Schema)
-	sourcetest.Resumes(t, b.database(), 1, func(func()) {
-		if err := b.stack.postgres.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.stack.postgres.Start(stand.Within(t, 5*time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-	})
+	sourcetest.Resumes(t, b.database(), 1, sourcetest.Killed(t, b.stack.postgres))
 }
 
 // allTypes has every type that is replicated, with values at the edges.

@@ -104,14 +104,7 @@ func TestSource_copyMeetsTheStreamUnderWrites(t *testing.T) {
 func TestSource_resumesThroughKillsOfTheServer(t *testing.T) {
 	t.Parallel()
 	b := newTestbed(t, sourcetest.Schema)
-	sourcetest.Resumes(t, b.database(), 4, func(func()) {
-		if err := b.server.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.server.Start(stand.Within(t, time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-	})
+	sourcetest.Resumes(t, b.database(), 4, sourcetest.Killed(t, b.server))
 }
 
 func TestSource_resumesFromAPositionWithoutLossOrRepetition(t *testing.T) {

@@ -86,6 +86,26 @@ func CopyMeetsStream(t *testing.T, db Database, seed int) {
 	stop()
 }
 
+// startLimit bounds the start of a server that was killed: those of Kafka are Java programs.
+const startLimit = 5 * time.Minute
+
+// Killed is an interruption for [Resumes] that leaves the source alone: a server that its stream needs is killed and started again.
+func Killed(t *testing.T, server interface {
+	Kill() error
+	Start(context.Context) error
+}) (interrupt func(stop func())) {
+	return func(func()) {
+		ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+		defer cancel()
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Resumes interrupts the stream under load several times; interrupt says how, and gets
 // a function that ends the source in use. A new source goes on from the model's position.
 func Resumes(t *testing.T, db Database, rounds int, interrupt func(stop func())) {
