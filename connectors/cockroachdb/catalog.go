@@ -92,7 +92,7 @@ func (c *catalogColumn) omission() (detail, remedy string) {
 	switch {
 	case c.Virtual:
 		return "is a virtual computed column, which changefeeds leave out", "make the column STORED"
-	case c.Kind != "e" && !Supported(c.Type):
+	case c.Kind != "e" && !supported(c.Type):
 		return "has type " + c.TypeName, "change the column's type"
 	}
 	return "", ""

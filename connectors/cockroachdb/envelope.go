@@ -105,7 +105,7 @@ func (e *envelopeDecoder) hlc(d *jx.Decoder) (p cdc.Position, err error) {
 	if e.scratch, err = d.StrAppend(e.scratch[:0]); err != nil {
 		return p, err
 	}
-	return ParseHLC(e.scratch)
+	return parseHLC(e.scratch)
 }
 
 func rawObject(d *jx.Decoder) ([]byte, error) {

@@ -15,8 +15,8 @@ var errHLC = errors.New("not a timestamp of wall nanoseconds, a dot and logical 
 // logicalDigits is how many digits the logical part is written with.
 const logicalDigits = 10
 
-// ParseHLC reads a timestamp as changefeeds and cluster_logical_timestamp() write it: "1763632800123456789.0000000002".
-func ParseHLC[T ~string | ~[]byte](text T) (cdc.Position, error) {
+// parseHLC reads a timestamp as changefeeds and cluster_logical_timestamp() write it: "1763632800123456789.0000000002".
+func parseHLC[T ~string | ~[]byte](text T) (cdc.Position, error) {
 	wall, logical, dotted := bytes.Cut([]byte(text), []byte{'.'})
 	major, ok := parseDigits(wall, 19)
 	if !ok || major > math.MaxInt64 {
@@ -49,8 +49,8 @@ func parseDigits(b []byte, most int) (n uint64, ok bool) {
 	return n, true
 }
 
-// FormatHLC prints a position as CockroachDB does.
-func FormatHLC(p cdc.Position) string { return string(appendHLC(nil, p)) }
+// formatHLC prints a position as CockroachDB does.
+func formatHLC(p cdc.Position) string { return string(appendHLC(nil, p)) }
 
 func appendHLC(b []byte, p cdc.Position) []byte {
 	b = strconv.AppendUint(b, p.Major, 10)

@@ -51,7 +51,7 @@ func (j *job) changefeed() (Changefeed, error) {
 	}
 	if m := cursorOption.FindStringSubmatch(j.description); m != nil {
 		var err error
-		if f.Start, err = ParseHLC(m[1]); err != nil {
+		if f.Start, err = parseHLC(m[1]); err != nil {
 			return f, fmt.Errorf("read changefeed jobs: cursor of job %s: %w", j.id, err)
 		}
 	}

@@ -70,7 +70,7 @@ func (d *SQL) createAfter(ctx context.Context, wanted []TableName, after cdc.Pos
 	for _, t := range wanted {
 		j.tables = append(j.tables, t.String())
 	}
-	d.cfg.Logger.Info("created changefeed", "job", j.id, "after", FormatHLC(after), "tables", len(wanted))
+	d.cfg.Logger.Info("created changefeed", "job", j.id, "after", formatHLC(after), "tables", len(wanted))
 	return j, nil
 }
 

@@ -118,7 +118,7 @@ func (m *marks) bookmark(p cdc.Position) *bookmark {
 		return nil
 	}
 	k := m.marks[i]
-	b := &bookmark{Job: m.job, At: FormatHLC(k.cut), at: k.cut, Topics: map[string]*topicBookmark{}}
+	b := &bookmark{Job: m.job, At: formatHLC(k.cut), at: k.cut, Topics: map[string]*topicBookmark{}}
 	for i, next := range k.next {
 		at := m.places[i]
 		t := b.Topics[at.topic]
@@ -168,7 +168,7 @@ func decodeBookmark(data []byte) (*bookmark, error) {
 	b := &bookmark{}
 	err := json.Unmarshal(data, b)
 	if err == nil {
-		b.at, err = ParseHLC(b.At)
+		b.at, err = parseHLC(b.At)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read bookmark: %w", err)

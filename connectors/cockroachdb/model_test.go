@@ -260,16 +260,16 @@ func (c *checker) Commit(_ context.Context, commit cdc.Commit) error {
 		c.next++ // nothing changed
 	}
 	if c.next == len(c.h.units) || c.h.units[c.next].at != commit.Position {
-		return fmt.Errorf("commit at %s, which is not the next", FormatHLC(commit.Position))
+		return fmt.Errorf("commit at %s, which is not the next", formatHLC(commit.Position))
 	}
 	want := c.h.units[c.next].writes
 	if len(want) != len(c.seen) {
-		return fmt.Errorf("transaction at %s has %d changes, want %d", FormatHLC(commit.Position), len(c.seen), len(want))
+		return fmt.Errorf("transaction at %s has %d changes, want %d", formatHLC(commit.Position), len(c.seen), len(want))
 	}
 	for key, w := range want {
 		got, ok := c.seen[key]
 		if !ok || (got.before == nil) != (w.before == nil) || (got.after == nil) != (w.after == nil) || w.after != nil && *w.after != *got.after {
-			return fmt.Errorf("transaction at %s, row %v: got %+v, want %+v", FormatHLC(commit.Position), key, got, w)
+			return fmt.Errorf("transaction at %s, row %v: got %+v, want %+v", formatHLC(commit.Position), key, got, w)
 		}
 	}
 	c.next++
@@ -279,11 +279,11 @@ func (c *checker) Commit(_ context.Context, commit cdc.Commit) error {
 
 func (c *checker) Watermark(_ context.Context, w cdc.Watermark) error {
 	if len(c.seen) > 0 || w.Position.Before(c.at) {
-		return fmt.Errorf("watermark %s after %s, with %d changes open", FormatHLC(w.Position), FormatHLC(c.at), len(c.seen))
+		return fmt.Errorf("watermark %s after %s, with %d changes open", formatHLC(w.Position), formatHLC(c.at), len(c.seen))
 	}
 	for c.next < len(c.h.units) && !w.Position.Before(c.h.units[c.next].at) {
 		if len(c.h.units[c.next].writes) > 0 {
-			return fmt.Errorf("the cut at %s lacks the transaction at %s", FormatHLC(w.Position), FormatHLC(c.h.units[c.next].at))
+			return fmt.Errorf("the cut at %s lacks the transaction at %s", formatHLC(w.Position), formatHLC(c.h.units[c.next].at))
 		}
 		c.next++
 	}

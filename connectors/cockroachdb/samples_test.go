@@ -62,12 +62,12 @@ func (x *transcript) Changes(_ context.Context, changes []cdc.Change) error {
 }
 
 func (x *transcript) Commit(_ context.Context, c cdc.Commit) error {
-	fmt.Fprintf(x, "commit %s\n", FormatHLC(c.Position))
+	fmt.Fprintf(x, "commit %s\n", formatHLC(c.Position))
 	return nil
 }
 
 func (x *transcript) Watermark(_ context.Context, w cdc.Watermark) error {
-	fmt.Fprintf(x, "watermark %s\n", FormatHLC(w.Position))
+	fmt.Fprintf(x, "watermark %s\n", formatHLC(w.Position))
 	if !w.Position.Before(x.until) {
 		x.done()
 	}
@@ -171,7 +171,7 @@ func transcribe(t *testing.T, m *memory, db *fakeDatabase, from, until cdc.Posit
 
 func hlc(t *testing.T, text string) cdc.Position {
 	t.Helper()
-	p, err := ParseHLC(text)
+	p, err := parseHLC(text)
 	if err != nil {
 		t.Fatal(err)
 	}

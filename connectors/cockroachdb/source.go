@@ -200,10 +200,10 @@ func (s *Source) checkChangefeed(ctx context.Context, reached cdc.Position) erro
 	}
 	switch {
 	case f.Job == "":
-		return changefeedStopped("create it with cursor at the replica's position, or "+cdc.RemedyRecopy, "no changefeed writes the topics; the replica is at %s", FormatHLC(reached))
+		return changefeedStopped("create it with cursor at the replica's position, or "+cdc.RemedyRecopy, "no changefeed writes the topics; the replica is at %s", formatHLC(reached))
 	case f.State == ChangefeedEnded:
 		return changefeedStopped("create it anew with cursor at the replica's position or before, or "+cdc.RemedyRecopy,
-			"changefeed %s has ended: %s; the replica is at %s", f.Job, f.Detail, FormatHLC(reached))
+			"changefeed %s has ended: %s; the replica is at %s", f.Job, f.Detail, formatHLC(reached))
 	}
 	if paused := f.State == ChangefeedPaused; paused != s.paused {
 		s.paused = paused
@@ -225,7 +225,7 @@ func (s *Source) checkChangefeed(ctx context.Context, reached cdc.Position) erro
 		reached = cut
 	}
 	if reached.Before(f.Start) {
-		return cdc.HistoryLost("changefeed %s emits changes after %s only, and the one before was read up to %s", f.Job, FormatHLC(f.Start), FormatHLC(reached))
+		return cdc.HistoryLost("changefeed %s emits changes after %s only, and the one before was read up to %s", f.Job, formatHLC(f.Start), formatHLC(reached))
 	}
 	s.marks.changefeed(f.Job)
 	return nil

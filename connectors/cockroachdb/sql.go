@@ -181,7 +181,7 @@ func (d *SQL) now(ctx context.Context) (cdc.Position, error) {
 	if len(rows) != 1 || len(rows[0]) != 1 {
 		return cdc.Position{}, errors.New("read the cluster's time: unexpected answer")
 	}
-	p, err := ParseHLC(rows[0][0])
+	p, err := parseHLC(rows[0][0])
 	if err != nil {
 		return p, fmt.Errorf("read the cluster's time: %q: %w", rows[0][0], err)
 	}
@@ -241,9 +241,9 @@ func (d *SQL) Copy(ctx context.Context, tables []*cdc.Table, sink cdc.CopySink) 
 func selectAsOf(t *cdc.Table, name TableName, at cdc.Position) string {
 	columns := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		columns[i] = Identifier(c.Name)
+		columns[i] = identifier(c.Name)
 	}
-	return fmt.Sprintf("SELECT %s FROM %s AS OF SYSTEM TIME %s", strings.Join(columns, ", "), name, Literal(FormatHLC(at)))
+	return fmt.Sprintf("SELECT %s FROM %s AS OF SYSTEM TIME %s", strings.Join(columns, ", "), name, literal(formatHLC(at)))
 }
 
 // copyTable reads one table; it says why if the table is at fault.

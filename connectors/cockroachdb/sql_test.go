@@ -323,7 +323,7 @@ func TestSQL_refusesTwoChangefeedsAndNone(t *testing.T) {
 type collector struct{ lines []string }
 
 func (c *collector) Begin(_ context.Context, at cdc.Position, tables []*cdc.Table) error {
-	c.lines = append(c.lines, "begin "+FormatHLC(at))
+	c.lines = append(c.lines, "begin "+formatHLC(at))
 	return nil
 }
 
@@ -368,8 +368,8 @@ func TestSQL_copiesTablesAtOneTimestamp(t *testing.T) {
 		answer{Begins: asOf("empty")})
 	sink := &collector{}
 	got, err := openTest(t, url, false).Copy(t.Context(), []*cdc.Table{table("one"), table("altered"), table("dropped"), table("secret"), table("empty"), table("changed"), table("gone")}, sink)
-	if err != nil || FormatHLC(got) != at {
-		t.Fatalf("copied at %s, error %v; asked %q", FormatHLC(got), err, s.asked)
+	if err != nil || formatHLC(got) != at {
+		t.Fatalf("copied at %s, error %v; asked %q", formatHLC(got), err, s.asked)
 	}
 	want := []string{"begin " + at, "public.changed UnsupportedSchemaChange", "public.gone UnsupportedSchemaChange", "one|00000001|x", "one|00000002|", "one done", "public.altered UnsupportedSchemaChange", "public.dropped UnsupportedSchemaChange", "public.secret InsufficientPrivilege", "empty done"}
 	if diff := cmp.Diff(want, sink.lines); diff != "" {
@@ -377,7 +377,7 @@ func TestSQL_copiesTablesAtOneTimestamp(t *testing.T) {
 	}
 	now, err := openTest(t, url, false).Now(t.Context())
 	if want := (cdc.Position{Major: 1763632800500000000, Minor: 3}); err != nil || now != want {
-		t.Errorf("now is %s, error %v, want half a second later than the clock", FormatHLC(now), err)
+		t.Errorf("now is %s, error %v, want half a second later than the clock", formatHLC(now), err)
 	}
 }
 

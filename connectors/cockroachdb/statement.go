@@ -33,12 +33,12 @@ func (s Statements) Create(tables []TableName, after cdc.Position) (string, erro
 	if err != nil {
 		return "", err
 	}
-	options = append(options, "initial_scan = 'no'", "cursor = "+Literal(FormatHLC(after)))
+	options = append(options, "initial_scan = 'no'", "cursor = "+literal(formatHLC(after)))
 	sink, err := s.sink()
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("CREATE CHANGEFEED FOR TABLE %s INTO %s WITH %s", targets(tables), Literal(sink), strings.Join(options, ", ")), nil
+	return fmt.Sprintf("CREATE CHANGEFEED FOR TABLE %s INTO %s WITH %s", targets(tables), literal(sink), strings.Join(options, ", ")), nil
 }
 
 // options are those that the source relies on, and why.
@@ -50,7 +50,7 @@ func (s Statements) options() ([]string, error) {
 	if resolved < time.Millisecond {
 		return nil, fmt.Errorf("create changefeed: resolved timestamps every %s: give a millisecond or more", resolved)
 	}
-	every := Literal(fmt.Sprintf("%dms", resolved.Milliseconds()))
+	every := literal(fmt.Sprintf("%dms", resolved.Milliseconds()))
 	var envelope []string
 	switch s.Envelope {
 	case "", "wrapped":
@@ -132,7 +132,7 @@ type TableName struct{ Database, Schema, Table string }
 
 // String quotes the name for SQL.
 func (n TableName) String() string {
-	return Identifier(n.Database) + "." + Identifier(n.Schema) + "." + Identifier(n.Table)
+	return identifier(n.Database) + "." + identifier(n.Schema) + "." + identifier(n.Table)
 }
 
 func (n TableName) compare(o TableName) int {
@@ -148,11 +148,11 @@ func targets(tables []TableName) string {
 	return strings.Join(list, ", ")
 }
 
-// Identifier quotes a name for SQL.
-func Identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+// identifier quotes a name for SQL.
+func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// Literal quotes a string for SQL.
-func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+// literal quotes a string for SQL.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // Topic names the topic of a table, as a changefeed with full_table_name does.
 func (s Statements) Topic(n TableName) string {

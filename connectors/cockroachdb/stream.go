@@ -75,7 +75,7 @@ func (s *Source) stream(ctx context.Context, from cdc.Position, h cdc.Handler) e
 		return err
 	}
 	rd.mark(from, time.Time{})
-	s.log.Info("streaming", "from", FormatHLC(from), "bookmark", rd.resume != nil, "tables", len(st.tables))
+	s.log.Info("streaming", "from", formatHLC(from), "bookmark", rd.resume != nil, "tables", len(st.tables))
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return st.read(gctx) })
 	group.Go(func() error { return s.watch(gctx, from) })
@@ -91,7 +91,7 @@ func (s *Source) checkPosition(ctx context.Context, from cdc.Position) error {
 	if now.Before(from) {
 		return &cdc.TerminalError{
 			Code:   cdc.CodeSourceMismatch,
-			Detail: fmt.Sprintf("the replica's position %s is ahead of the database's clock at %s: it is another cluster, or was restored to an earlier state", FormatHLC(from), FormatHLC(now)),
+			Detail: fmt.Sprintf("the replica's position %s is ahead of the database's clock at %s: it is another cluster, or was restored to an earlier state", formatHLC(from), formatHLC(now)),
 			Remedy: cdc.RemedyRecopy,
 		}
 	}
@@ -197,7 +197,7 @@ func (st *stream) advance(ctx context.Context) error {
 		return st.stall()
 	}
 	if st.stalled {
-		st.s.log.Info("resolved timestamps move again", "cut", FormatHLC(at))
+		st.s.log.Info("resolved timestamps move again", "cut", formatHLC(at))
 	}
 	st.moved, st.stalled = st.s.cfg.Now(), false
 	st.s.cut.Store(&at) // before the handler can make a snapshot of it
@@ -218,7 +218,7 @@ func (st *stream) stall() error {
 	}
 	st.stalled = true
 	at, _, topic, number := st.rd.least()
-	st.s.log.Warn("no cut can be made: a partition gets no resolved timestamp", "topic", topic, "partition", number, "resolved", FormatHLC(at),
+	st.s.log.Warn("no cut can be made: a partition gets no resolved timestamp", "topic", topic, "partition", number, "resolved", formatHLC(at),
 		"remedy", "see that the changefeed runs (SHOW CHANGEFEED JOBS) and has the options resolved and min_checkpoint_frequency")
 	return nil
 }

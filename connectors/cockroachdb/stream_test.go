@@ -68,11 +68,11 @@ func (s *scene) row(table string, id int, before, after string, at, written int)
 		written = at
 	}
 	s.raw(table, 0, fmt.Sprintf("[%d]", id), fmt.Sprintf(`{"after": %s, "before": %s, "updated": "%s", "mvcc_timestamp": "%s"}`,
-		or(after, "null"), or(before, "null"), FormatHLC(second(at)), FormatHLC(second(written))), at)
+		or(after, "null"), or(before, "null"), formatHLC(second(at)), formatHLC(second(written))), at)
 }
 
 func (s *scene) resolve(table string, at int) {
-	s.raw(table, 0, "", fmt.Sprintf(`{"resolved": "%s"}`, FormatHLC(second(at))), at)
+	s.raw(table, 0, "", fmt.Sprintf(`{"resolved": "%s"}`, formatHLC(second(at))), at)
 }
 
 func (s *scene) raw(table string, partition int32, key, value string, at int) {
@@ -363,12 +363,12 @@ func (b *straightRows) poll(_ context.Context, take func(*kgo.Record) error) err
 	for range 1000 {
 		r := &kgo.Record{Topic: "shop.public.t", Offset: int64(b.made)}
 		if b.made == b.rows {
-			r.Value = fmt.Appendf(nil, `{"resolved": "%s"}`, FormatHLC(second(1)))
+			r.Value = fmt.Appendf(nil, `{"resolved": "%s"}`, formatHLC(second(1)))
 			return take(r)
 		}
 		id := (b.made * 7919) % b.rows // each once: 7,919 is prime to the number of rows
 		r.Key = fmt.Appendf(nil, "[%d]", id)
-		r.Value = fmt.Appendf(nil, `{"after": {"id": %d, "a": "%0100d"}, "before": null, "updated": "%s"}`, id, b.random.IntN(1e9), FormatHLC(second(1)))
+		r.Value = fmt.Appendf(nil, `{"after": {"id": %d, "a": "%0100d"}, "before": null, "updated": "%s"}`, id, b.random.IntN(1e9), formatHLC(second(1)))
 		if err := take(r); err != nil {
 			return err
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/freshet-io/freshet/connectors/jsonrow"
 )
 
-// Supported reports whether values of a type can be decoded. CockroachDB's types carry PostgreSQL's OIDs: INT is int8, STRING text,
+// supported reports whether values of a type can be decoded. CockroachDB's types carry PostgreSQL's OIDs: INT is int8, STRING text,
 // DECIMAL numeric. Enumerations can be, whatever their type.
-func Supported(typ uint32) bool {
+func supported(typ uint32) bool {
 	switch typ {
 	case pgtype.BoolOID, pgtype.ByteaOID, pgtype.QCharOID, pgtype.NameOID, pgtype.Int8OID, pgtype.Int2OID, pgtype.Int4OID, pgtype.TextOID,
 		pgtype.Float4OID, pgtype.Float8OID, pgtype.BPCharOID, pgtype.VarcharOID, pgtype.DateOID, pgtype.TimeOID, pgtype.TimestampOID,

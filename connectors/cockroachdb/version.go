@@ -71,7 +71,7 @@ func parseVersions(rows [][]string) (map[cdc.TableID]string, cdc.Position, error
 	if len(rows) != 1 || len(rows[0]) != 2 {
 		return nil, cdc.Position{}, errors.New("read versions of tables: unexpected answer")
 	}
-	at, err := ParseHLC(rows[0][1])
+	at, err := parseHLC(rows[0][1])
 	if err != nil {
 		return nil, at, fmt.Errorf("read versions of tables: %q: %w", rows[0][1], err)
 	}
