@@ -90,6 +90,12 @@ func connect(ctx context.Context, c Connection) (*pgx.Conn, error) {
 	}
 }
 
+// silent is what a server lacks that lets clients in and then does not answer.
+func silent(cfg *pgx.ConnConfig) *lack.Lack {
+	return &lack.Lack{Reason: ReasonUnreachable, Detail: fmt.Sprintf("%s:%d accepts connections and does not answer", cfg.Host, cfg.Port),
+		Remedy: "see that its processes and its node run, and are not suspended"}
+}
+
 // trust makes the certificates in ca the only ones that vouch for the server.
 func trust(cfg *pgx.ConnConfig, ca []byte) error {
 	roots := x509.NewCertPool()

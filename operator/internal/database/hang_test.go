@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/freshet-io/freshet/operator/internal/lack"
 )
 
 // silence lets a client in as PostgreSQL does, and answers nothing after that.
@@ -38,15 +40,18 @@ func TestInspect_givesUpOnAServerThatHangs(t *testing.T) {
 	}
 	defer l.Close()
 	go silence(t, l)
-	ended := make(chan error, 1)
+	ended := make(chan []*lack.Lack, 1)
 	go func() {
-		_, err := PostgreSQL{}.Inspect(t.Context(), Connection{URI: "postgresql://u@" + l.Addr().String() + "/shop?sslmode=disable"}, "freshet_", 1)
-		ended <- err
+		lacks, err := PostgreSQL{}.Inspect(t.Context(), Connection{URI: "postgresql://u@" + l.Addr().String() + "/shop?sslmode=disable"}, "freshet_", 1)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- lacks
 	}()
 	select {
-	case err := <-ended:
-		if err == nil || !strings.Contains(err.Error(), "ask the database for its configuration") {
-			t.Errorf("error is %v", err)
+	case lacks := <-ended:
+		if len(lacks) != 1 || lacks[0].Reason != ReasonUnreachable || !strings.Contains(lacks[0].Detail, "does not answer") {
+			t.Errorf("lacks are %v", lacks)
 		}
 	case <-time.After(4 * limit):
 		t.Error("the operator waits for a database that does not answer")

@@ -55,6 +55,9 @@ func (PostgreSQL) Inspect(ctx context.Context, c Connection, prefix string, unit
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	f, err := read(ctx, conn, prefix)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return []*lack.Lack{silent(conn.Config())}, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ask the database for its configuration: %w", err)
 	}
