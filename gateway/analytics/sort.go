@@ -74,10 +74,16 @@ func rankSQL(collation string, values []string) string {
 // sortText says for EXPLAIN who sorts.
 func sortText(s *finish.Sort) string {
 	var collations []string
-	for _, k := range s.Keys {
-		if k.Collation != "" && !slices.Contains(collations, k.Collation) {
-			collations = append(collations, k.Collation)
+	add := func(name string) {
+		if name != "" && !slices.Contains(collations, name) {
+			collations = append(collations, name)
 		}
+	}
+	for _, k := range s.Keys {
+		add(k.Collation)
+	}
+	for _, x := range s.Extremes {
+		add(x.Collation)
 	}
 	return fmt.Sprintf("at most %d rows, by PostgreSQL's collation %s", finish.MostSorted, strings.Join(collations, ", "))
 }

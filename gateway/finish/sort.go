@@ -8,7 +8,7 @@ import (
 )
 
 // Sort puts the rows of a result in an order that only PostgreSQL knows: that of strings under a collation which does not order by bytes. PostgreSQL
-// is asked to rank the strings; the engine has ranked all else.
+// is asked to rank the strings; the engine has ranked all else. It takes the extremes of such strings, too.
 //
 // Invariant: a sorted result is one that PostgreSQL may give for ORDER BY, OFFSET and LIMIT.
 type Sort struct {
@@ -17,6 +17,8 @@ type Sort struct {
 	// Offset rows are left out, and what comes after Limit rows more, if Limited. Ties keeps those too that are equal to the last one kept.
 	Offset, Limit uint64
 	Limited, Ties bool
+	// Extremes are the columns of the result that min and max make of such strings.
+	Extremes []Extreme
 }
 
 // SortKey is a part of what rows are sorted by.
@@ -27,7 +29,7 @@ type SortKey struct {
 	Descending, NullsFirst bool
 }
 
-// MostSorted is how many rows a Sort takes. The engine is to yield no more than one beyond them.
+// MostSorted is how many rows a Sort takes, and how many different strings. The engine is to yield no more than one beyond them.
 const MostSorted = 20_000
 
 // mostRanked is how many bytes of strings PostgreSQL is asked to rank at once.
@@ -79,6 +81,11 @@ func (s *Sort) Rows(rows [][][]byte, rank Rank) ([][][]byte, error) {
 	for _, i := range order[from:to] {
 		sorted = append(sorted, rows[i][:width:width])
 	}
+	for _, x := range s.Extremes {
+		if err := x.choose(sorted, rank); err != nil {
+			return nil, err
+		}
+	}
 	return sorted, nil
 }
 
@@ -108,41 +115,55 @@ func (k SortKey) order(rows [][][]byte, column int, rank Rank, tell func(row int
 		}
 		return nil
 	}
-	var values []string
-	known := map[string]int{}
-	size := 0
+	var w words
 	for _, row := range rows {
 		if v := row[column]; v != nil {
-			if _, ok := known[string(v)]; !ok {
-				known[string(v)] = len(values)
-				values = append(values, string(v))
-				size += len(v)
-			}
+			w.add(string(v))
 		}
 	}
-	if size > mostRanked {
-		return ErrTooMany
-	}
-	places, err := k.places(values, rank)
+	places, err := k.places(w, rank)
 	if err != nil {
 		return err
 	}
-	null := int64(len(values))
+	null := int64(len(places))
 	if k.NullsFirst {
 		null = -1
 	}
 	for i, row := range rows {
 		place := null
 		if v := row[column]; v != nil {
-			place = places[known[string(v)]]
+			place = places[w.known[string(v)]]
 		}
 		tell(i, place)
 	}
 	return nil
 }
 
-// places returns where each value stands, in the key's direction.
-func (k SortKey) places(values []string, rank Rank) ([]int64, error) {
+// words are strings that are all different.
+type words struct {
+	values []string
+	known  map[string]int // their indexes
+	size   int            // in bytes
+}
+
+func (w *words) add(s string) {
+	if _, ok := w.known[s]; ok {
+		return
+	}
+	if w.known == nil {
+		w.known = map[string]int{}
+	}
+	w.known[s] = len(w.values)
+	w.values = append(w.values, s)
+	w.size += len(s)
+}
+
+// places returns where each of the words stands, in the key's direction.
+func (k SortKey) places(w words, rank Rank) ([]int64, error) {
+	values := w.values
+	if w.size > mostRanked || len(values) > MostSorted {
+		return nil, ErrTooMany
+	}
 	places := make([]int64, len(values))
 	if len(values) < 2 {
 		return places, nil

@@ -96,6 +96,32 @@ func numbers(rows [][][]byte) []string {
 	return out
 }
 
+func TestSort_choosesExtremes(t *testing.T) {
+	s := finish.Sort{
+		Keys:     []finish.SortKey{{}},
+		Extremes: []finish.Extreme{{Column: 0, Collation: "folded"}, {Column: 1, Collation: "folded", Greatest: true}},
+	}
+	rows := [][][]byte{
+		{[]byte(`["b","A","a"]`), []byte(`["b","C","c"]`), []byte("2")},
+		{[]byte(`[]`), []byte(`["\"\n\/é"]`), []byte("1")},
+	}
+	got, err := s.Rows(rows, folded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][][]byte{{nil, []byte("\"\n/é")}, {[]byte("a"), []byte("C")}}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("extremes (-want +got):\n%s", diff)
+	}
+	if string(rows[0][0]) != `["b","A","a"]` {
+		t.Errorf("the rows were changed: %q", rows[0])
+	}
+	rows[0][0] = []byte("b")
+	if got, err := s.Rows(rows, folded); err == nil {
+		t.Errorf("what is no array: got %q", got)
+	}
+}
+
 func TestSort_refusesWhatItCannotOrder(t *testing.T) {
 	s := finish.Sort{Keys: []finish.SortKey{{Collation: "folded"}}}
 	if _, err := s.Rows(make([][][]byte, finish.MostSorted+1), folded); !errors.Is(err, finish.ErrTooMany) {

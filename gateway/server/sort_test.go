@@ -44,6 +44,11 @@ func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
 		`SELECT name, name COLLATE "C" AS c FROM city GROUP BY name COLLATE "C", name ORDER BY name, c`,
 		"SELECT id FROM city WHERE false ORDER BY name",
 		"SELECT name FROM city ORDER BY name LIMIT 0",
+		"SELECT n, min(name), max(land), count(*) FROM city GROUP BY n ORDER BY n",
+		"SELECT land, max(DISTINCT name), min(name) FILTER (WHERE n > 2), max(name) FILTER (WHERE n < 0) FROM city GROUP BY land ORDER BY land DESC LIMIT 3",
+		`SELECT n, min(name || E'"\\\n'), grouping(n) FROM city GROUP BY ROLLUP (n) ORDER BY 3, 1 LIMIT 7`,
+		"SELECT min(c.name), max(o.land), min(o.n) FROM city c JOIN city o ON o.n = c.id",
+		"SELECT min(name), max(land) FROM city WHERE false",
 	} {
 		want := query(t, oltp, sql)
 		for range 2 { // the second time the statement is known
@@ -57,6 +62,10 @@ func TestGateway_ordersByACollationAsPostgreSQLDoes(t *testing.T) {
 		"SELECT name, 7 / n FROM city ORDER BY name LIMIT 3",
 		"SELECT name, share / n FROM city ORDER BY name, id LIMIT 3",
 		"SELECT name, share / n FROM city WHERE n > 0 ORDER BY name, id LIMIT 3",
+		// which of a group's strings is the least decides more than what is shown of it
+		"SELECT n, min(name) AS least FROM city GROUP BY n ORDER BY least, n", "SELECT DISTINCT max(name) FROM city GROUP BY n ORDER BY 1",
+		"SELECT max(name) FROM city UNION SELECT min(name) FROM city ORDER BY 1", "SELECT n, min(name) FROM city GROUP BY n HAVING min(name) > 'b' ORDER BY n",
+		"SELECT n, coalesce(min(name), '') || max(code) FROM city GROUP BY n ORDER BY n", "SELECT count(least) FROM (SELECT min(name) AS least FROM city GROUP BY n) s",
 	} {
 		wantSameOutcome(t, c, oltp, sql)
 	}
@@ -153,6 +162,12 @@ func TestGateway_leavesLargeResultsToPostgreSQLToSort(t *testing.T) {
 		if reason := one(t, c, "SHOW freshet.last_reason"); reason != "a result too large to be sorted here, by a collation that PostgreSQL knows" {
 			t.Errorf("the reason is %q", reason)
 		}
+	}
+	if got := query(t, c, "SELECT min(name) FROM many"); !slices.Equal(got, []string{"name 1"}) {
+		t.Errorf("the least of 20001 is %v", got)
+	}
+	if reason := one(t, c, "SHOW freshet.last_reason"); reason != "a result too large to be sorted here, by a collation that PostgreSQL knows" {
+		t.Errorf("of one among 20001, the reason is %q", reason)
 	}
 	const wide = "SELECT repeat(name, 300) FROM many WHERE id < 20000 ORDER BY name"
 	if got := query(t, c, wide); len(got) != 19999 {

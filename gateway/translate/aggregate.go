@@ -34,7 +34,7 @@ func (q *query) aggregate(f *pg.FuncCall) expr {
 		fail("ordered aggregate")
 	}
 	var arg expr
-	a := aggregation{q: q, distinct: f.AggDistinct}
+	a := aggregation{q: q, distinct: f.AggDistinct, shown: f == q.shownCall}
 	q.ungrouped(func() expr {
 		a.filter, a.filterFails = q.aggregateFilter(f)
 		for _, key := range f.AggOrder {
@@ -137,6 +137,8 @@ type aggregation struct {
 	distinct    bool
 	// some says that at least one row is aggregated.
 	some bool
+	// shown says that the client sees the result, and nothing else reads it.
+	shown bool
 	// over is the window; empty for a group.
 	over string
 }

@@ -77,6 +77,8 @@ type expr struct {
 	letterCase *letterCase
 	// fields are the parts of an interval that is computed by the row.
 	fields *intervalFields
+	// extreme says which of the strings in it package finish shows; its column is void.
+	extreme *finish.Extreme
 }
 
 // ratio is a division whose quotient package finish may compute instead of the engine.

@@ -1,11 +1,20 @@
 package translate
 
-import "fmt"
+import (
+	"fmt"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/finish"
+)
 
 // extreme is min or max.
 func (a aggregation) extreme(name string, x expr, null bool, place func(engineCall, expr) expr) expr {
 	if x.oid == oidBool || x.oid == oidUUID || x.oid == oidBytea {
 		fail("%s over this type", name)
+	}
+	if a.shown && a.q.t.isRanked(x) && x.lit == nil && x.oid != oidBpchar {
+		return a.candidates(name, x, place)
 	}
 	if x.enum {
 		p := a.q.t.position(x)
@@ -53,4 +62,28 @@ func (a aggregation) extremeDisplay(name string, x expr, place func(engineCall, 
 	lack := behind(fmt.Sprintf("%d - ifNull(%s, 0)", scaleRoom-1, x.dec.displaySQL))
 	return renulled(fmt.Sprintf("toInt32(%s + throwIf(%s + %s NOT IN (0, %d), 'freshet guard: equal extremes that display differently'))",
 		last(scale), last(scale), last(lack), scaleRoom-1), scale)
+}
+
+// shownExtreme translates what the client sees. If it is a min or a max of strings that PostgreSQL has to rank, it is what package finish chooses from.
+func (q *query) shownExtreme(n *pg.Node) expr {
+	if q.t.env.Dialect == PostgreSQL {
+		q.shownCall = n.GetFuncCall()
+		defer func() { q.shownCall = nil }()
+	}
+	return q.shown(n)
+}
+
+// candidates are the different strings of which one is the extreme under a collation that is not bytewise. There is nothing to do with them but to show
+// the one that package finish chooses.
+func (a aggregation) candidates(name string, x expr, place func(engineCall, expr) expr) expr {
+	call, args := "groupUniqArray", x.sql
+	if a.filter != "" {
+		call, args = call+"If", filtered(args, a.filter)+", "+a.filter
+	}
+	d := x.plain()
+	d.oid, d.null, d.opaque, d.collation = oidText, true, true, collation{}
+	d.extreme = &finish.Extreme{Collation: a.q.t.named(x.collation), Greatest: name == "max"}
+	e := place(engineCall{function: fmt.Sprintf("%s(%d)", call, finish.MostSorted+1), args: args}, d)
+	e.sql = "toJSONString(" + e.sql + ")"
+	return e
 }

@@ -47,6 +47,12 @@ func (t *translator) output(p *Plan, s *pg.SelectStmt) string {
 			t.zone(t.env.TimeZone)
 		}
 		p.Output = append(p.Output, finishColumn(c.e, f))
+		if x := c.e.extreme; x != nil {
+			if t.sort == nil {
+				t.sort = &finish.Sort{}
+			}
+			t.sort.Extremes = append(t.sort.Extremes, finish.Extreme{Column: i, Collation: x.Collation, Greatest: x.Greatest})
+		}
 	}
 	return r.sql
 }

@@ -45,6 +45,8 @@ type query struct {
 	emptyGroups bool
 	// reader is who reads the rows.
 	reader reader
+	// shownCall is the function whose result the client sees, while it is translated.
+	shownCall *pg.FuncCall
 }
 
 // reader is who reads the rows of a query.
@@ -169,7 +171,7 @@ func (q *query) finish(s *pg.SelectStmt) *rows {
 			switch targets[i].e, absent = q.handedOn(n); {
 			case absent:
 			case by == readByClient && !isDistinct(s):
-				targets[i].e = q.shown(n)
+				targets[i].e = q.shownExtreme(n)
 			default:
 				targets[i].e = q.value(n)
 			}
