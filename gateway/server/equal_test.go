@@ -36,6 +36,8 @@ func TestGateway_answersAsPostgreSQLDoes(t *testing.T) {
 		"SELECT id, value / 7 / (id + 1), abs(value / 3 - value / 7) / (value / 3 + 1) FROM measure ORDER BY id",
 		"SELECT id, sensor, s / a, abs(s - a) / a FROM (SELECT part AS id, sensor, sum(value) AS s, avg(sum(value)) OVER (PARTITION BY sensor) AS a FROM measure GROUP BY part, sensor) x ORDER BY id, sensor",
 		"SELECT sensor, sum(value / (part + 1)), count(DISTINCT value / (part + 1)) FROM measure GROUP BY sensor ORDER BY sensor",
+		`SELECT sensor, sum(v * (1 - d) * (1 + t)) / sum(v * (1 - d)), sum(v * (1 - d)) * 100 / sum(sum(v * (1 - d))) OVER (), round(sum(v * d) / nullif(sum(sum(v * d * d)) OVER (), 0), 4), sum(v * d * t) / sum(sum(v * v)) OVER (PARTITION BY sensor % 3) AS share
+		 FROM (SELECT sensor, value::numeric(15,2) AS v, (part / 90.0)::numeric(15,2) AS d, nullif(part * 0.01, 0.07)::numeric(15,2) AS t FROM measure) x GROUP BY sensor ORDER BY share, sensor`,
 		"SELECT value / 3, count(*) FROM measure GROUP BY 1 ORDER BY 1",
 		"SELECT part::text::numeric, round(part::text::numeric, 10) FROM measure GROUP BY part::text::numeric ORDER BY 1",
 		"SELECT m.id, NULLIF(m.id, 2.5) / 7, NULLIF(m.id, value) / 7, NULLIF('3', part) / 2, NULLIF(part, 3::float8) / 2, NULLIF(kind::char(4), kind || 'x') || '.' FROM measure m JOIN sensor s ON s.id = sensor ORDER BY m.id",
