@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -59,8 +60,10 @@ func (q *query) inValues(x expr, items []expr) expr {
 	// PostgreSQL brings all constants among them to one type if it can, and compares with each of the others by itself.
 	unified := q.unify(append([]expr{x}, items...))
 	sameKind := x.oid == unified[0].oid || x.isUnknown()
+	// One constant by itself would be compared with as a text.
+	constants := len(items) > 1 && !slices.ContainsFunc(items, func(i expr) bool { return i.lit == nil })
 	for _, i := range items {
-		sameKind = sameKind && (i.isUnknown() || i.oid == unified[0].oid || isText(i.oid) && isText(x.oid) || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && (x.oid == oidNumeric || x.oid == oidFloat8))
+		sameKind = sameKind && (i.isUnknown() || x.oid == oidBpchar && isText(i.oid) && constants || i.oid == unified[0].oid || isText(i.oid) && isText(x.oid) || isInteger(i.oid) && isInteger(x.oid) || isNumber(i.oid) && (x.oid == oidNumeric || x.oid == oidFloat8))
 	}
 	exact := isInteger(unified[0].oid) || unified[0].oid == oidNumeric // in which numbers of any type are as different as in their own
 	if !sameKind && !(isNumber(x.oid) && exact) {

@@ -175,13 +175,14 @@ func (q *query) shifted(name string, args []expr, over string) expr {
 	if len(args) > 2 {
 		values = q.unify([]expr{args[0], args[2]})
 	}
-	e := q.choice(func(part func(expr) string) string {
+	build := func(part func(expr) string) string {
 		sql := fmt.Sprintf("%s(toNullable(%s), %d", name, part(values[0]), rows)
 		if len(values) > 1 {
 			sql += ", toNullable(" + part(values[1]) + ")"
 		}
 		return settled(sql) + ")" + over
-	}, values)
+	}
+	e := chosenBlanks(q.choice(build, values), build, values)
 	e.null, e.bounded = true, false
 	return e
 }
