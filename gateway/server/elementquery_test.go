@@ -53,6 +53,7 @@ CREATE TABLE odd (id int PRIMARY KEY, doc jsonb); INSERT INTO odd VALUES (0, '{"
 		"SELECT (SELECT count(*) FROM unnest(tags)) AS n, count(*), sum((SELECT max(x) FROM unnest(nums) x)) FROM b GROUP BY 1 ORDER BY 1", "SELECT a.id, c.id, EXISTS (SELECT 1 FROM unnest(c.tags) x WHERE x = 'a'), (SELECT count(*) FROM unnest(c.nums)) FROM b a LEFT JOIN b c ON c.id = a.id + 4 ORDER BY 1",
 		"SELECT id FROM b WHERE EXISTS (SELECT 1 FROM unnest(tags) x WHERE EXISTS (SELECT 1 FROM unnest(nums) y WHERE y = length(x))) ORDER BY id", "SELECT a.id, c.id FROM b a JOIN b c ON a.id < c.id AND EXISTS (SELECT 1 FROM unnest(a.nums) x WHERE x = c.id) ORDER BY 1, 2",
 		"SELECT id, (SELECT count(*) FROM jsonb_object_keys(doc) k WHERE k LIKE 'i%'), (SELECT count(*) FROM jsonb_each_text(doc) WHERE value LIKE '%a%') FROM b ORDER BY id", "SELECT y.id FROM (SELECT id, tags AS t FROM b ORDER BY id LIMIT 5) y WHERE (SELECT count(*) FROM unnest(t) x WHERE x > '' COLLATE \"C\") > 1 ORDER BY 1",
+		"SELECT id, (SELECT sum(x / n) FROM unnest(nums) x WHERE x <> '5'::text::int) FROM (SELECT id, nums, 7 AS n FROM b WHERE id < 5) s ORDER BY id",
 		"SELECT id, CASE WHEN jsonb_typeof(doc->'items') = 'array' THEN (SELECT count(*) FROM jsonb_array_elements(doc->'items')) END FROM odd WHERE id < 5 ORDER BY id",
 	})
 	wantAlikeIn(t, columnar, oltp, 0, []string{

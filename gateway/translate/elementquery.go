@@ -40,6 +40,12 @@ func listedBy(s *pg.SelectStmt) *pg.RangeFunction {
 	return f
 }
 
+// elementMark begins the name that a lambda has for an element.
+const elementMark = marker + "e"
+
+// readsElement reports whether an expression is of a lambda's element.
+func readsElement(e expr) bool { return strings.Contains(e.sql, elementMark) }
+
 // elements translates FROM and WHERE of a subquery over elements.
 func (q *query) elements(stmt *pg.SelectStmt) (*elementQuery, bool) {
 	f := listedBy(stmt)
@@ -54,7 +60,7 @@ func (q *query) elements(stmt *pg.SelectStmt) (*elementQuery, bool) {
 		u = q.jsonElements(name, call.Args[0], false)
 	}
 	q.t.lambdas++
-	e := &elementQuery{stmt: stmt, element: "e" + itoa(q.t.lambdas), kept: u.list, refs: u.refs, fails: u.fails}
+	e := &elementQuery{stmt: stmt, element: elementMark + itoa(q.t.lambdas), kept: u.list, refs: u.refs, fails: u.fails}
 	it := &item{name: u.name, columns: u.shown(e.element), scalar: u.scalar}
 	if f.Alias != nil && it.columns[0].name == u.name {
 		it.columns[0].name = f.Alias.Aliasname

@@ -41,12 +41,12 @@ func (t *translator) isFolded(n *pg.Node, e expr) bool {
 	return !(dependsOnRows(e) && !t.isFoldedColumn(e)) && !strings.Contains(e.sql, subselect) && !contains(n, isUnfolded)
 }
 
-func dependsOnRows(e expr) bool { return e.refs != 0 || len(references(e.sql)) > 0 }
+func dependsOnRows(e expr) bool { return e.refs != 0 || len(references(e.sql)) > 0 || readsElement(e) }
 
 // isFoldedColumn reports whether of the columns in an expression all are constants that subqueries yield.
 func (t *translator) isFoldedColumn(e expr) bool {
 	read := references(e.sql)
-	return len(read) > 0 && !slices.ContainsFunc(read, func(r reference) bool { return len(t.constants[r.sql()]) == 0 })
+	return len(read) > 0 && !readsElement(e) && !slices.ContainsFunc(read, func(r reference) bool { return len(t.constants[r.sql()]) == 0 })
 }
 
 // maxConstants bounds what constants make of an expression.
