@@ -17,6 +17,7 @@ func TestGateway_keepsErrorsOfWhatReadsNoColumn(t *testing.T) {
 		"md5('x')::int", "sqrt(-1.0::float8)", "1e10::float8::int", "ascii('') / ascii('')", "floor(1.5) / floor(0.5)", "date_part('day', '2024-01-01'::date) / 0",
 		"to_timestamp(1e20)", "abs(-2147483648)", "extract(epoch FROM '2024-01-01'::date)::smallint", "substr('abc', 1, -1)", "(1e9 * 9.5)::int", "mod(7, abs(0))",
 		"'2024-01-01'::date + 99999999", "'2024-01-01'::timestamp + interval '1 year' * 1000000", "make_date(2024, 13, 1)",
+		"coalesce('abc', branch::text)::int", "(CASE WHEN 1 = 1 THEN 'abc' ELSE branch::text END)::int", "coalesce(nullif(NULL, branch)::text, 'abc')::int",
 	} {
 		for _, sql := range []string{
 			"SELECT CASE WHEN branch > 100 THEN ($1) END FROM account WHERE id < 4",
@@ -81,6 +82,8 @@ func TestGateway_keepsErrorsOfConstantsOfSubqueries(t *testing.T) {
 		"(SELECT id, branch, 'abc'::text AS v FROM account UNION ALL SELECT id, id, 'def' FROM account) s",
 		"account, (SELECT 'abc' AS v) s", "account, (VALUES ('abc')) s(v)", "account CROSS JOIN LATERAL (VALUES ('abc')) s(v)", "account JOIN (SELECT 'abc' AS v) s ON true",
 		"account JOIN (SELECT a.id, 'abc' AS v FROM account a LEFT JOIN account b ON b.id = a.branch) s USING (id)", "(SELECT id, branch, 'abc' AS v FROM account LIMIT 9) s",
+		"(SELECT id, branch, coalesce('abc', branch::text) AS v FROM account) s", "account CROSS JOIN LATERAL (SELECT coalesce('abc', branch::text) AS v) s",
+		"(SELECT id, branch, (SELECT 'abc') AS v FROM account) s", "(SELECT id, branch, current_date::text AS v FROM account) s",
 	} {
 		for _, sql := range []string{
 			"SELECT CASE WHEN branch > 1000 THEN v::int END FROM @ WHERE id < 4",
@@ -91,6 +94,14 @@ func TestGateway_keepsErrorsOfConstantsOfSubqueries(t *testing.T) {
 			wantSameOutcome(t, auto, oltp, strings.ReplaceAll(sql, "@", from))
 		}
 	}
+	for _, sql := range []string{ // conditions that read no row are asked before any is read
+		"SELECT count(*) FROM account WHERE branch > 1000 AND 5 / (SELECT 0) > 1",
+		"SELECT count(*) FROM account WHERE branch > 1000 AND current_date::text::int > 1",
+		"SELECT branch, count(*) FROM account WHERE branch > 1000 GROUP BY branch HAVING 5 / (SELECT 0) > 1",
+		"SELECT count(*) FROM (SELECT id, (SELECT 0) AS z FROM account UNION ALL SELECT id, (SELECT 0) FROM account) s WHERE id > 100000 AND 5 / z > 1",
+	} {
+		wantSameOutcome(t, auto, oltp, sql)
+	}
 	exec(t, auto, "SET freshet.route = columnar")
 	for _, sql := range []string{
 		"SELECT id, 100.0 / n, n + 1, id / n, to_timestamp(1700000000) FROM (SELECT id, 7 AS n FROM account) s ORDER BY id LIMIT 5",
@@ -98,6 +109,7 @@ func TestGateway_keepsErrorsOfConstantsOfSubqueries(t *testing.T) {
 		"WITH p AS (SELECT 7 AS n, '-12'::text AS v, date '2024-01-31' AS day) SELECT id, 100 / n, v::int, abs(v::int), day + n, (day + n)::date FROM account, p WHERE id < n * 2 ORDER BY id",
 		"SELECT id, v::int + 1 FROM (SELECT id, '8' AS v FROM account WHERE id < 4 UNION ALL SELECT id, '9' FROM account WHERE id = 9) s ORDER BY id",
 		"SELECT v::int, count(*) FROM (SELECT id, '8'::text AS v FROM account WHERE id < 4) s GROUP BY v",
+		"WITH p AS (SELECT (SELECT max(branch) FROM account) AS m) SELECT id, CASE WHEN coalesce(branch, 0) = 0 THEN 0 ELSE 100 / branch END FROM account, p WHERE branch > m / 2 AND (SELECT max(branch) FROM account) / 2 < 1000 ORDER BY id LIMIT 5",
 	} {
 		wantSameOutcome(t, auto, oltp, sql)
 	}

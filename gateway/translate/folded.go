@@ -16,8 +16,15 @@ var temporal = []uint32{oidDate, oidTime, oidTimestamp, oidTimestampTZ, oidInter
 
 // noteFolded notes a value that PostgreSQL may refuse and that reads nothing but constants: PostgreSQL computes it as it plans, also where no row needs it. Where
 // it depends on a setting PostgreSQL leaves that to the rows: the replica may have the statement answered for nothing then.
-func (t *translator) noteFolded(n *pg.Node, e expr) {
-	if !t.isFolded(n, e) || isFloat(e.oid) && modest(n) <= maxModest {
+func (q *query) noteFolded(n *pg.Node, e expr) {
+	t := q.t
+	switch {
+	case isFloat(e.oid) && modest(n) <= maxModest:
+		return
+	case !t.isFolded(n, e):
+		if !isChoice(n) && q.isDecided(n) {
+			fail("value that PostgreSQL may refuse of a choice that it makes as it plans")
+		}
 		return
 	}
 	for _, text := range t.constantTexts(e.sql) {
@@ -25,7 +32,7 @@ func (t *translator) noteFolded(n *pg.Node, e expr) {
 		case text != "" && !slices.Contains(t.folded, text):
 			t.folded = append(t.folded, text)
 		case text == "" && !slices.Contains(temporal, e.oid):
-			fail("value that PostgreSQL may refuse of constants of several subqueries")
+			fail("value that PostgreSQL may refuse of constants that are not known here")
 		}
 	}
 }
@@ -83,6 +90,28 @@ func (t *translator) foldedColumn(e expr) []string {
 		return nil
 	}
 	return t.constantTexts(e.sql)
+}
+
+// noteAskedFirst notes a condition that may fail and reads no row: PostgreSQL asks it before it reads any, and so also where other conditions leave none.
+func (q *query) noteAskedFirst(n *pg.Node, e expr) {
+	switch t := q.t; {
+	case !e.fails || t.isFolded(n, e) || !t.isKnownFirst(n, e):
+	case dependsOnRows(e):
+		fail("condition that may fail on what is known before any row is read")
+	case !slices.Contains(t.folded, e.sql):
+		t.folded = append(t.folded, e.sql)
+	}
+}
+
+// isKnownFirst reports whether PostgreSQL knows a value before it reads any row for the query that has it.
+func (t *translator) isKnownFirst(n *pg.Node, e expr) bool {
+	return !slices.ContainsFunc(references(e.sql), func(r reference) bool { return !t.once[r.sql()] && len(t.constants[r.sql()]) == 0 }) &&
+		(e.refs == 0 || len(references(e.sql)) > 0) && !readsElement(e) && !contains(n, readsGroup)
+}
+
+// readsGroup reports whether a node is a value of several rows.
+func readsGroup(n *pg.Node) bool {
+	return isAggregateCall(n) || n.GetFuncCall().GetOver() != nil || n.GetGroupingFunc() != nil
 }
 
 // fold notes the constants that a subquery's column is; nil: it is none.

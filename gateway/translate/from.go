@@ -306,6 +306,7 @@ func (q *query) subselect(r *rows, alias *pg.Alias, name string) (*tree, namespa
 			e.ratio = a.of(e.sql, bit(id))
 		}
 		q.t.fold(e, c.folded)
+		q.t.once[e.sql] = c.once
 		col := &column{name: c.name, e: e}
 		if e.fails {
 			col.onUse = func() { read = append(read, "c"+strconv.Itoa(i+1)) }

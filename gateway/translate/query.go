@@ -87,6 +87,8 @@ type outColumn struct {
 	// folded are the constants of which PostgreSQL may put one in the place of the column where a query around reads it, as the engine computes them; an
 	// empty one: a constant that is not known here.
 	folded []string
+	// once says that it is known before any row is read, though not while PostgreSQL plans.
+	once bool
 }
 
 // selectStmt translates a query, which refers to nothing outside.

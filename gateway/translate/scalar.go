@@ -19,6 +19,7 @@ func (q *query) conjunct(n *pg.Node) []expr {
 		return nil
 	}
 	e.node = n
+	q.noteAskedFirst(n, e)
 	return []expr{e}
 }
 
@@ -121,7 +122,7 @@ func (q *query) value(n *pg.Node) expr { return q.computedSpread(q.shown(n)) }
 func (q *query) shown(n *pg.Node) expr {
 	e := q.translated(n)
 	if e.fails {
-		q.t.noteFolded(n, e)
+		q.noteFolded(n, e)
 		q.t.failing++
 	}
 	e.simplified = e.simplified && n.GetFuncCall() == nil

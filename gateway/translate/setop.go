@@ -96,7 +96,7 @@ func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 			leftItems[i] += ", " + l.displayText() + " AS " + name + "s"
 			rightItems[i] += ", " + r.displayText() + " AS " + name + "s"
 		}
-		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name), slices.Concat(left.foldedAs(i, e), right.foldedAs(i, e))})
+		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name), slices.Concat(left.foldedAs(i, e), right.foldedAs(i, e)), left.columns[i].once || right.columns[i].once})
 	}
 	out.list = s.All && s.Op == pg.SetOperation_SETOP_UNION
 	continues := out.list && left.continuesAs(out.columns)
@@ -277,7 +277,7 @@ func (t *translator) values(s *pg.SelectStmt, ctes *cteList, by reader) *rows {
 				texts[r][last] = strings.TrimSuffix(display, " AS "+name) + " AS " + name + "s"
 			}
 		}
-		out.columns = append(out.columns, outColumn{"column" + strconv.Itoa(c+1), describe(e, name), nil})
+		out.columns = append(out.columns, outColumn{"column" + strconv.Itoa(c+1), describe(e, name), nil, false})
 		if len(table) == 1 && e.refs == 0 {
 			out.columns[c].folded = []string{column[0].columnText()}
 		}

@@ -196,6 +196,9 @@ func (q *query) spelledOut(r *spelledRows, alias *pg.Alias, left namespace) (*tr
 		if e.fails && r.asked {
 			joined.asked = append(joined.asked, e)
 		}
+		if (len(values) == 1 || r.arms) && slices.ContainsFunc(r.values, func(row []*pg.Node) bool { return inner.isDecided(row[c]) }) {
+			q.t.fold(e, []string{""})
+		}
 		it.columns = append(it.columns, &column{name: name, e: e})
 	}
 	if joined.brittle && !r.computed {

@@ -35,7 +35,7 @@ func Translate(t *syntax.Tree, env Env) (plan *Plan, err error) {
 			plan, err = nil, u
 		}
 	}()
-	tr := &translator{env: env, unsorted: len(stmt.SortClause) == 0 && !isGrouped(stmt), constants: map[string][]string{}}
+	tr := &translator{env: env, unsorted: len(stmt.SortClause) == 0 && !isGrouped(stmt), constants: map[string][]string{}, once: map[string]bool{}}
 	tr.checkEnv()
 	env.Dialect.checkStatement(stmt)
 	plan = tr.plan(stmt)
@@ -77,6 +77,8 @@ type translator struct {
 	constants map[string][]string
 	// folded are values that PostgreSQL computes as it plans, and may refuse.
 	folded []string
+	// once are the columns of subqueries that are as [outColumn].once.
+	once map[string]bool
 	// failing counts the expressions up to now that may fail.
 	failing int
 	// picking counts the queries up to now that may yield other rows when they are computed again.

@@ -57,10 +57,14 @@ func (w *writer) write() *rows {
 			continue
 		}
 		var folded []string
-		if t.node != nil && w.q.t.isFolded(t.node, t.e) {
+		switch {
+		case t.node == nil:
+		case w.q.t.isFolded(t.node, t.e):
 			folded = w.q.t.constantTexts(t.e.columnText())
+		case w.q.isDecided(t.node):
+			folded = []string{""}
 		}
-		out.columns = append(out.columns, outColumn{t.name, column, folded})
+		out.columns = append(out.columns, outColumn{t.name, column, folded, t.node != nil && len(folded) == 0 && w.q.t.isKnownFirst(t.node, t.e)})
 		items[i] = selectItem(t.e, name)
 	}
 	if ranked {
