@@ -98,6 +98,8 @@ func TestGateway_keepsErrorsOfConstantsOfSubqueries(t *testing.T) {
 		"SELECT count(*) FROM account WHERE branch > 1000 AND 5 / (SELECT 0) > 1",
 		"SELECT count(*) FROM account WHERE branch > 1000 AND current_date::text::int > 1",
 		"SELECT branch, count(*) FROM account WHERE branch > 1000 GROUP BY branch HAVING 5 / (SELECT 0) > 1",
+		"SELECT count(*) FROM account a JOIN account b ON b.id = a.id AND 5 / (SELECT 0) > 1 WHERE a.id > 100000",
+		"SELECT count(*) FROM account WHERE branch > 1000 AND 5 / (SELECT max(id) * 0 FROM account) IN (1, 2)",
 		"SELECT count(*) FROM (SELECT id, (SELECT 0) AS z FROM account UNION ALL SELECT id, (SELECT 0) FROM account) s WHERE id > 100000 AND 5 / z > 1",
 	} {
 		wantSameOutcome(t, auto, oltp, sql)

@@ -96,7 +96,7 @@ func (t *translator) foldedColumn(e expr) []string {
 func (q *query) noteAskedFirst(n *pg.Node, e expr) {
 	switch t := q.t; {
 	case !e.fails || t.isFolded(n, e) || !t.isKnownFirst(n, e):
-	case dependsOnRows(e):
+	case e.refs != 0:
 		fail("condition that may fail on what is known before any row is read")
 	case !slices.Contains(t.folded, e.sql):
 		t.folded = append(t.folded, e.sql)
@@ -105,8 +105,9 @@ func (q *query) noteAskedFirst(n *pg.Node, e expr) {
 
 // isKnownFirst reports whether PostgreSQL knows a value before it reads any row for the query that has it.
 func (t *translator) isKnownFirst(n *pg.Node, e expr) bool {
-	return !slices.ContainsFunc(references(e.sql), func(r reference) bool { return !t.once[r.sql()] && len(t.constants[r.sql()]) == 0 }) &&
-		(e.refs == 0 || len(references(e.sql)) > 0) && !readsElement(e) && !contains(n, readsGroup)
+	read := references(withoutScalars(e.sql))
+	return !slices.ContainsFunc(read, func(r reference) bool { return !t.once[r.sql()] && len(t.constants[r.sql()]) == 0 }) &&
+		(e.refs == 0 || len(read) > 0) && !readsElement(e) && !contains(n, readsGroup)
 }
 
 // readsGroup reports whether a node is a value of several rows.

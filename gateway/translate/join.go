@@ -160,6 +160,7 @@ func (q *query) joinConditions(j *pg.JoinExpr, left, right namespace, kind strin
 		if !isTrue(c) {
 			e := inner.cond(c)
 			e.node = c
+			inner.noteAskedFirst(c, e)
 			conds = append(conds, e)
 		}
 	}

@@ -53,12 +53,14 @@ func (n *tree) askLater(conds, out []expr) {
 }
 
 // hasSubplan reports whether a condition reads a subquery that is not just a value, known before the rows are.
-func (e expr) hasSubplan() bool {
-	sql := e.sql
+func (e expr) hasSubplan() bool { return strings.Contains(withoutScalars(e.sql), subselect) }
+
+// withoutScalars is an expression without the subqueries in it that are just values.
+func withoutScalars(sql string) string {
 	for {
 		start := strings.LastIndex(sql, scalar)
 		if start < 0 {
-			return strings.Contains(sql, subselect)
+			return sql
 		}
 		_, after, _ := strings.Cut(sql[start:], scalarEnd)
 		sql = sql[:start] + after
