@@ -16,7 +16,7 @@ func (n *tree) asWhole(conds []expr) []expr {
 		if !leaf.isLeaf() {
 			return
 		}
-		leaf.askLater(conds, out)
+		leaf.askLater(conds, out, len(n.parts) > 1 && slices.Contains(n.parts, leaf))
 		leaf.askTogether(conds, out)
 		if !leaf.mayFail() {
 			return
@@ -36,13 +36,18 @@ func (n *tree) asWhole(conds []expr) []expr {
 
 // askLater has the engine ask the conditions on a subquery after the join, if only a CROSS JOIN ties the subquery to the other relations and a condition
 // on one of those may fail. Asked before the join, the conditions might leave nothing of the subquery; the engine would then not read the other relation
-// at all. PostgreSQL reads the other one first if it has more rows, and meets the error.
-func (n *tree) askLater(conds, out []expr) {
+// at all. PostgreSQL reads the other one first if it has more rows, and meets the error. A table that may be empty is left to PostgreSQL, if it is inner joined.
+func (n *tree) askLater(conds, out []expr, inner bool) {
 	mask := bit(n.id)
 	joined := func(c expr) bool { return c.keys != nil && c.refs&mask != 0 }
 	beside := slices.IndexFunc(conds, func(c expr) bool { return c.fails && c.refs&^mask != 0 && c.refs&mask == 0 })
-	if n.source != 0 || beside < 0 || slices.ContainsFunc(conds, joined) {
+	switch {
+	case beside < 0 || slices.ContainsFunc(conds, joined):
 		return
+	case n.source != 0 && !inner: // an outer join's condition ties it
+		return
+	case n.source != 0:
+		fail("condition that may fail beside a table that no equality joins") // which may be empty: the engine would ask the condition of no row
 	}
 	for i, c := range conds {
 		if c.refs == mask {
