@@ -34,6 +34,9 @@ func (q *query) isConstant(n *pg.Node) bool {
 	for _, f := range n.GetColumnRef().Fields {
 		parts = append(parts, f.GetString_().GetSval())
 	}
+	if len(parts) == 1 && q.scope.namesRow(parts[0]) {
+		return false
+	}
 	c := q.scope.resolve(parts)
 	return c != nil && len(q.t.constants[c.e.sql]) > 0
 }

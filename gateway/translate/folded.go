@@ -29,11 +29,17 @@ func (q *query) noteFolded(n *pg.Node, e expr) {
 	}
 	for _, text := range t.constantTexts(e.sql) {
 		switch {
-		case text != "" && !slices.Contains(t.folded, text):
-			t.folded = append(t.folded, text)
-		case text == "" && !slices.Contains(temporal, e.oid):
+		case text != "":
+			t.computeFirst(text)
+		case !slices.Contains(temporal, e.oid):
 			fail("value that PostgreSQL may refuse of constants that are not known here")
 		}
+	}
+}
+
+func (t *translator) computeFirst(sql string) {
+	if !slices.Contains(t.folded, sql) {
+		t.folded = append(t.folded, sql)
 	}
 }
 
@@ -98,8 +104,8 @@ func (q *query) noteAskedFirst(n *pg.Node, e expr) {
 	case !e.fails || t.isFolded(n, e) || !t.isKnownFirst(n, e):
 	case e.refs != 0:
 		fail("condition that may fail on what is known before any row is read")
-	case !slices.Contains(t.folded, e.sql):
-		t.folded = append(t.folded, e.sql)
+	default:
+		t.computeFirst(e.sql)
 	}
 }
 

@@ -91,6 +91,11 @@ func (s *scope) resolve(parts []string) *column {
 	return found
 }
 
+// namesRow reports whether a name is that of a relation, and of no column.
+func (s *scope) namesRow(name string) bool {
+	return s.item("", name) != nil && !slices.ContainsFunc(s.visible, func(c *column) bool { return c.name == name })
+}
+
 // scalar is the only column of a function's rows. A column of that name goes before it, also of a query around.
 func (s *scope) scalar(it *item) *column {
 	if !it.scalar {
