@@ -16,7 +16,7 @@ import (
 const PipelinePriority = -10
 
 // startKafka starts a broker and Kafka Connect, where changes come over Kafka. They share PostgreSQL's core: on the other the
-// engine, which stands back for all else, would get nothing (docs/transport.md).
+// engine, which stands back for all else, would get nothing (docs/transport-measured.md).
 func (r *Rig) startKafka(ctx context.Context) error {
 	if r.cfg.CDC != platform.Kafka {
 		return nil

@@ -111,7 +111,7 @@ func (c Config) connectorSettings() (map[string]string, error) {
 		"message.prefix.exclude.list": "freshet",
 		"heartbeat.interval.ms":       "10000",
 		"heartbeat.action.query":      "SELECT pg_logical_emit_message(true, 'freshet', '')",
-		// Latency and throughput as measured (docs/transport.md). Debezium's queue is polled without pause for the last
+		// Latency and throughput as measured (docs/transport-measured.md). Debezium's queue is polled without pause for the last
 		// millisecond of each interval: with 5 ms that alone takes a fifth of a thread.
 		"poll.interval.ms":                    "20",
 		"max.batch.size":                      "2048",

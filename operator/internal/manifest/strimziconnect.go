@@ -40,7 +40,7 @@ func (c Cluster) StrimziConnect() *unstructured.Unstructured {
 			"config.storage.replication.factor": int64(-1), "status.storage.replication.factor": int64(-1), "offset.storage.replication.factor": int64(-1),
 			"connector.client.config.override.policy": "All", // Debezium's batches are tuned
 			"offset.flush.interval.ms":                int64(1000),
-			// A restart of the broker must not restart the connectors: see docs/transport.md.
+			// A restart of the broker must not restart the connectors: see docs/transport-measured.md.
 			"session.timeout.ms": int64(90000), "heartbeat.interval.ms": int64(30000), "scheduled.rebalance.max.delay.ms": int64(0),
 			"config.providers": databaseProvider, // beside those of Strimzi's
 			"config.providers." + databaseProvider + ".class":               "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
