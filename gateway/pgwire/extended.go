@@ -161,7 +161,14 @@ func (s *session) parse(body []byte, size int) error {
 	}
 	s.parses++
 	s.noteQuiet()
-	p := &prepared{name: m.Name, class: s.classifyOne(m.Query), parse: s.parses, errors: s.flow.errorCount()}
+	c := s.classifyOne(m.Query)
+	if s.validity.pending && s.unit.dirty && c.attended() && s.wantsUnit(c) { // PostgreSQL reads its constants when it has the settings back
+		if dealtWith, err := s.settleBefore('P', size); dealtWith || err != nil {
+			return err
+		}
+		s.noteQuiet()
+	}
+	p := &prepared{name: m.Name, class: c, parse: s.parses, errors: s.flow.errorCount()}
 	if p.class.attended() || p.class.namesCursor() {
 		p.sql, p.oids = m.Query, m.ParameterOIDs
 		if !s.validity.pending {
