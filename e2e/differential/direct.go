@@ -273,6 +273,7 @@ func guardKind(err error) (string, bool) {
 		return "a value written", finish.IsGuard(err)
 	}
 	message := strings.TrimPrefix(e.Message, "DB::Exception: ")
+	message, _, _ = strings.Cut(message, ": In scope ") // the query in which it is computed as the statement is analyzed
 	if rest, ok := strings.CutPrefix(message, finish.GuardMessage); ok {
 		kind, _, _ := strings.Cut(rest, ":")
 		return strings.TrimSpace(kind), true
