@@ -69,7 +69,7 @@ func foldsInPart(n *pg.Node) bool {
 	if b := n.GetBoolExpr(); b != nil && slices.ContainsFunc(b.Args, foldsInPart) {
 		return true
 	}
-	return !contains(n, func(m *pg.Node) bool { return m.GetColumnRef() != nil || isUnfolded(m) })
+	return readsNoRow(n)
 }
 
 // choice describes an expression that yields one of its (unified) alternatives; build writes it for a

@@ -13,9 +13,8 @@ import (
 func (q *query) isDecided(n *pg.Node) bool {
 	decided, rows := false, false
 	syntax.Walk(n, func(part *pg.Node) bool {
-		decides, choice := q.decides(part)
-		column := part.GetColumnRef() != nil
-		known := decides || column && q.isConstant(part)
+		choice, column := isChoice(part), part.GetColumnRef() != nil
+		known := choice && q.decides(part) || column && q.isConstant(part)
 		decided = decided || known
 		rows = rows || isUnfolded(part) || (choice || column) && !known
 		return !choice && !rows
@@ -25,7 +24,7 @@ func (q *query) isDecided(n *pg.Node) bool {
 
 // isPlanned reports whether PostgreSQL may know a value as it plans.
 func (q *query) isPlanned(n *pg.Node) bool {
-	return q.isDecided(n) || !contains(n, func(part *pg.Node) bool { return isUnfolded(part) || part.GetColumnRef() != nil })
+	return q.isDecided(n) || readsNoRow(n)
 }
 
 // isConstant reports whether a column is a constant that a subquery yields.
@@ -41,22 +40,22 @@ func (q *query) isConstant(n *pg.Node) bool {
 	return c != nil && len(q.t.constants[c.e.sql]) > 0
 }
 
-// decides reports whether a node is a choice, and PostgreSQL may choose a constant as it plans.
-func (q *query) decides(n *pg.Node) (decides, is bool) {
-	switch v := n.Node.(type) {
-	case *pg.Node_CaseExpr:
-		return q.decidesCase(v.CaseExpr), true
-	case *pg.Node_CoalesceExpr:
-		rest := slices.IndexFunc(v.CoalesceExpr.Args, func(a *pg.Node) bool { return !isStrictlyNull(a) })
-		return rest >= 0 && q.isPlanned(v.CoalesceExpr.Args[rest]), true
-	case *pg.Node_BoolExpr:
-		return slices.ContainsFunc(v.BoolExpr.Args, q.isPlanned), true
-	}
-	return false, false
-}
-
 func isChoice(n *pg.Node) bool {
 	return n.GetCaseExpr() != nil || n.GetCoalesceExpr() != nil || n.GetBoolExpr() != nil
+}
+
+// decides reports whether PostgreSQL may choose a constant as it plans, of a choice.
+func (q *query) decides(n *pg.Node) bool {
+	switch v := n.Node.(type) {
+	case *pg.Node_CaseExpr:
+		return q.decidesCase(v.CaseExpr)
+	case *pg.Node_CoalesceExpr:
+		rest := slices.IndexFunc(v.CoalesceExpr.Args, func(a *pg.Node) bool { return !isStrictlyNull(a) })
+		return rest >= 0 && q.isPlanned(v.CoalesceExpr.Args[rest])
+	case *pg.Node_BoolExpr:
+		return slices.ContainsFunc(v.BoolExpr.Args, q.isPlanned)
+	}
+	return false
 }
 
 func (q *query) decidesCase(c *pg.CaseExpr) bool {

@@ -128,6 +128,11 @@ func (t *translator) fold(column expr, constants []string) {
 	}
 }
 
+// readsNoRow reports whether an expression names no column, and PostgreSQL computes all of it as it plans.
+func readsNoRow(n *pg.Node) bool {
+	return !contains(n, func(part *pg.Node) bool { return part.GetColumnRef() != nil || isUnfolded(part) })
+}
+
 // isUnfolded reports whether PostgreSQL does not compute what has the node as it plans.
 func isUnfolded(n *pg.Node) bool {
 	switch v := n.Node.(type) {

@@ -68,18 +68,17 @@ func isDistinct(s *pg.SelectStmt) bool {
 
 // unique makes rows distinct by values, which a display scale of its own is no part of.
 func unique(r *rows) *rows {
-	var keys, items []string
+	var items []string
 	for i, c := range r.columns {
 		requireDistinguishable(c.e)
 		name := "c" + strconv.Itoa(i+1)
-		keys, items = append(keys, name), append(items, name)
+		items = append(items, name)
 		if c.e.displaysByRow() {
 			items = append(items, alike(name+"s")+" AS "+name+"s")
 		}
 	}
-	list := strings.Join(keys, ", ")
 	return &rows{
-		sql:     "SELECT " + strings.Join(items, ", ") + " FROM (" + r.sql + ") GROUP BY " + list,
+		sql:     "SELECT " + strings.Join(items, ", ") + " FROM (" + r.sql + ") GROUP BY " + columnList(len(r.columns)),
 		columns: r.columns, uniform: r.uniform, hazards: r.hazards.distinct(),
 	}
 }
