@@ -189,12 +189,15 @@ func (a *assembler) begin(ev endEvent) {
 }
 
 // early takes an END from before the place where reading begins: it only tells which rows are of no use.
+//
+// A transaction that began before it and was not ended there is not lost yet: Connect went back to send this END once more, and will send all
+// that comes after it.
 func (a *assembler) early(ev endEvent) {
+	clear(a.open)
 	switch {
 	case !a.genuine(ev):
 	case a.last.Before(ev.position):
 		a.passed[ev.txID] = ev.counts
-		delete(a.open, ev.txID)
 		a.transaction(ev.txID).begun = false // it was sent whole
 	default:
 		a.discard(ev.txID)

@@ -46,3 +46,29 @@ func TestAssembler_noticesATransactionWithoutAnEnd(t *testing.T) {
 		})
 	}
 }
+
+// Connect had begun to send a transaction when it crashed, went back to one that the reader has, and sends all from there on once more.
+func TestAssembler_takesATransactionThatBeganBeforeWhereReadingBegins(t *testing.T) {
+	a := newAssembler(cdc.Position{Major: 10}, t.TempDir(), 1<<20)
+	defer a.close()
+	first, second, third := endEvent{txID: 1, position: cdc.Position{Major: 10}}, endEvent{txID: 2, position: cdc.Position{Major: 20}},
+		endEvent{txID: 3, position: cdc.Position{Major: 30}, counts: []rowCount{{"s.0", 1}}}
+	a.begin(second)
+	a.early(second)
+	a.begin(third)
+	a.early(first)
+	a.begin(second)
+	a.end(second)
+	a.begin(third)
+	if err := a.row(&arrival{rowEvent: rowEvent{table: tableOf(0), txID: 3, lsn: 25, order: 1, op: opCreate}}); err != nil {
+		t.Fatal(err)
+	}
+	a.end(third)
+	for _, want := range []endEvent{second, third} {
+		head, _, missing, ok := a.head()
+		if !ok || head.txID != want.txID || head.follows || len(missing) > 0 {
+			t.Fatalf("transaction %v, there: %v, follows one without an END: %v, lacks %v; want %v, whole", head, ok, head.follows, missing, want)
+		}
+		a.pop()
+	}
+}
