@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -171,11 +170,19 @@ func serveMonitor(ctx context.Context, l net.Listener, u *unit, t *tenants, base
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(t.describe(u.statusWithPipeline(r.Context()))) // the client has gone: nobody to tell
 	})
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
-	defer stop()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	select {
+	case err := <-failed:
 		return fmt.Errorf("serve monitoring port: %w", err)
+	case <-ctx.Done():
 	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := srv.Shutdown(limited); err != nil {
+		_ = srv.Close() // a client that does not read its answer
+	}
+	<-failed
 	return ctx.Err()
 }
