@@ -9,6 +9,7 @@ import (
 	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
+// join translates a JOIN.
 func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 	left, leftNames := q.fromItem(j.Larg)
 	if f := unnestOf(j.Rarg); f != nil {
@@ -26,19 +27,9 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 	if !inner && !right.isLeaf() || inner && left.hasOuter() && right.hasOuter() {
 		right = q.wrap(right, rightNames, nil)
 	}
-	var kind string
-	switch j.Jointype {
-	case pg.JoinType_JOIN_INNER:
-	case pg.JoinType_JOIN_LEFT:
-		if kind = "LEFT"; inner {
-			kind = ""
-		}
-	case pg.JoinType_JOIN_RIGHT:
-		kind = "RIGHT"
-	case pg.JoinType_JOIN_FULL:
-		kind = "FULL"
-	default:
-		fail("join of this type")
+	kind := ""
+	if !inner {
+		kind = outerKind(j.Jointype)
 	}
 	conds, merged := q.joinConditions(j, leftNames, rightNames, kind)
 	mirrored := kind == "RIGHT" && !isKeyed(left, right, conds) // the engine takes far longer for it than for its mirror image
@@ -78,6 +69,21 @@ func (q *query) join(j *pg.JoinExpr) (*tree, namespace) {
 		kind, left, right = "LEFT", right, left
 	}
 	return &tree{kind: kind, left: left, right: right, conds: conds}, ns
+}
+
+// outerKind is the engine's word for an outer join.
+func outerKind(t pg.JoinType) string {
+	switch t {
+	case pg.JoinType_JOIN_LEFT:
+		return "LEFT"
+	case pg.JoinType_JOIN_RIGHT:
+		return "RIGHT"
+	case pg.JoinType_JOIN_FULL:
+		return "FULL"
+	default:
+		fail("join of this type")
+		return ""
+	}
 }
 
 // hasOuter reports whether an outer join is part of the tree. The engine's joins lean

@@ -53,72 +53,92 @@ func (t *translator) over(r *rows, s *pg.SelectStmt, ctes *cteList, by reader) *
 	return w.write()
 }
 
+// setArms are the arms of a UNION, INTERSECT or EXCEPT, and what is selected from each so that their columns have the same types.
+type setArms struct {
+	op                    *pg.SelectStmt
+	left, right           *rows
+	leftItems, rightItems []string
+	// mixed says that equal rows may look different, where one of them is to stay.
+	mixed bool
+}
+
+// distinct says that equal rows are told from others.
+func (d *setArms) distinct() bool { return d.op.Op != pg.SetOperation_SETOP_UNION || !d.op.All }
+
+// column unifies a column of both arms; uniform says that no value is converted.
+func (d *setArms) column(q *query, i int) (column outColumn, uniform bool) {
+	own := []expr{d.left.of(i), d.right.of(i)}
+	both := q.unify(own)
+	for side, e := range own {
+		if e.opaque && !both[side].opaque { // whose text, which names it more than once, would mean what it yields
+			fail("set operation over unconstrained numerics and other numbers")
+		}
+	}
+	l, r := both[0], both[1]
+	var leftItem, rightItem string
+	e := q.choice(func(part func(expr) string) string {
+		leftItem, rightItem = part(l), part(r)
+		return ""
+	}, both)
+	e.simplified = false
+	switch {
+	case e.displaysByRow() && d.op.Op == pg.SetOperation_SETOP_UNION:
+		d.mixed = d.mixed || d.distinct()
+	case d.distinct():
+		requireGroupable(e)
+	}
+	if isString(e.oid) && e.oid == oidBpchar && e.pad < 0 {
+		fail("set operation over chars of different widths")
+	}
+	name := "c" + strconv.Itoa(i+1)
+	leftItem += " AS " + name
+	rightItem += " AS " + name
+	if e.displaysByRow() {
+		leftItem += ", " + l.displayText() + " AS " + name + "s"
+		rightItem += ", " + r.displayText() + " AS " + name + "s"
+	}
+	d.leftItems, d.rightItems = append(d.leftItems, leftItem), append(d.rightItems, rightItem)
+	converted := slices.ContainsFunc(own, func(o expr) bool { return !o.isUnknown() && o.oid != e.oid })
+	return outColumn{
+		name: d.left.columns[i].name, e: describe(e, name), folded: slices.Concat(d.left.foldedAs(i, e), d.right.foldedAs(i, e)),
+		once: d.left.columns[i].once || d.right.columns[i].once,
+	}, !converted
+}
+
+// combined translates a set operation without ORDER BY and LIMIT.
 func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	failing := t.failing
-	left, right := t.arm(s.Larg, ctes), t.arm(s.Rarg, ctes)
-	if len(left.columns) != len(right.columns) || len(left.columns) == 0 {
+	d := &setArms{op: s, left: t.arm(s.Larg, ctes), right: t.arm(s.Rarg, ctes)}
+	if len(d.left.columns) != len(d.right.columns) || len(d.left.columns) == 0 {
 		fail("set operation over different numbers of columns")
 	}
-	distinct := s.Op != pg.SetOperation_SETOP_UNION || !s.All
 	q := &query{t: t}
-	out, mixed := &rows{uniform: true, hazards: left.hazards.either(right.hazards)}, false
-	leftItems, rightItems := make([]string, len(left.columns)), make([]string, len(left.columns))
-	for i := range left.columns {
-		own := []expr{left.of(i), right.of(i)}
-		both := q.unify(own)
-		for side, e := range own {
-			if e.opaque && !both[side].opaque { // whose text, which names it more than once, would mean what it yields
-				fail("set operation over unconstrained numerics and other numbers")
-			}
-		}
-		l, r := both[0], both[1]
-		e := q.choice(func(part func(expr) string) string {
-			leftItems[i], rightItems[i] = part(l), part(r)
-			return ""
-		}, both)
-		e.simplified = false
-		name := "c" + strconv.Itoa(i+1)
-		switch {
-		case e.displaysByRow() && s.Op == pg.SetOperation_SETOP_UNION:
-			mixed = mixed || distinct
-		case distinct:
-			requireGroupable(e)
-		}
-		for _, o := range own {
-			out.uniform = out.uniform && (o.isUnknown() || o.oid == e.oid)
-		}
-		if isString(e.oid) && e.oid == oidBpchar && e.pad < 0 {
-			fail("set operation over chars of different widths")
-		}
-		leftItems[i] += " AS " + name
-		rightItems[i] += " AS " + name
-		if e.displaysByRow() {
-			leftItems[i] += ", " + l.displayText() + " AS " + name + "s"
-			rightItems[i] += ", " + r.displayText() + " AS " + name + "s"
-		}
-		out.columns = append(out.columns, outColumn{left.columns[i].name, describe(e, name), slices.Concat(left.foldedAs(i, e), right.foldedAs(i, e)), left.columns[i].once || right.columns[i].once})
+	out := &rows{uniform: true, hazards: d.left.hazards.either(d.right.hazards), list: s.All && s.Op == pg.SetOperation_SETOP_UNION}
+	for i := range d.left.columns {
+		column, uniform := d.column(q, i)
+		out.columns = append(out.columns, column)
+		out.uniform = out.uniform && uniform
 	}
-	out.list = s.All && s.Op == pg.SetOperation_SETOP_UNION
-	continues := out.list && left.continuesAs(out.columns)
+	continues := out.list && d.left.continuesAs(out.columns)
 	join := func() {
-		rightSQL := "SELECT " + strings.Join(rightItems, ", ") + " FROM (" + right.sql + ")"
+		right := "SELECT " + strings.Join(d.rightItems, ", ") + " FROM (" + d.right.sql + ")"
 		if continues {
-			out.sql = left.sql + " UNION ALL (" + rightSQL + ")"
+			out.sql = d.left.sql + " UNION ALL (" + right + ")"
 			return
 		}
-		leftSQL := "SELECT " + strings.Join(leftItems, ", ") + " FROM (" + left.sql + ")"
+		left := "SELECT " + strings.Join(d.leftItems, ", ") + " FROM (" + d.left.sql + ")"
 		if s.Op == pg.SetOperation_SETOP_INTERSECT && t.failing > failing {
-			out.sql = countedIntersect(leftSQL, rightSQL, len(out.columns), s.All)
+			out.sql = countedIntersect(left, right, len(out.columns), s.All)
 			return
 		}
-		out.sql = joinArms(&pg.SelectStmt{Op: s.Op, All: s.All || mixed}, leftSQL, rightSQL, out.columns)
+		out.sql = joinArms(&pg.SelectStmt{Op: s.Op, All: s.All || d.mixed}, left, right, out.columns)
 	}
 	join()
-	if mixed {
+	if d.mixed {
 		return unique(out)
 	}
 	if s.Op != pg.SetOperation_SETOP_EXCEPT {
-		out.merged = &merged{arms: []*rows{left, right}, columns: out.columns, join: join}
+		out.merged = &merged{arms: []*rows{d.left, d.right}, columns: out.columns, join: join}
 	}
 	return out
 }

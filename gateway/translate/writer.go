@@ -16,6 +16,7 @@ type writer struct {
 	targets []target
 }
 
+// write writes the SELECT: what sorts its rows, then its columns, then the text, which conditions that are moved into it write anew.
 func (w *writer) write() *rows {
 	s := w.stmt
 	distinct, distinctOn := w.distinct()
@@ -42,30 +43,14 @@ func (w *writer) write() *rows {
 	}
 	out := &rows{hazards: hazards{keysFail: w.q.keysFail, fails: w.q.from.failing()}, few: w.q.from.isFew(w.q.where)}
 	items := make([]string, len(w.targets))
-	for i, t := range w.targets {
-		name := "c" + strconv.Itoa(i+1)
-		column := describe(t.e, name)
+	for i := range w.targets {
+		var column outColumn
 		if w.q.reader == readByClient {
-			if r := t.e.quotient(); r != nil { // finish divides what topItem writes
-				column.ratio = &ratio{sql: name, dividend: r.dividend, divisor: r.divisor, spread: r.spread}
-			}
-			if t.e.blanks != nil { // topItem writes them
-				column.blanks = &blanks{name, name}
-			}
-			out.columns = append(out.columns, outColumn{name: t.name, e: column})
-			items[i] = w.q.t.topItem(t.e, i)
-			continue
+			column, items[i] = w.topColumn(i)
+		} else {
+			column, items[i] = w.innerColumn(i)
 		}
-		var folded []string
-		switch {
-		case t.node == nil:
-		case w.q.t.isFolded(t.node, t.e):
-			folded = w.q.t.constantTexts(t.e.columnText())
-		case w.q.isDecided(t.node):
-			folded = []string{""}
-		}
-		out.columns = append(out.columns, outColumn{t.name, column, folded, t.node != nil && len(folded) == 0 && w.q.t.isKnownFirst(t.node, t.e)})
-		items[i] = selectItem(t.e, name)
+		out.columns = append(out.columns, column)
 	}
 	if ranked {
 		return w.writeRanked(verb, items, out.columns, keys, distinct)
@@ -104,6 +89,34 @@ func (w *writer) write() *rows {
 		}
 	}
 	return out
+}
+
+// topColumn returns a column of the statement's result, and what is selected for it.
+func (w *writer) topColumn(i int) (outColumn, string) {
+	t, name := w.targets[i], "c"+strconv.Itoa(i+1)
+	column := describe(t.e, name)
+	if r := t.e.quotient(); r != nil { // finish divides what topItem writes
+		column.ratio = &ratio{sql: name, dividend: r.dividend, divisor: r.divisor, spread: r.spread}
+	}
+	if t.e.blanks != nil { // topItem writes them
+		column.blanks = &blanks{name, name}
+	}
+	return outColumn{name: t.name, e: column}, w.q.t.topItem(t.e, i)
+}
+
+// innerColumn returns a column that a query around reads, and what is selected for it.
+func (w *writer) innerColumn(i int) (outColumn, string) {
+	t, name := w.targets[i], "c"+strconv.Itoa(i+1)
+	column := outColumn{name: t.name, e: describe(t.e, name)}
+	switch {
+	case t.node == nil:
+	case w.q.t.isFolded(t.node, t.e):
+		column.folded = w.q.t.constantTexts(t.e.columnText())
+	case w.q.isDecided(t.node):
+		column.folded = []string{""}
+	}
+	column.once = t.node != nil && len(column.folded) == 0 && w.q.t.isKnownFirst(t.node, t.e)
+	return column, selectItem(t.e, name)
 }
 
 // isExposed reports whether a query around sorts by a value.
