@@ -11,9 +11,10 @@ import (
 	"github.com/freshet-io/freshet/e2e/stand"
 )
 
-const viewSchema = `DROP SCHEMA IF EXISTS front, public CASCADE; CREATE SCHEMA public; CREATE SCHEMA front; CREATE DOMAIN age AS int;
+const viewSchema = `DROP SCHEMA IF EXISTS front, public CASCADE; CREATE SCHEMA public; CREATE SCHEMA front; CREATE DOMAIN age AS int; CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN temper AS mood;
 CREATE TABLE t (id int PRIMARY KEY, a age, at timestamptz); CREATE TABLE front.hidden (id int PRIMARY KEY);
-CREATE VIEW v AS SELECT id, a AS years, at > '2024-05-06 07:08:09' AS late FROM t; CREATE VIEW hidden AS SELECT 1 AS one`
+CREATE VIEW v AS SELECT id, a AS years, at > '2024-05-06 07:08:09' AS late FROM t; CREATE VIEW hidden AS SELECT 1 AS one;
+CREATE VIEW moody AS SELECT id, 'sad'::mood::text AS m FROM t; CREATE VIEW moods AS SELECT id FROM t WHERE 'sad' = ANY (('{sad}'::temper[])::text[])`
 
 func (b *testbed) view(path, name string) *cdc.View {
 	b.t.Helper()
@@ -88,6 +89,35 @@ func TestView_versionChangesWithItsDefinition(t *testing.T) {
 			}
 			if cmp.Equal(before.Reads, after.Reads) == c.reads {
 				t.Errorf("it reads %v, then %v: want a change: %t", before.Reads, after.Reads, c.reads)
+			}
+		})
+	}
+}
+
+// A view's query is printed with the names that types and labels have at that time. PostgreSQL goes by the types and labels themselves.
+func TestView_versionChangesWithTheTypesOfItsConstants(t *testing.T) {
+	t.Parallel()
+	b := newTestbed(t, viewSchema)
+	for _, c := range []struct {
+		name, ddl string
+		changes   bool
+	}{
+		{"rows", "INSERT INTO t VALUES (1)", false},
+		{"another type", "CREATE TYPE other AS ENUM ('sad'); ALTER TYPE other RENAME VALUE 'sad' TO 'blue'", false},
+		{"a label's name", "ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'", true},
+		{"labels that swap names", "ALTER TYPE mood RENAME VALUE 'sad' TO 'x'; ALTER TYPE mood RENAME VALUE 'glad' TO 'sad'; ALTER TYPE mood RENAME VALUE 'x' TO 'glad'", true},
+		{"another label", "ALTER TYPE mood ADD VALUE 'calm'", true},
+		{"the type's name", "ALTER TYPE mood RENAME TO spirit; CREATE TYPE mood AS ENUM ('sad')", true},
+		{"the type's schema", "ALTER TYPE mood SET SCHEMA front; CREATE TYPE mood AS ENUM ('sad')", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b.exec(viewSchema)
+			before := map[string]string{"moody": b.view("public", "moody").Version, "moods": b.view("public", "moods").Version}
+			b.exec(c.ddl)
+			for name, version := range before {
+				if after := b.view("public", name).Version; (version != after) != c.changes {
+					t.Errorf("view %s, version %s, then %s: want a change: %t", name, version, after, c.changes)
+				}
 			}
 		})
 	}
