@@ -15,6 +15,7 @@ import (
 type facts struct {
 	relations map[cdc.TableID]relationFact
 	obstacles []obstacle
+	enums     map[int]enumFact // by the number of the reference
 	askers    []asker
 }
 
@@ -43,9 +44,10 @@ const (
 	isRelation  factKind = "relation"
 	isDefined   factKind = "defined"   // by the database
 	isForbidden factKind = "forbidden" // to the user
+	isEnum      factKind = "enum"
 )
 
-// factColumns are SQL expressions for a row of the answer. text is a relation's columns, or an obstacle's name.
+// factColumns are SQL expressions for a row of the answer. text is a relation's columns, an obstacle's name, or an enumeration's version.
 type factColumns struct{ id, mayRead, rowSecurity, children, visible, text string }
 
 // obstacleColumns is a row that tells of no relation.
@@ -62,24 +64,28 @@ func (c factColumns) sql(kind factKind) string {
 // factWidth is how many columns [factColumns.sql] selects.
 const factWidth = 9
 
-// readFacts reads the answer to [checkSQL], with what [overloadSQL] adds.
+// readFacts reads the answer to [checkSQL], with what [overloadSQL] and [enumsSQL] add.
 func readFacts(rows [][][]byte) (*facts, error) {
-	f := &facts{relations: map[cdc.TableID]relationFact{}}
+	f := &facts{relations: map[cdc.TableID]relationFact{}, enums: map[int]enumFact{}}
 	for _, row := range rows {
 		if len(row) != factWidth {
 			return nil, fmt.Errorf("read what PostgreSQL says of relations: a row of %d values, want %d", len(row), factWidth)
 		}
 		text := func(i int) string { return string(row[i]) }
 		is := func(i int) bool { return text(i) == "t" }
+		id, err := strconv.ParseUint(text(1), 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("read what PostgreSQL says of relations: %w", err)
+		}
 		switch kind := factKind(text(0)); kind {
 		case isRelation:
-			id, err := strconv.ParseUint(text(1), 10, 32)
-			if err != nil {
-				return nil, fmt.Errorf("read what PostgreSQL says of relations: %w", err)
-			}
 			f.relations[cdc.TableID(id)] = relationFact{mayRead: is(2), rowSecurity: is(3), children: is(4), visible: is(5), columns: text(6)}
 		case isDefined, isForbidden:
 			f.obstacles = append(f.obstacles, obstacle{name: text(6), forbidden: kind == isForbidden})
+		case isEnum:
+			if err := f.addEnum(uint32(id), text(6)); err != nil {
+				return nil, err
+			}
 		default:
 			return nil, fmt.Errorf("read what PostgreSQL says of relations: a row of kind %q", kind)
 		}

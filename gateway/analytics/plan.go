@@ -51,7 +51,7 @@ func (r *Router) plan(ctx context.Context, s *pgwire.SessionInfo, st pgwire.Stat
 	}
 	p := r.translated(ctx, s, st)
 	err := r.permit(ctx, s, p)
-	if err != nil && outdated(p.views) { // now with what the views have become
+	if err != nil && p.outdated() { // now with what the views and enumerations have become
 		p = r.translated(ctx, s, st)
 		err = r.permit(ctx, s, p)
 	}

@@ -20,6 +20,9 @@ type planned struct {
 	// unqualified are the tables and views that the statement names without a schema.
 	unqualified map[cdc.TableID]bool
 	views       []*view
+	enums       []enumUse
+	// overtaken says that one of the enumerations was found to be another by now.
+	overtaken atomic.Bool
 	// names are those of the statement and of the views.
 	names syntax.Names
 	// zone has the rules of the session's time zone, if they are needed.
@@ -33,17 +36,20 @@ type planned struct {
 	once bool
 }
 
-// refusalLife is how long a refusal is kept that is due to a view's definition, or to a name that means nothing on the replica: nothing tells
+// refusalLife is how long a refusal is kept that is due to a view's definition, an enumeration's labels, or a name that means nothing on the replica: nothing tells
 // the gateway when that changes.
 const refusalLife = 10 * time.Second
 
+// outdated says that what the translation relies on may be another by now.
+func (p *planned) outdated() bool { return p.overtaken.Load() || outdated(p.views) }
+
 // holds says whether the outcome may be used again at a time.
 func (p *planned) holds(now time.Time) bool {
-	if outdated(p.views) {
+	if p.outdated() {
 		return false
 	}
 	refused, ok := translate.AsUnsupported(p.err)
-	return !ok || refused.Absent == nil && len(p.views) == 0 || now.Sub(p.at) < refusalLife
+	return !ok || refused.Absent == nil && len(p.views) == 0 && len(p.enums) == 0 || now.Sub(p.at) < refusalLife
 }
 
 // The most time zones, views and enumerations that PostgreSQL is asked about for one statement.
@@ -112,6 +118,9 @@ func (r *Router) translate(ctx context.Context, s *pgwire.SessionInfo, tree *syn
 				return p
 			}
 			env.Enums[*refused.Enum] = enum
+			if enum != nil {
+				p.enums = append(p.enums, enumUse{*refused.Enum, enum})
+			}
 		default:
 			return p
 		}

@@ -35,7 +35,7 @@ func (r *Router) verify(ctx context.Context, s *pgwire.SessionInfo, p *planned) 
 	}
 	sql := checkSQL(p.plan.Accesses)
 	if r.cfg.Dialect == translate.PostgreSQL {
-		sql += overloadSQL(p.names) + classSQL
+		sql += overloadSQL(p.names) + classSQL + enumsSQL(p.enums)
 	}
 	rows, err := s.Ask(ctx, sql)
 	if err != nil {
@@ -88,6 +88,9 @@ func checkKey(s *pgwire.SessionInfo, p *planned) string {
 	for _, rel := range p.plan.Relations {
 		fmt.Fprintf(&b, "@%d:%s", rel.Table.ID, rel.Table.Version)
 	}
+	for _, u := range p.enums {
+		fmt.Fprintf(&b, "^%d%q%q:%d%s", u.ref.OID, u.ref.Schema, u.ref.Name, u.enum.OID, u.enum.Version)
+	}
 	fmt.Fprintf(&b, "%q%q%t%q%q%q", p.names.Functions, p.names.Operators, p.names.Casts, p.names.Called, p.names.Applied, p.names.Bound)
 	return b.String()
 }
@@ -101,6 +104,10 @@ func judge(f *facts, p *planned) error {
 			return refuse("function "+h.name, "needs PostgreSQL to check the user's privileges on it")
 		}
 		return refuse(h.name, "may mean what the database defines by this name")
+	}
+	if name := f.renamed(p.enums); name != "" {
+		p.overtaken.Store(true)
+		return refuse("type "+name, "means another one by now, or has other labels")
 	}
 	for _, a := range p.plan.Accesses {
 		rel, ok := f.relations[a.ID]

@@ -36,34 +36,43 @@ func factRow(kind factKind, id, mayRead, rowSecurity, children, visible, text st
 func TestJudge_relaysWhatPostgreSQLWouldRefuseOrSeeDifferently(t *testing.T) {
 	const columns = "1 23 -1 id\n3 25 -1 note\n4 16400 -1 code"
 	good := factRow(isRelation, "42", "t", "f", "f", "t", columns)
+	mood := []enumUse{{translate.EnumRef{Schema: "app", Name: "mood"}, &translate.Enum{OID: 16500, Version: "1"}}}
 	for _, c := range []struct {
 		name, want string
 		rows       [][][]byte
+		enums      []enumUse
 	}{
-		{"as the replica has it", "", [][][]byte{good}},
-		{"dropped", "was dropped", nil},
-		{"no privilege", "privileges", [][][]byte{factRow(isRelation, "42", "f", "f", "f", "t", columns)}},
-		{"row security", "row-level security", [][][]byte{factRow(isRelation, "42", "t", "t", "f", "t", columns)}},
-		{"children", "inheritance", [][][]byte{factRow(isRelation, "42", "t", "f", "t", "t", columns)}},
-		{"hidden by the search path", "hidden", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "f", columns)}},
-		{"renamed column", "definition", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", "1 23 -1 id\n3 25 -1 remark\n4 16400 -1 code")}},
-		{"added column", "definition", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", columns+"\n5 23 -1 n")}},
-		{"another domain", "definition", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", "1 23 -1 id\n3 25 -1 note\n4 16401 -1 code")}},
-		{"a function of the database's own", "lower may mean", [][][]byte{good, factRow(isDefined, "0", "f", "f", "f", "f", "lower")}},
-		{"a function that the user may not execute", "function lower needs", [][][]byte{good, factRow(isForbidden, "0", "f", "f", "f", "f", "lower")}},
+		{"as the replica has it", "", [][][]byte{good}, nil},
+		{"dropped", "was dropped", nil, nil},
+		{"no privilege", "privileges", [][][]byte{factRow(isRelation, "42", "f", "f", "f", "t", columns)}, nil},
+		{"row security", "row-level security", [][][]byte{factRow(isRelation, "42", "t", "t", "f", "t", columns)}, nil},
+		{"children", "inheritance", [][][]byte{factRow(isRelation, "42", "t", "f", "t", "t", columns)}, nil},
+		{"hidden by the search path", "hidden", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "f", columns)}, nil},
+		{"renamed column", "definition", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", "1 23 -1 id\n3 25 -1 remark\n4 16400 -1 code")}, nil},
+		{"added column", "definition", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", columns+"\n5 23 -1 n")}, nil},
+		{"another domain", "definition", [][][]byte{factRow(isRelation, "42", "t", "f", "f", "t", "1 23 -1 id\n3 25 -1 note\n4 16401 -1 code")}, nil},
+		{"a function of the database's own", "lower may mean", [][][]byte{good, factRow(isDefined, "0", "f", "f", "f", "f", "lower")}, nil},
+		{"a function that the user may not execute", "function lower needs", [][][]byte{good, factRow(isForbidden, "0", "f", "f", "f", "f", "lower")}, nil},
+		{"an enumeration as it was", "", [][][]byte{good, factRow(isEnum, "16500", "f", "f", "f", "f", "0 1")}, mood},
+		{"another enumeration of the name", "app.mood", [][][]byte{good, factRow(isEnum, "16501", "f", "f", "f", "f", "0 1")}, mood},
+		{"another label", "app.mood", [][][]byte{good, factRow(isEnum, "16500", "f", "f", "f", "f", "0 2")}, mood},
+		{"no type of the name", "app.mood", [][][]byte{good}, mood},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &planned{
 				plan: &translate.Plan{
 					Relations: []translate.Relation{{Table: orders(), Columns: []int{0}}}, Accesses: []translate.Access{{ID: 42}},
 				},
-				unqualified: map[cdc.TableID]bool{42: true},
+				unqualified: map[cdc.TableID]bool{42: true}, enums: c.enums,
 			}
 			f, err := readFacts(c.rows)
 			if err != nil {
 				t.Fatal(err)
 			}
 			err = judge(f, p)
+			if p.outdated() != (c.want == "app.mood") {
+				t.Errorf("the translation is outdated: %t", p.outdated())
+			}
 			var relay *pgwire.RelayError
 			switch {
 			case c.want == "" && err != nil:

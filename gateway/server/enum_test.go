@@ -116,6 +116,39 @@ func TestGateway_forgetsLabelsThatAreRenamed(t *testing.T) {
 	}
 }
 
+// No table has the enumeration, so that none is defined anew when it changes. A view goes by its labels, however they are called.
+func TestGateway_goesByEnumerationsThatNoTableHas(t *testing.T) {
+	t.Parallel()
+	g := startWith(t, everySchema, `CREATE SCHEMA front; CREATE TYPE grade AS ENUM ('low', 'high'); CREATE TABLE note (id int PRIMARY KEY, grade text);
+		INSERT INTO note SELECT i, (ARRAY['low', 'high', 'high'])[i % 3 + 1] FROM generate_series(1, 30) i;
+		CREATE VIEW graded AS SELECT id, 'high'::grade::text AS g FROM note WHERE note.grade = 'low'::grade::text`)
+	auto, direct := g.client(), g.connect(g.oltp.URL("postgres"))
+	exec(t, auto, "SET freshet.freshness = strong")
+	exec(t, auto, "SET search_path = front, public")
+	exec(t, direct, "SET search_path = front, public")
+	statements := []string{
+		"SELECT count(*), min('high'::grade::text) FROM note", "SELECT count(*) FROM note WHERE grade = 'low'::grade::text", "SELECT count(*), min('low'::public.grade::text) FROM note", "SELECT count(*), min(g) FROM graded",
+	}
+	for _, sql := range statements {
+		exec(t, auto, sql)
+		if route := query(t, auto, "SHOW freshet.last_route"); !slices.Equal(route, []string{"columnar"}) {
+			t.Errorf("%s ran on %s", sql, route)
+		}
+	}
+	for _, ddl := range []string{
+		"ALTER TYPE grade RENAME VALUE 'low' TO 'least'", "ALTER TYPE grade RENAME VALUE 'least' TO 'low'",
+		"BEGIN; ALTER TYPE grade RENAME VALUE 'low' TO 'x'; ALTER TYPE grade RENAME VALUE 'high' TO 'low'; ALTER TYPE grade RENAME VALUE 'x' TO 'high'; COMMIT",
+		"CREATE DOMAIN front.grade AS varchar(1)", "DROP DOMAIN front.grade", "ALTER TYPE public.grade RENAME TO mark", "CREATE TYPE public.grade AS ENUM ('high', 'low')",
+	} {
+		exec(t, direct, ddl)
+		for _, sql := range statements {
+			if want, got := outcome(t, direct, sql), outcome(t, auto, sql); !slices.Equal(got, want) {
+				t.Errorf("%s after %s: %v, PostgreSQL says %v", sql, ddl, got, want)
+			}
+		}
+	}
+}
+
 // labelOutcome is the first column of a statement's answer with a parameter, or its error.
 func labelOutcome(t *testing.T, c *pgx.Conn, sql string, value []byte, format int16) []string {
 	t.Helper()

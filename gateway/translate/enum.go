@@ -26,6 +26,8 @@ type EnumRef struct {
 type Enum struct {
 	OID    uint32
 	Labels map[string]bool
+	// Version is another one once a label was added or renamed.
+	Version string
 }
 
 // firstUserOID is the lowest that PostgreSQL gives to what a user defines (FirstNormalObjectId).
