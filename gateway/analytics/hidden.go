@@ -15,6 +15,8 @@ type hidden struct {
 	at time.Time
 	// any says that a query may have hidden effects, if only on the session's settings; writes says that it may write.
 	any, writes bool
+	// changes is how many changes of definitions were known before PostgreSQL was asked (see [Router.Defined]).
+	changes uint64
 }
 
 // hiddenSQL asks for [hidden]: whether a query may do more than read though it names nothing but built-in functions that only read, and
@@ -37,13 +39,26 @@ const ownFunctions = `pg_catalog.pg_proc p WHERE p.oid` + later + `
  AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
   AND e.objid OPERATOR(pg_catalog.=) p.oid AND e.deptype OPERATOR(pg_catalog.=) 'e')`
 
+// Defined is to be called when a session may have changed definitions, before its client is told: what PostgreSQL said of hidden effects before is
+// void. What others define, past the gateway, is noticed within [checkLife].
+func (r *Router) Defined() { r.changes.Add(1) }
+
+// knownHidden is what PostgreSQL last said of hidden effects; nil: it is to be asked.
+func (r *Router) knownHidden() *hidden {
+	last := r.hidden.Load()
+	if last == nil || last.changes != r.changes.Load() || r.clock().Sub(last.at) >= checkLife {
+		return nil
+	}
+	return last
+}
+
 // HiddenEffects implements [pgwire.Analytics].
 func (r *Router) HiddenEffects() bool {
 	if r.cfg.Dialect != translate.PostgreSQL {
 		return false
 	}
-	last := r.hidden.Load()
-	return last == nil || last.any || r.clock().Sub(last.at) >= checkLife
+	last := r.knownHidden()
+	return last == nil || last.any
 }
 
 // noticeHidden counts the queries that PostgreSQL has run for the session since its last columnar answer as writes, if they may have had
@@ -52,8 +67,9 @@ func (r *Router) noticeHidden(ctx context.Context, s *pgwire.SessionInfo) error 
 	if s.WroteSince || !s.ReadSince || r.cfg.Dialect != translate.PostgreSQL {
 		return nil
 	}
-	last := r.hidden.Load()
-	if now := r.clock(); last == nil || now.Sub(last.at) >= checkLife {
+	last := r.knownHidden()
+	if last == nil {
+		now, changes := r.clock(), r.changes.Load()
 		rows, err := s.Ask(ctx, hiddenSQL)
 		if err != nil {
 			return fmt.Errorf("ask for effects that no statement tells: %w", err)
@@ -61,7 +77,7 @@ func (r *Router) noticeHidden(ctx context.Context, s *pgwire.SessionInfo) error 
 		if len(rows) != 1 || len(rows[0]) != 2 {
 			return fmt.Errorf("ask for effects that no statement tells: PostgreSQL's answer is not one row of 2 values")
 		}
-		last = &hidden{at: now, any: string(rows[0][0]) != "f", writes: string(rows[0][1]) != "f"}
+		last = &hidden{at: now, any: string(rows[0][0]) != "f", writes: string(rows[0][1]) != "f", changes: changes}
 		if seesPresent(s) {
 			r.hidden.Store(last)
 		}

@@ -30,3 +30,37 @@ func TestNoticeHidden_believesNoOldSnapshotForOtherSessions(t *testing.T) {
 		}
 	}
 }
+
+func TestNoticeHidden_asksAgainAfterADefinition(t *testing.T) {
+	now := time.Unix(1000, 0)
+	r := &Router{clock: func() time.Time { return now }}
+	wrote := func(writes string) bool {
+		t.Helper()
+		s := &pgwire.SessionInfo{ReadSince: true, Isolation: readCommitted, Ask: func(context.Context, string) ([][][]byte, error) {
+			return [][][]byte{{[]byte(writes), []byte(writes)}}, nil
+		}}
+		if err := r.noticeHidden(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		return s.WroteSince
+	}
+	if wrote("f") || wrote("t") || r.HiddenEffects() {
+		t.Error("what was told just now does not hold")
+	}
+	r.Defined()
+	if !r.HiddenEffects() || !wrote("t") {
+		t.Error("what was told before a definition still holds")
+	}
+	// A session defines something while another one's question is under way.
+	s := &pgwire.SessionInfo{ReadSince: true, Isolation: readCommitted, Ask: func(context.Context, string) ([][][]byte, error) {
+		r.Defined()
+		return [][][]byte{{[]byte("f"), []byte("f")}}, nil
+	}}
+	r.Defined()
+	if err := r.noticeHidden(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if !wrote("t") {
+		t.Error("what was asked before a definition holds after it")
+	}
+}

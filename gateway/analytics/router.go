@@ -90,6 +90,7 @@ type Router struct {
 	views       *views
 	definitions *definitions
 	hidden      atomic.Pointer[hidden]
+	changes     atomic.Uint64 // of definitions, by sessions of the endpoint
 	// stalledAt is where the replica stood all through the last wait that was in vain; nil: there was none.
 	stalledAt atomic.Pointer[cdc.Position]
 }

@@ -67,7 +67,11 @@ func compose(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if p.logins, err = openVerifiers(ctx, cfg); err != nil {
 		return nil, err
 	}
-	p.relay = newRelay(cfg, route, p.tenants, p.logins, p.unit.look, p.registry)
+	defined := func() {
+		route.Defined()
+		p.unit.look()
+	}
+	p.relay = newRelay(cfg, route, p.tenants, p.logins, defined, p.registry)
 	return p, nil
 }
 
