@@ -135,15 +135,27 @@ func (s *session) toClient(failed *bool) func(kind byte, raw []byte) error {
 	}
 }
 
-// closeReplaced closes what PostgreSQL would have dropped at the execution: its portal of the name that the client
-// binds anew, lest it be read on by that name, and for a simple query its unnamed portal and statement.
+// closeReplaced closes what PostgreSQL would have dropped at the execution: its unnamed portal that the client binds
+// anew, lest it be read on, and for a simple query its unnamed portal and statement. A portal with a name is not
+// replaced: if PostgreSQL has one of that which the client binds, the error is the one that PostgreSQL gives.
 func (s *session) closeReplaced(e *execution, status txStatus) error {
 	var b []byte
-	if s.block.bound && status == txOpen {
-		b = encode(b, &pgproto3.Close{ObjectType: 'P', Name: e.bind.DestinationPortal})
+	switch name := e.bind.DestinationPortal; {
+	case !s.block.bound || status != txOpen:
+	case name == "":
+		b = encode(b, &pgproto3.Close{ObjectType: 'P'})
+	default:
+		rows, err := s.ask(s.ctx, "SELECT FROM pg_catalog.pg_cursors WHERE name OPERATOR(pg_catalog.=) "+Quote(name))
+		if err != nil {
+			return err
+		}
+		if len(rows) > 0 {
+			return duplicateCursor(name)
+		}
 	}
-	if !e.extended() && s.statements.byName[""] != nil {
+	if !e.extended() && s.statements.unnamed {
 		s.statements.forget("")
+		s.statements.unnamed = false
 		b = encode(b, &pgproto3.Close{ObjectType: 'S'})
 	}
 	if b == nil {

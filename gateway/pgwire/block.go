@@ -56,6 +56,24 @@ func (s *session) wantsUnit(c *class) bool {
 		s.block.open && (c.Kind == Explain || c.mentions || c.setting != "" || s.wantsColumnar && isQuery(c.word))
 }
 
+// confirmBlock leaves the block that the session saw begin if PostgreSQL has none open.
+func (s *session) confirmBlock() error {
+	if !s.block.open {
+		return nil
+	}
+	status, err := s.awaitQuiet()
+	if err == nil && s.notBegun(status) {
+		s.leaveBlock()
+	}
+	return err
+}
+
+// notBegun reports whether the BEGIN of the open block had no effect, by the status after all units before the one at
+// hand: PostgreSQL refused it, or skipped it behind an error. A unit's own BEGIN has had no answer yet.
+func (s *session) notBegun(status txStatus) bool {
+	return s.block.open && status == txIdle && !s.unit.begins
+}
+
 // noteRelayed keeps account of what a statement may change when PostgreSQL runs it.
 func (s *session) noteRelayed(c *class) {
 	s.validity.await(c)

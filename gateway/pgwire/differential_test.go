@@ -128,7 +128,7 @@ func scripts() map[string][]step {
 		"temporary tables": askMany("CREATE TEMP TABLE pg_temp_t (a int)", "INSERT INTO pg_temp_t VALUES (1), (2)", columnar+"SELECT a + 0 AS a FROM pg_temp_t", "DROP TABLE pg_temp_t",
 			columnar+"SELECT 1"),
 		"extended": extendedScript(), "row limits": rowLimitScript(), "pipelines": pipelineScript(), "copy": copyScript(),
-		"refused parse": refusedParseScript(),
+		"refused parse": refusedParseScript(), "refused begin": refusedBeginScript(), "replaced": replacedScript(),
 		"big rows": append(askMany(big, "SELECT repeat('y', 3000000)", columnar+"SELECT repeat('y', 3000000)",
 			"SELECT '"+strings.Repeat("z", 1<<21)+"'", columnar+"SELECT '"+strings.Repeat("z", 1<<21)+"'", series),
 			say(1, parse("b", columnar+"SELECT length($1::text)"), bind("", "b", text, bytes.Repeat([]byte("q"), 3<<20)), execute("", 0), sync1),
@@ -226,6 +226,56 @@ func refusedParseScript() []step {
 	steps = append(steps, askMany("SET freshet.route = 'columnar'", series)...)
 	steps = append(steps, refused(columnar+"SELECT nosuch FROM pg_class")...)
 	return append(steps, refused("SELECT nosuch FROM pg_class")...)
+}
+
+// refusedBeginScript has a BEGIN without effect behind an error. What comes then is in no block, so that all of a unit is
+// committed or undone together.
+func refusedBeginScript() []step {
+	run := func(sql string) []message { return []message{parse("", sql), bind("", "", nil), execute("", 0)} }
+	unit := func(sqls ...string) step {
+		var m []message
+		for _, sql := range sqls {
+			m = append(m, run(sql)...)
+		}
+		return say(1, append(m, sync1)...)
+	}
+	return []step{
+		ask("TRUNCATE copied"),
+		unit("SELECT 1/0", "BEGIN"),
+		unit("INSERT INTO copied VALUES (1, 'undone')", "SHOW freshet.freshness", "SELECT 1/0"),
+		ask("SELECT count(*) FROM copied"),
+		unit("SELECT 1/0", "BEGIN READ ONLY"),
+		unit("SET LOCAL TimeZone = 'Asia/Tokyo'", columnar+"SELECT timestamptz '2020-01-01 00:00:00Z' FROM generate_series(1, 1)"),
+		unit("SELECT 1/0", "BEGIN READ ONLY"),
+		say(1, append([]message{parse("a", series), bind("p", "a", nil), execute("p", 2), execute("p", 0)}, sync1)...),
+		unit("SELECT 1/0", "BEGIN READ ONLY"),
+		say(1, describe('S', "nosuch"), bind("p", "a", nil), execute("p", 2), execute("p", 0), sync1),
+		unit("BEGIN READ ONLY", series, "SELECT 1/0", "COMMIT"),
+		unit("ROLLBACK", "BEGIN READ ONLY", series, "COMMIT"),
+	}
+}
+
+// replacedScript has portals and statements of the same name on both sides of the gateway. A simple query drops the
+// statement without a name, whoever answers it, and a portal with a name is not replaced.
+func replacedScript() []step {
+	again := say(1, bind("", "", nil), execute("", 0), sync1)
+	return []step{
+		say(1, parse("", "SELECT 1"), bind("p", "", nil), execute("p", 0), bind("", "nosuch", nil), sync1), ask(series), again,
+		say(1, parse("", "SELECT 1"), parse("d", "DEALLOCATE ALL"), bind("", "d", nil), execute("", 0), sync1), ask(series), again,
+		say(1, parse("", "SELECT 1"), sync1), ask("SELECT 2"), ask(series), again,
+		say(1, parse("o", "SELECT g FROM generate_series(1, 9) g"), parse("c", series), sync1),
+		ask("BEGIN READ ONLY"),
+		say(1, bind("p", "o", nil), execute("p", 2), sync1),
+		say(1, bind("p", "c", nil), execute("p", 2), sync1),
+		ask("ROLLBACK"), ask("BEGIN READ ONLY"),
+		say(1, bind("p", "o", nil), execute("p", 2), sync1),
+		say(1, bind("q", "c", nil), execute("q", 2), sync1),
+		say(1, closing('P', "p"), bind("p", "c", nil), execute("p", 3), sync1),
+		say(1, execute("q", 1), execute("p", 1), sync1),
+		say(1, bind("", "o", nil), execute("", 2), sync1),
+		say(1, bind("", "c", nil), execute("", 2), execute("", 2), sync1),
+		ask("COMMIT"),
+	}
 }
 
 func copyScript() []step {

@@ -15,6 +15,8 @@ type unit struct {
 	dirty bool
 	// replies counts the relayed messages that PostgreSQL need not have answered yet.
 	replies int
+	// begins says that a BEGIN in it was relayed: whether that began a block is not known before its Sync.
+	begins bool
 	// told is the number of the Parse for which PostgreSQL was told the values of the freshet.* settings last; 0: none.
 	told uint64
 	// held is the execution whose messages wait for the unit's Sync.
@@ -231,6 +233,9 @@ func (s *session) sync(size int) error {
 // at once in a block that reads a columnar snapshot or may begin to. Anywhere else PostgreSQL gets all of the unit.
 func (s *session) attendWithin() error {
 	h := s.unit.held
+	if err := s.confirmBlock(); err != nil {
+		return err
+	}
 	switch alone, err := s.mustNotRelay(h.class); {
 	case err != nil:
 		return err
@@ -251,7 +256,7 @@ func (s *session) attendWithin() error {
 // if nothing was bound yet, as after a Parse and a Flush.
 // If PostgreSQL refuses one of those messages, dealtWith is true: the message at hand and all after it, up to the
 // client's Sync, are skipped. Where the flow cannot be followed nothing is settled, and a block that reads a columnar
-// snapshot ends with the session.
+// snapshot ends with the session. Nor is anything where the block turns out not to have begun.
 func (s *session) settleBefore(kind byte, size int) (dealtWith bool, err error) {
 	switch status, err := s.awaitQuiet(); {
 	case err != nil:
@@ -259,6 +264,9 @@ func (s *session) settleBefore(kind byte, size int) (dealtWith bool, err error) 
 	case status == txUnknown && s.block.columnar:
 		return false, s.endColumnar()
 	case status == txUnknown:
+		return false, nil
+	case s.unit.dirty && s.notBegun(status):
+		s.leaveBlock()
 		return false, nil
 	}
 	if err := s.acquire(); err != nil {
@@ -316,6 +324,7 @@ func (s *session) release() {
 func (s *session) noteBound(c *class) {
 	s.noteRelayed(c)
 	s.unit.dirty = true
+	s.unit.begins = s.unit.begins || c.begins
 	s.block.bound = s.block.bound || !c.begins
 	s.block.noteBoundSavepoint(c)
 }

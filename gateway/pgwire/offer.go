@@ -57,10 +57,10 @@ func (s *session) offer(e *execution, status txStatus) error {
 	}
 	d, outcome, err := s.prepareOffer(ctx, e, known, against == "")
 	if err == nil && outcome == undecided {
-		err = s.closeReplaced(e, status)
-	}
-	if err == nil && outcome == undecided {
-		if err = s.mark(e, status); isSQLError(err) { // a cancellation or a time limit, which has failed the block as well
+		if err = s.closeReplaced(e, status); err == nil {
+			err = s.mark(e, status)
+		}
+		if isSQLError(err) { // a portal of its name, or a cancellation or a time limit, which has failed the block as well
 			outcome, err = done, s.fail(err, !e.within)
 		}
 	}

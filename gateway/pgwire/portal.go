@@ -291,10 +291,10 @@ func (s *session) readOn(e *execution) error {
 	}
 	var failure error
 	if e.moves != nil && !failed {
-		if err := s.closeReplaced(e, status); err != nil {
-			return err
+		if failure = s.closeReplaced(e, status); failure == nil {
+			failure = s.mark(e, status)
 		}
-		if failure = s.mark(e, status); failure != nil && !isSQLError(failure) {
+		if failure != nil && !isSQLError(failure) {
 			return failure
 		}
 	}

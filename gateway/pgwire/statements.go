@@ -39,6 +39,9 @@ type statements struct {
 	byName      map[string]*prepared
 	unconfirmed []*prepared
 	bytes       int
+	// unnamed says that PostgreSQL may hold one without a name, which a simple query drops. It may also where byName
+	// has none: an error behind its Parse hides that PostgreSQL took it, and DEALLOCATE ALL leaves it.
+	unnamed bool
 }
 
 func (t *statements) init() { t.byName = map[string]*prepared{} }
@@ -75,6 +78,7 @@ func (t *statements) forget(name string) {
 
 func (t *statements) add(p *prepared) {
 	t.forget(p.name)
+	t.unnamed = t.unnamed || p.name == ""
 	if t.bytes += len(p.sql); t.bytes > maxStatementBytes || len(t.unconfirmed) >= maxUnconfirmed {
 		t.clear()
 		return

@@ -45,6 +45,7 @@ func (s *session) streamedParse(start []byte) error {
 	name, ok := cString(&start)
 	if !ok {
 		s.statements.clear()
+		s.statements.unnamed = true
 		return nil
 	}
 	s.statements.add(&prepared{name: string(name), class: s.classifyLong(string(start)), parse: s.parses, errors: s.flow.errorCount()})
