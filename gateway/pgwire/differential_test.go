@@ -140,6 +140,12 @@ func scripts() map[string][]step {
 		"malformed messages": {
 			say(1, &pgproto3.Query{String: "SELECT 1"}), {send: []message{rawBytes("Q\x00\x00\x00\x02")}, until: 'E'},
 		},
+		"too long for what they hold": {
+			say(1, parse("l", series), sync1), say(1, rawBytes("B\x00\x00\x00\x0e\x00l\x00\x00\x00\x00\x00\x00\x00x"), execute("", 0), sync1),
+			say(1, bind("", "l", nil), rawBytes("E\x00\x00\x00\x0a\x00\x00\x00\x00\x00x"), sync1),
+			ask("BEGIN READ ONLY"), say(1, bind("p", "l", nil), execute("p", 2), sync1), say(1, rawBytes("E\x00\x00\x00\x0ap\x00\x00\x00\x00\x01"), sync1),
+			say(1, rawBytes("E\x00\x00\x00\x0bp\x00\x00\x00\x00\x01x"), sync1),
+		},
 		"unknown message type": {{send: []message{rawBytes("!\x00\x00\x00\x08abcd")}, until: 'E'}},
 		"query without end":    {{send: []message{rawBytes("Q\x00\x00\x00\x08abcd")}, ready: 1}},
 		"oversized message":    {{send: []message{rawBytes("Q\x7f\xff\xff\xffabcd")}, until: 'E'}},
