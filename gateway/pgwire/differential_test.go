@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -256,6 +257,8 @@ func refusedBeginScript() []step {
 		say(1, append([]message{parse("a", series), bind("p", "a", nil), execute("p", 2), execute("p", 0)}, sync1)...),
 		unit("SELECT 1/0", "BEGIN READ ONLY"),
 		say(1, describe('S', "nosuch"), bind("p", "a", nil), execute("p", 2), execute("p", 0), sync1),
+		say(1, slices.Concat(run("INSERT INTO copied VALUES (2, 'undone')"), []message{parse("", "BEGIN"), bind("", "", nil)}, run("SHOW freshet.freshness"), run("SELECT 1/0"), []message{sync1})...),
+		ask("SELECT count(*) FROM copied"),
 		unit("BEGIN READ ONLY", series, "SELECT 1/0", "COMMIT"),
 		unit("ROLLBACK", "BEGIN READ ONLY", series, "COMMIT"),
 	}

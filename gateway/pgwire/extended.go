@@ -15,8 +15,11 @@ type unit struct {
 	dirty bool
 	// replies counts the relayed messages that PostgreSQL need not have answered yet.
 	replies int
-	// begins says that a BEGIN in it was relayed: whether that began a block is not known before its Sync.
+	// begins says that the execution of a BEGIN in it was relayed: whether that began a block is not known before its Sync.
 	begins bool
+	// begin is the portal that a BEGIN was bound to last, if bindsBegin.
+	begin      string
+	bindsBegin bool
 	// told is the number of the Parse for which PostgreSQL was told the values of the freshet.* settings last; 0: none.
 	told uint64
 	// held is the execution whose messages wait for the unit's Sync.
@@ -152,8 +155,24 @@ func (s *session) bind(body []byte, size int) error {
 		return s.rejectUnit(besideSnapshot("its Bind message does not fit, or the gateway does not know its statement"), size)
 	}
 	s.noteBound(c)
+	s.unit.binds(c, string(destination))
 	s.pass('B', size)
 	return nil
+}
+
+// binds notes that a statement of the class was bound to a portal.
+func (u *unit) binds(c *class, portal string) {
+	switch {
+	case c.begins:
+		u.begin, u.bindsBegin = portal, true
+	case u.bindsBegin && u.begin == portal:
+		u.bindsBegin = false
+	}
+}
+
+// executes notes that a portal's execution was relayed.
+func (u *unit) executes(portal string) {
+	u.begins = u.begins || u.bindsBegin && u.begin == portal
 }
 
 // bindSize is the length of a Bind's body. What has more behind it PostgreSQL refuses.
@@ -179,6 +198,10 @@ func (s *session) portalMessage(kind byte, body []byte, size int) error {
 	}
 	if kind == 'E' {
 		s.noteExecuted()
+		rest := body
+		if name, ok := cString(&rest); ok {
+			s.unit.executes(unsafeString(name))
+		}
 	}
 	switch {
 	case kind == 'E', kind == 'D' && len(body) > 0 && body[0] == 'P':
@@ -327,13 +350,16 @@ func (s *session) release() {
 	}
 	s.unit.held = nil
 	s.noteBound(h.class)
+	s.unit.binds(h.class, h.bind.DestinationPortal)
+	if h.executed {
+		s.unit.executes(h.bind.DestinationPortal)
+	}
 }
 
 // noteBound is noteRelayed for a Bind of a statement.
 func (s *session) noteBound(c *class) {
 	s.noteRelayed(c)
 	s.unit.dirty = true
-	s.unit.begins = s.unit.begins || c.begins
 	s.block.bound = s.block.bound || !c.begins
 	s.block.noteBoundSavepoint(c)
 }
