@@ -142,7 +142,7 @@ func (s *session) bind(body []byte, size int) error {
 	attend := p != nil && (c.attended() || s.block.columnar || s.wantsColumnar || s.ofCursors(c)) && !s.unit.dirty
 	if attend {
 		e := &execution{sql: p.sql, class: c, statement: p, from: s.scan}
-		if err := e.bind.Decode(bytes.Clone(body)); err == nil && bindSize(&e.bind) == len(body) { // its parameters stay in what is decoded, and the buffer moves on
+		if err := e.bind.Decode(bytes.Clone(body)); err == nil && fills(body, &e.bind) { // its parameters stay in what is decoded, and the buffer moves on
 			s.unit.held = e
 			s.scan += size
 			return nil
@@ -175,13 +175,9 @@ func (u *unit) executes(portal string) {
 	u.begins = u.begins || u.bindsBegin && u.begin == portal
 }
 
-// bindSize is the length of a Bind's body. What has more behind it PostgreSQL refuses.
-func bindSize(m *pgproto3.Bind) int {
-	n := len(m.DestinationPortal) + 1 + len(m.PreparedStatement) + 1 + 3*2 + 2*len(m.ParameterFormatCodes) + 2*len(m.ResultFormatCodes)
-	for _, v := range m.Parameters {
-		n += 4 + len(v)
-	}
-	return n
+// fills reports whether there is nothing behind a message that was decoded from a body. PostgreSQL refuses a body that is longer.
+func fills(body []byte, m pgproto3.FrontendMessage) bool {
+	return len(encode(nil, m)) == headerSize+len(body)
 }
 
 // portalMessage handles Describe, Execute, Close and Flush.
@@ -233,7 +229,7 @@ func (e *execution) takes(kind byte, body []byte) bool {
 		return true
 	case 'E':
 		var m pgproto3.Execute
-		if e.executed || m.Decode(body) != nil || len(body) != len(m.Portal)+1+4 || m.Portal != e.bind.DestinationPortal {
+		if e.executed || m.Decode(body) != nil || !fills(body, &m) || m.Portal != e.bind.DestinationPortal {
 			return false
 		}
 		e.executed, e.maxRows = true, m.MaxRows

@@ -258,7 +258,7 @@ func (s *session) describePortal(body []byte, size int) (dealtWith bool, err err
 // holdResume holds an Execute of a portal that has a result from the replica; held says that it is one.
 func (s *session) holdResume(body []byte, size int) (dealtWith bool, err error) {
 	var m pgproto3.Execute
-	if len(s.block.portals) == 0 || m.Decode(body) != nil || len(body) != len(m.Portal)+1+4 {
+	if len(s.block.portals) == 0 || m.Decode(body) != nil || !fills(body, &m) {
 		return false, nil
 	}
 	p := s.block.portals[m.Portal]
