@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 )
 
 // PostgreSQL computes what reads no column as it plans, and refuses the statement there, whether or not a row needs the value.
@@ -60,16 +61,63 @@ func TestGateway_describesWhatPostgreSQLSimplifies(t *testing.T) {
 			"coalesce($, $)", "CASE WHEN id > 0 THEN $ ELSE $ END", "max(coalesce($, NULL))", "nullif($, NULL)", "CASE WHEN id IS NULL THEN NULL ELSE $ END",
 			"coalesce('1'::numeric(6,3), n)", "coalesce(n, '1'::numeric(8,2) * 1, id)", "coalesce(n, '1'::numeric(8,2), id)", "coalesce('a'::varchar(3), v, 'b')", "coalesce((SELECT max(n) FROM item), 0)",
 		} {
-			sql := "SELECT " + strings.ReplaceAll(value, "$", column) + " FROM item"
-			want := oltp.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().FieldDescriptions
-			got := auto.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().FieldDescriptions
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-PostgreSQL +gateway):\n%s", sql, diff)
-			}
+			wantSameDescription(t, auto, oltp, "SELECT "+strings.ReplaceAll(value, "$", column)+" FROM item")
 		}
 	}
 	exec(t, auto, "SET freshet.route = columnar")
 	exec(t, auto, "SELECT max(coalesce(n, NULL)), sum(CASE WHEN true THEN n END) FROM item")
+}
+
+// An INTERSECT or EXCEPT has the type modifiers of its left arm, a UNION those that both arms have once they are simplified.
+func TestGateway_describesSetOperationsAsPostgreSQLPlansThem(t *testing.T) {
+	t.Parallel()
+	g := start(t, `CREATE TABLE item (id int PRIMARY KEY, n numeric(8,2), v varchar(9), w varchar(7), c char(4), at timestamp(3), z timestamptz, name text);
+INSERT INTO item VALUES (1, 2.5, 'a', 'b', 'b', '2024-01-01', '2024-01-01', 'a')`)
+	oltp, auto := g.connect(g.oltp.URL("postgres")), g.client()
+	for _, columns := range [][2]string{
+		{"v", "w"}, {"v", "v"}, {"v", "name"}, {"name", "v"}, {"v", "'x'"}, {"v", "v || ''"}, {"v", "NULL"}, {"NULL::varchar(3)", "v"}, {"'x'::varchar(3)", "'y'::varchar"}, {"c", "c"}, {"c", "NULL"},
+		{"n", "n"}, {"n", "n + 1"}, {"n", "id"}, {"id", "n"}, {"coalesce(NULL, n)", "n"}, {"CASE WHEN true THEN n ELSE 1 END", "n"}, {"coalesce(NULL, v)", "v"}, {"v", "coalesce(v, w)"}, {"coalesce(v, w)", "v"},
+		{"at", "z::timestamp"}, {"z", "at"}, {"z", "z + interval '1 day'"}, {"z::timestamptz(0)", "z"}, {"at", "date_trunc('day', at)"}, {"date_trunc('day', z)", "z"},
+	} {
+		for _, operation := range []string{"UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"} {
+			sql := "SELECT " + columns[0] + " AS x FROM item " + operation + " SELECT " + columns[1] + " FROM item"
+			wantSameDescription(t, auto, oltp, sql)
+			wantSameDescription(t, auto, oltp, "SELECT * FROM ("+sql+") s")
+			wantSameDescription(t, auto, oltp, "("+sql+") "+operation+" SELECT "+columns[0]+" FROM item")
+		}
+	}
+	for _, empty := range []string{"false", "1 = 0", "id > 5 AND false", "current_date < '2020-01-01'"} {
+		for _, operation := range []string{"UNION", "UNION ALL", "INTERSECT", "EXCEPT"} {
+			wantSameDescription(t, auto, oltp, "SELECT v AS x FROM item WHERE "+empty+" "+operation+" SELECT w FROM item")
+			wantSameDescription(t, auto, oltp, "SELECT w AS x FROM item "+operation+" SELECT v FROM item WHERE "+empty+" UNION ALL SELECT v FROM item WHERE false")
+			wantSameDescription(t, auto, oltp, "SELECT z AS x FROM item WHERE "+empty+" "+operation+" SELECT at::timestamptz(1) FROM item")
+		}
+	}
+	for _, arm := range []string{
+		"SELECT v AS x FROM (SELECT * FROM item WHERE 1 > 2) q", "SELECT a.v AS x FROM item a JOIN item b ON a.id = b.id AND 1 > 2", "SELECT x FROM none",
+		"SELECT v AS x FROM item WHERE id IN (SELECT id FROM item WHERE false)",
+	} {
+		wantSameDescription(t, auto, oltp, "WITH none AS (SELECT v AS x FROM item WHERE 1 > 2) "+arm+" UNION ALL SELECT w FROM item")
+		wantSameDescription(t, auto, oltp, "WITH none AS (SELECT v AS x FROM item WHERE 1 > 2) SELECT w AS x FROM item UNION "+arm)
+	}
+	exec(t, auto, "SET freshet.route = columnar")
+	for _, sql := range []string{ // of which the parser knows as much
+		"SELECT v FROM item WHERE 1 = 1 AND id > 0 UNION ALL SELECT w FROM item WHERE 1 = 1",
+		"SELECT v FROM item INTERSECT SELECT v FROM item", "SELECT c FROM item EXCEPT SELECT c FROM item", "SELECT z FROM item EXCEPT SELECT at::timestamptz FROM item",
+		"SELECT date_trunc('day', at) FROM item INTERSECT SELECT at FROM item", "SELECT v FROM item UNION SELECT w FROM item", "SELECT name FROM item INTERSECT SELECT v FROM item",
+	} {
+		exec(t, auto, sql)
+	}
+}
+
+// wantSameDescription compares how two sessions describe a statement's result.
+func wantSameDescription(t *testing.T, gateway, postgres *pgx.Conn, sql string) {
+	t.Helper()
+	want := postgres.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().FieldDescriptions
+	got := gateway.PgConn().ExecParams(t.Context(), sql, nil, nil, nil, nil).Read().FieldDescriptions
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-PostgreSQL +gateway):\n%s", sql, diff)
+	}
 }
 
 // PostgreSQL puts what a subquery yields for all of its rows in the place of its columns before it computes what reads no other.

@@ -59,7 +59,10 @@ func (q *query) typeCast(c *pg.TypeCast) expr {
 	if enum != nil {
 		return enum.cast(x)
 	}
-	return q.cast(x, typeOf(c.TypeName))
+	to := typeOf(c.TypeName)
+	e := q.cast(x, to)
+	e.modified = e.modified || len(to.mods) > 0
+	return e
 }
 
 func (q *query) cast(e expr, to castType) expr {

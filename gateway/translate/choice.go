@@ -79,6 +79,7 @@ func (q *query) choice(build func(func(expr) string) string, alternatives []expr
 	e.pad = samePad(alternatives)
 	e.opaque, e.enum = alternatives[0].opaque, alternatives[0].enum
 	e.simplified = slices.ContainsFunc(alternatives, func(a expr) bool { return a.simplified })
+	e.modified = slices.ContainsFunc(alternatives, func(a expr) bool { return a.modified })
 	if e.oid != oidNumeric || e.opaque {
 		e.sql = build(func(a expr) string { return a.typed() })
 		return e

@@ -59,6 +59,8 @@ type expr struct {
 	constantNull bool
 	// simplified says that PostgreSQL may make something simpler of it as it plans, which has a type modifier of its own.
 	simplified bool
+	// modified says that it may have a type modifier, such as the length of a varchar.
+	modified bool
 	// nonzero says that a number is not zero.
 	nonzero bool
 	// fixes says that a condition equates a value with a constant.

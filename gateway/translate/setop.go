@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/freshet-io/freshet/gateway/syntax"
 )
 
 // setOperation translates UNION, INTERSECT and EXCEPT.
@@ -60,6 +62,8 @@ type setArms struct {
 	leftItems, rightItems []string
 	// mixed says that equal rows may look different, where one of them is to stay.
 	mixed bool
+	// foldsEmpty says that PostgreSQL may find as it plans that an arm yields no row.
+	foldsEmpty bool
 }
 
 // distinct says that equal rows are told from others.
@@ -80,7 +84,7 @@ func (d *setArms) column(q *query, i int) (column outColumn, uniform bool) {
 		leftItem, rightItem = part(l), part(r)
 		return ""
 	}, both)
-	e.simplified = false
+	e.simplified = d.isPlanned(own, e)
 	switch {
 	case e.displaysByRow() && d.op.Op == pg.SetOperation_SETOP_UNION:
 		d.mixed = d.mixed || d.distinct()
@@ -105,10 +109,40 @@ func (d *setArms) column(q *query, i int) (column outColumn, uniform bool) {
 	}, !converted
 }
 
+// isPlanned reports whether PostgreSQL's planner may give a column, of which arms has the sides, another type modifier than the parser did, which gives it
+// one only if both have the same. The planner takes that of an INTERSECT or EXCEPT from the left arm, that of a UNION from what it has made of both, or of
+// the only one that it has not found to be empty.
+func (d *setArms) isPlanned(arms []expr, column expr) bool {
+	left := arms[0]
+	if d.op.Op != pg.SetOperation_SETOP_UNION {
+		return left.oid == column.oid && (left.simplified || left.modified)
+	}
+	return !d.op.All && slices.ContainsFunc(arms, func(a expr) bool { return a.simplified }) || column.modified && d.foldsEmpty
+}
+
+// foldsEmpty reports whether PostgreSQL may find as it plans that a query in s yields no row, or a WITH query that s may name. Those of views are not looked
+// at.
+func foldsEmpty(s *pg.SelectStmt, ctes *cteList) bool {
+	found := false
+	visit := func(n *pg.Node) bool {
+		condition := n.GetSelectStmt().GetWhereClause()
+		if j := n.GetJoinExpr(); j != nil {
+			condition = j.Quals
+		}
+		found = found || slices.ContainsFunc(syntax.Conjuncts(condition), func(c *pg.Node) bool { return !isTrue(c) && foldsInPart(c) })
+		return !found
+	}
+	syntax.Walk(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: s}}, visit)
+	for ; ctes != nil; ctes = ctes.next {
+		syntax.Walk(ctes.cte.stmt.GetCtequery(), visit)
+	}
+	return found
+}
+
 // combined translates a set operation without ORDER BY and LIMIT.
 func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	failing := t.failing
-	d := &setArms{op: s, left: t.arm(s.Larg, ctes), right: t.arm(s.Rarg, ctes)}
+	d := &setArms{op: s, left: t.arm(s.Larg, ctes), right: t.arm(s.Rarg, ctes), foldsEmpty: foldsEmpty(s, ctes)}
 	if len(d.left.columns) != len(d.right.columns) || len(d.left.columns) == 0 {
 		fail("set operation over different numbers of columns")
 	}

@@ -107,7 +107,7 @@ func numericModifier(mod int32) (precision, scale int, ok bool) {
 
 // columnType sets what a stored column's expression is.
 func columnType(c cdc.Column) expr {
-	e := expr{oid: c.Type, null: !c.NotNull, pad: -1}
+	e := expr{oid: c.Type, null: !c.NotNull, pad: -1, modified: c.Modifier >= 0}
 	switch c.Type {
 	case oidBool, oidInt2, oidInt4, oidInt8, oidFloat4, oidFloat8, oidDate, oidTime, oidTimestamp, oidTimestampTZ, oidUUID, oidBytea:
 	case oidText, oidVarchar, oidName, oidBpchar:
