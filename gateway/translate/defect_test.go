@@ -35,3 +35,22 @@ func TestTranslate_refusesWhatItFailsOn(t *testing.T) {
 		t.Errorf("got %v, want a defect", err)
 	}
 }
+
+// What is too deep for the engine is refused before it is translated, which takes the longer the deeper it is: a sum of 3000 summands took seconds.
+func TestTranslate_refusesExpressionsOfManyLevels(t *testing.T) {
+	const levels = 3000
+	for _, value := range []string{
+		"id" + strings.Repeat(" + id", levels), "weight" + strings.Repeat(" - weight", levels), strings.Repeat("abs(", levels) + "id" + strings.Repeat(")", levels),
+		"count(*)" + strings.Repeat(" + count(*)", levels),
+	} {
+		_, err := translateText(t, "SELECT "+value+" FROM item", 23)
+		if refused, ok := translate.AsUnsupported(err); !ok || refused.Reason != "expression of so many levels" {
+			t.Errorf("%.40s…: got %.200v, want it refused for its levels", value, err)
+		}
+	}
+	for value, oid := range map[string]uint32{"name" + strings.Repeat(" || name", 300): 25, "id IN (1" + strings.Repeat(", 2", levels) + ")": 16, "id = 1" + strings.Repeat(" OR id = 2", levels): 16} {
+		if _, err := translateText(t, "SELECT "+value+" FROM item", oid); err != nil {
+			t.Errorf("%.40s…: %v", value, err)
+		}
+	}
+}

@@ -120,6 +120,11 @@ func (q *query) value(n *pg.Node) expr { return q.computedSpread(q.shown(n)) }
 
 // shown is value, where package finish may compute the last step.
 func (q *query) shown(n *pg.Node) expr {
+	q.t.levels++
+	defer func() { q.t.levels-- }()
+	if q.t.levels > maxLevels {
+		fail("expression of so many levels")
+	}
 	e := q.translated(n)
 	if e.fails {
 		q.noteFolded(n, e)

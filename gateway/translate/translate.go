@@ -79,6 +79,8 @@ type translator struct {
 	folded []string
 	// once are the columns of subqueries that are as [outColumn].once.
 	once map[string]bool
+	// levels counts the expressions around that which is being translated, and itself.
+	levels int
 	// failing counts the expressions up to now that may fail.
 	failing int
 	// picking counts the queries up to now that may yield other rows when they are computed again.
@@ -128,6 +130,10 @@ func (t *translator) newLeaf() int {
 func bit(leaf int) uint64 { return 1 << (leaf % 64) }
 
 func leafName(id int) string { return marker + "r" + strconv.Itoa(id) }
+
+// maxLevels bounds how deep expressions are in one another. The engine reads up to a thousand levels, of which a function is one and the list of what it
+// is called with is another. What an expression takes to be translated grows with the square of its levels.
+const maxLevels = 500
 
 // maxText bounds the engine's statement, in bytes, well below the engine's own limit.
 const maxText = 150_000
