@@ -144,6 +144,10 @@ func TestGateway_keepsErrorsOfConstantsOfSubqueries(t *testing.T) {
 	}
 	for _, sql := range []string{ // conditions that read no row are asked before any is read
 		"SELECT count(*) FROM account WHERE branch > 1000 AND 5 / (SELECT 0) > 1",
+		"SELECT count(*) FROM account WHERE 5 / (id - 3) > -1 OR EXISTS (SELECT)", // one that reads no row does not spare PostgreSQL what stands before it
+		"SELECT count(*) FROM account WHERE 5 / (id - 3) > -1 OR EXISTS (SELECT 1 FROM account)",
+		"SELECT count(*) FILTER (WHERE 5 / (id - 3) > -1 OR EXISTS (SELECT 1 FROM account LIMIT 3)) FROM account",
+		"SELECT 5 / (id - 3) > -1 AND NOT EXISTS (SELECT id FROM account WHERE id < 9 GROUP BY id) FROM account",
 		"SELECT count(*) FROM account WHERE branch > 1000 AND current_date::text::int > 1",
 		"SELECT branch, count(*) FROM account WHERE branch > 1000 GROUP BY branch HAVING 5 / (SELECT 0) > 1",
 		"SELECT count(*) FROM account a JOIN account b ON b.id = a.id AND 5 / (SELECT 0) > 1 WHERE a.id > 100000",

@@ -108,7 +108,7 @@ func negate(e expr, negated bool) expr {
 func (q *query) exists(stmt *pg.SelectStmt) expr {
 	if !isPlain(stmt) || !keepsRows(stmt) || !limitsToSome(stmt) {
 		r := q.t.selectStmt(stmt, q.ctes, readByExpression)
-		return expr{sql: selecting("count() FROM (SELECT 1 FROM (" + r.sql + ") LIMIT 1)) > 0"), oid: oidBool, pad: -1}
+		return existing(" FROM (" + r.sql + ")")
 	}
 	if e, ok := q.elements(stmt); ok {
 		return e.exists()
@@ -125,9 +125,15 @@ func (q *query) exists(stmt *pg.SelectStmt) expr {
 		return e
 	}
 	if len(c.inner) == 0 {
-		return expr{sql: selecting("count() FROM (SELECT 1" + q.t.fromText(c.sub.from, c.local, c.sub.joins, "") + " LIMIT 1)) > 0"), oid: oidBool, pad: -1}
+		return existing(q.t.fromText(c.sub.from, c.local, c.sub.joins, ""))
 	}
 	return c.member()
+}
+
+// existing is EXISTS over rows that are the same for all rows around. PostgreSQL asks for them when it comes to the condition, so that what may fail
+// before it in an OR is computed; the engine would spare itself that if it knew the outcome beforehand.
+func existing(from string) expr {
+	return expr{sql: scalar + selecting("count() FROM (SELECT 1"+from+" LIMIT 1))") + scalarEnd + " > 0", oid: oidBool, pad: -1}
 }
 
 // member is the condition that the outer keys occur among the inner ones. The engine's IN never matches NULLs, as EXISTS
