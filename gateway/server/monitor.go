@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -183,6 +184,8 @@ func serveMonitor(ctx context.Context, l net.Listener, u *unit, t *tenants, base
 	if err := srv.Shutdown(limited); err != nil {
 		_ = srv.Close() // a client that does not read its answer
 	}
-	<-failed
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve monitoring port: %w", err)
+	}
 	return ctx.Err()
 }
