@@ -50,10 +50,10 @@ func (s *session) mayRead(c *class) bool {
 
 // wantsUnit reports whether PostgreSQL must answer the earlier messages of the unit before an execution of the class is
 // dealt with, because the gateway, and not PostgreSQL alone, has to do with it: to answer it, to refuse it, to have
-// the settings ready that it shows, or to keep the block's columnar snapshot where PostgreSQL skips the end of the block behind
-// an error. That is possible only in a block, where a Sync commits nothing.
+// the settings ready that it shows, or to keep the block's columnar snapshot and portals where PostgreSQL skips the end of the
+// block behind an error. That is possible only in a block, where a Sync commits nothing.
 func (s *session) wantsUnit(c *class) bool {
-	return s.beside(c) || s.mayRead(c) || s.block.columnar && c.ends ||
+	return s.beside(c) || s.mayRead(c) || (s.block.columnar || len(s.block.portals) > 0) && c.ends ||
 		s.block.open && (c.Kind == Explain || c.mentions || c.setting != "" || s.wantsColumnar && isQuery(c.word))
 }
 
