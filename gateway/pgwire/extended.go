@@ -133,7 +133,8 @@ func (s *session) bind(body []byte, size int) error {
 		if dealtWith, err := s.rebinds(string(destination), size); dealtWith || err != nil {
 			return err
 		}
-		if s.unit.dirty && s.wantsUnit(c) || c.mentions && s.mustTell(p) {
+		unanswered := s.unit.dirty || c.ends && s.unit.replies > 0 // PostgreSQL may refuse the Parse of the end itself
+		if unanswered && s.wantsUnit(c) || c.mentions && s.mustTell(p) {
 			if dealtWith, err := s.settleBefore('B', size); dealtWith || err != nil {
 				return err
 			}

@@ -49,7 +49,9 @@ func TestSession_endsPortalsWithTheirSavepoints(t *testing.T) {
 		"without a name":        {ask("SAVEPOINT s"), unit(append(append(reading(""), extended("ROLLBACK TO s")...), execute("", 1))...)},
 		"reverted within": {p, ask("SAVEPOINT s"), ask("SELECT 1/0"), unit(append(extended("ROLLBACK TO s"), reading("p")...)...),
 			unit(append(extended("ROLLBACK TO s"), describe('P', "p"), execute("p", 1))...)},
-		"read behind a rollback":        {ask("SAVEPOINT s"), unit(append(extended("ROLLBACK TO s"), extended(read)...)...), unit(extended(read)...)},
+		"read behind a rollback": {ask("SAVEPOINT s"), unit(append(extended("ROLLBACK TO s"), extended(read)...)...), unit(extended(read)...)},
+		"behind an end that is refused": {p, ask("SAVEPOINT s"), unit(parse("end", "SELECT 1")), ask("SELECT 1/0"), unit(parse("end", "COMMIT"), bind("end", "end", nil), execute("end", 0)),
+			ask("ROLLBACK TO s"), onP},
 		"behind an end that is skipped": {p, ask("SAVEPOINT s"), unit(append(extended("SELECT 1/0"), extended("COMMIT")...)...), ask("ROLLBACK TO s"), onP},
 		"described":                     {ask("SAVEPOINT s"), p, ask("ROLLBACK TO s"), unit(describe('P', "p"))},
 		"bound long before": {unit(parse("back", "ROLLBACK TO s"), bind("back", "back", nil), parse("save", "SAVEPOINT s"), bind("save", "save", nil)),
@@ -87,7 +89,7 @@ func TestSession_endsAnyPortalAsPostgreSQLDoes(t *testing.T) {
 		parts = append(parts, reading(portal), []message{execute(portal, 1)}, []message{execute(portal, 0)}, []message{describe('P', portal)})
 		alone = append(alone, unit(closing('P', portal))) // behind an error it is skipped, and the gateway forgets the portal all the same
 	}
-	queries := []string{read, "SELECT 1/0"}
+	queries := []string{read, "SELECT 1/0", "COMMIT", "ROLLBACK", "BEGIN READ ONLY"}
 	for _, savepoint := range []string{"a", "b"} {
 		queries = append(queries, "SAVEPOINT "+savepoint, "ROLLBACK TO "+savepoint, "RELEASE "+savepoint)
 	}
