@@ -155,8 +155,7 @@ func (s *session) bind(body []byte, size int) error {
 	case refuse:
 		return s.rejectUnit(besideSnapshot("its Bind message does not fit, or the gateway does not know its statement"), size)
 	}
-	s.noteBound(c)
-	s.unit.binds(c, string(destination))
+	s.noteBound(c, string(destination))
 	s.pass('B', size)
 	return nil
 }
@@ -346,16 +345,16 @@ func (s *session) release() {
 		return
 	}
 	s.unit.held = nil
-	s.noteBound(h.class)
-	s.unit.binds(h.class, h.bind.DestinationPortal)
+	s.noteBound(h.class, h.bind.DestinationPortal)
 	if h.executed {
 		s.unit.executes(h.bind.DestinationPortal)
 	}
 }
 
-// noteBound is noteRelayed for a Bind of a statement.
-func (s *session) noteBound(c *class) {
+// noteBound is noteRelayed for a Bind of a statement to a portal.
+func (s *session) noteBound(c *class, portal string) {
 	s.noteRelayed(c)
+	s.unit.binds(c, portal)
 	s.unit.dirty = true
 	s.block.bound = s.block.bound || !c.begins
 	s.block.noteBoundSavepoint(c)

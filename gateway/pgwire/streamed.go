@@ -55,12 +55,13 @@ func (s *session) streamedParse(start []byte) error {
 // streamedBind accounts for what PostgreSQL is about to execute.
 func (s *session) streamedBind(start []byte) error {
 	c := &unknownClass
-	portal, ok := cString(&start)
-	if name, whole := cString(&start); !ok {
+	name, ok := cString(&start)
+	portal := string(name) // what start views moves on
+	if statement, whole := cString(&start); !ok {
 		s.dropPortals()
 	} else {
-		s.dropPortal(string(portal))
-		if p := s.statements.byName[string(name)]; whole && p != nil {
+		s.dropPortal(portal)
+		if p := s.statements.byName[string(statement)]; whole && p != nil {
 			c = s.relaxed(p.class)
 		}
 	}
@@ -70,7 +71,7 @@ func (s *session) streamedBind(start []byte) error {
 	if err := s.letGo(); err != nil {
 		return err
 	}
-	s.noteBound(c)
+	s.noteBound(c, portal)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -63,7 +64,7 @@ type setArms struct {
 	// mixed says that equal rows may look different, where one of them is to stay.
 	mixed bool
 	// foldsEmpty says that PostgreSQL may find as it plans that an arm yields no row.
-	foldsEmpty bool
+	foldsEmpty func() bool
 }
 
 // distinct says that equal rows are told from others.
@@ -117,7 +118,7 @@ func (d *setArms) isPlanned(arms []expr, column expr) bool {
 	if d.op.Op != pg.SetOperation_SETOP_UNION {
 		return left.oid == column.oid && (left.simplified || left.modified)
 	}
-	return !d.op.All && slices.ContainsFunc(arms, func(a expr) bool { return a.simplified }) || column.modified && d.foldsEmpty
+	return !d.op.All && slices.ContainsFunc(arms, func(a expr) bool { return a.simplified }) || column.modified && d.foldsEmpty()
 }
 
 // foldsEmpty reports whether PostgreSQL may find as it plans that a query in s yields no row, or a WITH query that s may name. Those of views are not looked
@@ -142,7 +143,7 @@ func foldsEmpty(s *pg.SelectStmt, ctes *cteList) bool {
 // combined translates a set operation without ORDER BY and LIMIT.
 func (t *translator) combined(s *pg.SelectStmt, ctes *cteList) *rows {
 	failing := t.failing
-	d := &setArms{op: s, left: t.arm(s.Larg, ctes), right: t.arm(s.Rarg, ctes), foldsEmpty: foldsEmpty(s, ctes)}
+	d := &setArms{op: s, left: t.arm(s.Larg, ctes), right: t.arm(s.Rarg, ctes), foldsEmpty: sync.OnceValue(func() bool { return foldsEmpty(s, ctes) })}
 	if len(d.left.columns) != len(d.right.columns) || len(d.left.columns) == 0 {
 		fail("set operation over different numbers of columns")
 	}
